@@ -140,7 +140,7 @@ class Cost:
 def measure(nodes: int, shapes: int, rounds: int) -> list[Cost]:
     def least(text: str) -> tuple[float, float]:
         found = [_round(text, nodes, shapes) for _ in range(rounds)]
-        return min(one[0] for one in found), min(one[1] for one in found)
+        return min(row[0] for row in found), min(row[1] for row in found)
 
     bare = least(policy())
 

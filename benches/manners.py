@@ -28,7 +28,7 @@ class Asked:
 
     policy: str
     rule: str
-    manner: str
+    evaluation: str
     because: tuple[str, ...]
 
 
@@ -54,13 +54,13 @@ def _of_text(name: str, text: str) -> Iterator[Asked]:
 
 
 def _asked(policy_name: str, rule: dict[str, Any]) -> Asked:
-    manner, because = manner_of_expression(json.dumps(rule["expression"]).encode())
-    return Asked(policy_name, rule["name"], manner, tuple(because))
+    evaluation, because = manner_of_expression(json.dumps(rule["expression"]).encode())
+    return Asked(policy_name, rule["name"], evaluation, tuple(because))
 
 
 def table(rows: list[Asked]) -> list[str]:
     head = ["policy", "rule", "asked by", "because of"]
-    lines = [[row.policy, row.rule, row.manner, ", ".join(row.because)] for row in rows]
+    lines = [[row.policy, row.rule, row.evaluation, ", ".join(row.because)] for row in rows]
     return columns([head, *lines])
 
 

@@ -125,7 +125,7 @@ class Placing:
         self._resources = self._engine.resources()
         self._pages = _pages(generated_cluster.nodes(self._size))
         self._chunks = _chunks("ADDED", generated_cluster.waiting(WORKLOAD, self._size))
-        self._told = 0  # chunks that confirmed binds
+        self._confirming_chunks = 0  # chunks that confirmed binds
         self._left = 0
         self._making_ns = 0  # in the code that stands for the API server
 
@@ -142,7 +142,7 @@ class Placing:
             self._size.pods,
             len(self._resources),
             pages=len(self._pages),
-            chunks=len(self._chunks) + self._told,
+            chunks=len(self._chunks) + self._confirming_chunks,
             calls=dict(engine.calls),
             bytes_in=dict(engine.bytes_in),
             bytes_out=dict(engine.bytes_out),
@@ -228,7 +228,7 @@ class Placing:
             chunks = _chunks("MODIFIED", items)
             self._making_ns += time.thread_time_ns() - began_ns
             for chunk in chunks:
-                self._told += 1
+                self._confirming_chunks += 1
                 await sink.lines("pods", chunk)
 
     def _one_left(self, _: str) -> None:

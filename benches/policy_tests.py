@@ -61,7 +61,7 @@ def measure(count: int = TESTS) -> Run:
     loaded = perf_counter()
     run = kpolicy.run_tests(source)
     ended = perf_counter()
-    if run.failed or run.said():
+    if run.failed or run.all_diagnostics():
         raise AssertionError(json.dumps(run.to_json())[:2_000])
     return Run(count, run.passed, ended - loaded, loaded - started)
 

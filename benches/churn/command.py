@@ -93,7 +93,7 @@ def _played(arguments: argparse.Namespace, plane: ControlPlane, folder: Path) ->
         while (first := warm_up(samples)) is None or len(samples) < first + arguments.rounds:
             turn = len(samples) + 1
             bound, seconds = timed(churn, process, turn)
-            samples.append(sample.taken(process, turn, seconds, bound))
+            samples.append(sample.take_sample(process, turn, seconds, bound))
             shown = samples[-1]
             _say(
                 f"round {turn}: {bound:,} pods bound in {seconds:.1f} s, "

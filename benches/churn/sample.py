@@ -54,7 +54,7 @@ def left(process: SchedulerProcess) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def taken(process: SchedulerProcess, turn: int, seconds: float, bound: int) -> Sample:
+def take_sample(process: SchedulerProcess, turn: int, seconds: float, bound: int) -> Sample:
     sizes = process.counts("kpolicy_engine_size", "what")
     return Sample(
         turn,

@@ -58,9 +58,9 @@ class AuditTail:
             if request.get("responseStatus", {}).get("code") == _CREATED
         ]
         bound = sorted(
-            datetime.fromisoformat(one["stageTimestamp"])
-            for one in good
-            if one["objectRef"].get("subresource") == "binding"
+            datetime.fromisoformat(line["stageTimestamp"])
+            for line in good
+            if line["objectRef"].get("subresource") == "binding"
         )
         seconds = (bound[-1] - bound[0]).total_seconds() if bound else 0.0
         return Answered(len(bound), seconds, len(good) - len(bound))

@@ -26,7 +26,9 @@ _HEADINGS: Final = (
 
 def table(comparison: Comparison) -> list[str]:
     cells: list[Sequence[str]] = [_HEADINGS]
-    cells += [_cells(position // 2 + 1, one) for position, one in enumerate(comparison.rounds)]
+    cells += [
+        _cells(position // 2 + 1, round_) for position, round_ in enumerate(comparison.rounds)
+    ]
     right = tuple(position for position in range(len(_HEADINGS)) if position != 1)
     return [*columns(cells, right=right), "", sentence(comparison)]
 
@@ -48,16 +50,16 @@ def sentence(comparison: Comparison) -> str:
     )
 
 
-def _cells(turn: int, one: Round) -> list[str]:
+def _cells(turn: int, round_: Round) -> list[str]:
     return [
         str(turn),
-        one.contender,
-        f"{one.bound:,}",
-        f"{one.events:,}",
-        f"{one.pods_per_second:,.0f}",
-        f"{one.cpu_ms:.2f}",
-        f"{one.cpu_with_start_ms:.2f}",
-        f"{one.start_s:.2f}",
-        f"{one.api_server_ms:.2f}",
-        f"{one.resident_mib:.0f}",
+        round_.contender,
+        f"{round_.bound:,}",
+        f"{round_.events:,}",
+        f"{round_.pods_per_second:,.0f}",
+        f"{round_.cpu_ms:.2f}",
+        f"{round_.cpu_with_start_ms:.2f}",
+        f"{round_.start_s:.2f}",
+        f"{round_.api_server_ms:.2f}",
+        f"{round_.resident_mib:.0f}",
     ]

@@ -26,10 +26,10 @@ class GoModule:
 
     def required(self, module: str) -> str:
         """The version of a module in go.mod."""
-        return self._said(rf"^\s*{re.escape(module)} (v\S+)")
+        return self._match(rf"^\s*{re.escape(module)} (v\S+)")
 
     def chosen_go(self) -> Go:
-        return choose_go(self._said(r"^go (\S+)"))
+        return choose_go(self._match(r"^go (\S+)"))
 
     def digest(self, words: Sequence[str]) -> str:
         """The hash of everything that goes into the binary: sources, build flags, the version of
@@ -76,7 +76,7 @@ class GoModule:
             )
         report(f"built in {listed.elapsed_s + built.elapsed_s:.0f} s")
 
-    def _said(self, pattern: str) -> str:
+    def _match(self, pattern: str) -> str:
         found = re.search(pattern, (self.folder / "go.mod").read_text(), re.MULTILINE)
         assert found is not None, pattern
         return found[1]

@@ -29,7 +29,7 @@ def silent(_line: str) -> None:
 
 def test_builders_at_the_same_time_build_once(monkeypatch: pytest.MonkeyPatch) -> None:
     builds: list[int] = []
-    said: list[str] = []
+    output: list[str] = []
 
     def slowly(target: Path, _report: Report) -> Harness:
         builds.append(threading.get_ident())
@@ -39,11 +39,11 @@ def test_builders_at_the_same_time_build_once(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(build, "_build_from_modules", slowly)
     with ThreadPoolExecutor(4) as threads:
-        calls = [threads.submit(build.control_plane_binary, said.append) for _ in range(4)]
+        calls = [threads.submit(build.control_plane_binary, output.append) for _ in range(4)]
         paths = {call.result().path for call in calls}
     assert paths == {build.binary_path()}
     assert len(builds) == 1
-    assert said.count("another build is running; waiting for it") == 3
+    assert output.count("another build is running; waiting for it") == 3
     assert build.control_plane_binary(silent).harness == HARNESS
 
 
@@ -72,12 +72,12 @@ def test_debians_source_is_for_when_the_modules_cannot_be_had(
 
     monkeypatch.setattr(build, "_build_from_modules", unavailable)
     monkeypatch.setattr(debian, "build_from_debian", from_debian)
-    said: list[str] = []
-    built = build.control_plane_binary(said.append)
+    output: list[str] = []
+    built = build.control_plane_binary(output.append)
     assert built.harness.minor == 20
     assert "Debian" in built.harness.version
     assert built.path != build.binary_path()
-    assert "the proxy is down" in said
+    assert "the proxy is down" in output
 
 
 def test_what_went_in_names_the_binary(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,11 +89,11 @@ def test_what_went_in_names_the_binary(cache_folder: Path, monkeypatch: pytest.M
 
 def test_a_long_command_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.cluster.progress.REPORT_EVERY_S", 0.05)
-    said: list[str] = []
+    output: list[str] = []
     script = "echo one >&2; echo two >&2; echo out; sleep 0.4; exit 3"
     outcome = run_reporting(
-        ["sh", "-c", script], lambda lines: f"{lines} done", said.append, folder=tmp_path
+        ["sh", "-c", script], lambda lines: f"{lines} done", output.append, folder=tmp_path
     )
     assert (outcome.code, outcome.output, outcome.errors) == (3, "out\n", ("one", "two"))
-    assert len(said) >= 2
-    assert said[-1].endswith("2 done")
+    assert len(output) >= 2
+    assert output[-1].endswith("2 done")

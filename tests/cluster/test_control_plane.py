@@ -219,15 +219,15 @@ def test_a_component_that_cannot_start_says_why(
 
 def test_a_port_that_is_taken_is_not_the_end(control_plane_binary: ControlPlaneBinary) -> None:
     with (
-        ControlPlane(control_plane_binary) as one,
+        ControlPlane(control_plane_binary) as control_plane,
         pytest.MonkeyPatch.context() as patch,
     ):
-        taken = [int(one.server.rpartition(":")[2])]
+        ports = [int(control_plane.server.rpartition(":")[2])]
         patch.setattr(
             "tests.cluster.control_plane.free_ports",
-            lambda count: (*free_ports(count - 1), taken.pop()) if taken else free_ports(count),
+            lambda count: (*free_ports(count - 1), ports.pop()) if ports else free_ports(count),
         )
         with ControlPlane(control_plane_binary) as two:
-            assert taken == []
-            assert two.server != one.server
+            assert ports == []
+            assert two.server != control_plane.server
             assert two.admin.get("/version")

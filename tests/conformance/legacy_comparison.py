@@ -85,8 +85,8 @@ def compare(document: str, asked: Asked, world: World, *, is_pinned: bool) -> Co
     for want in world.expected:
         found.counts["pods"] += 1
         pod = pod_of(want["pod"], world.cluster, labels)
-        one = _OnePod(found, asked, pod, f"{document} {want['pod']}", is_pinned=is_pinned)
-        one.compare(asked.answers[want["pod"]], want)
+        comparison = _OnePod(found, asked, pod, f"{document} {want['pod']}", is_pinned=is_pinned)
+        comparison.compare(asked.answers[want["pod"]], want)
     return found
 
 

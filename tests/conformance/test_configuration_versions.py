@@ -46,11 +46,11 @@ def _explained(program: bytes, cluster: dict[str, Any]) -> bytes:
 def _same(texts: list[tuple[str, str]]) -> tuple[int, int]:
     """The number of compared clusters and decisions."""
     clusters, decisions = 0, 0
-    programs = [(_program(one), _program(other)) for one, other in texts]
+    programs = [(_program(first), _program(other)) for first, other in texts]
     for cluster in _clusters():
-        for one, other in programs:
+        for first, other in programs:
             expected = _explained(other, cluster)
-            assert _explained(one, cluster) == expected
+            assert _explained(first, cluster) == expected
             clusters += 1
             decisions += expected.count(b"\n")
     return clusters, decisions
@@ -62,7 +62,7 @@ def test_v1beta2_decides_as_what_it_means_in_v1() -> None:
         for path in IN_V1
     ]
     assert len(pairs) == 4
-    assert len(set(map(_program, (one for one, _ in pairs)))) == 4
+    assert len(set(map(_program, (first for first, _ in pairs)))) == 4
     clusters, decisions = _same(pairs)
     assert clusters == 4 * 132
     assert decisions > 1_000
@@ -72,7 +72,7 @@ def test_v1beta3_decides_as_v1() -> None:
     texts = [path.read_text() for path in (*IN_V1, *GOLDEN)]
     pairs = [(text.replace(f"{GROUP}/v1\n", f"{GROUP}/v1beta3\n"), text) for text in texts]
     assert len(pairs) == 9
-    assert all(one.startswith(f"apiVersion: {GROUP}/v1beta3\n") for one, _ in pairs)
+    assert all(first.startswith(f"apiVersion: {GROUP}/v1beta3\n") for first, _ in pairs)
     clusters, decisions = _same(pairs)
     assert clusters == 9 * 132
     assert decisions > 2_000
@@ -81,8 +81,8 @@ def test_v1beta3_decides_as_v1() -> None:
 def test_the_default_weights_of_v1beta2_decide_otherwise_than_those_of_v1() -> None:
     """Otherwise the comparison would prove nothing."""
     beta = _program((FOLDER / "defaults.v1beta2.yaml").read_text())
-    one = _program(f"apiVersion: {GROUP}/v1\nkind: KubeSchedulerConfiguration\n")
-    differing = [c for c in _clusters() if _explained(beta, c) != _explained(one, c)]
+    program = _program(f"apiVersion: {GROUP}/v1\nkind: KubeSchedulerConfiguration\n")
+    differing = [c for c in _clusters() if _explained(beta, c) != _explained(program, c)]
     assert len(differing) > 20
 
 

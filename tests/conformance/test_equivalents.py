@@ -46,7 +46,7 @@ def _explained(equivalent: Equivalent, cluster: Json) -> dict[str, Json]:
 
 
 def _rejecting(node: Json, plugin: str) -> bool:
-    return any(one["plugin"] == plugin for one in node.get("allFilters") or ())
+    return any(verdict["plugin"] == plugin for verdict in node.get("allFilters") or ())
 
 
 def _compare(equivalent: Equivalent, case: golden.Case, tally: Tally) -> list[str]:
@@ -77,7 +77,9 @@ def _compare(equivalent: Equivalent, case: golden.Case, tally: Tally) -> list[st
     return wrong
 
 
-@pytest.mark.parametrize("equivalent", EQUIVALENTS, ids=[one.about for one in EQUIVALENTS])
+@pytest.mark.parametrize(
+    "equivalent", EQUIVALENTS, ids=[equivalent.about for equivalent in EQUIVALENTS]
+)
 def test_the_expression_decides_as_the_built_in(equivalent: Equivalent) -> None:
     tally, wrong = Tally(), []
     names = golden.case_names()

@@ -45,11 +45,11 @@ def again(case: golden.Case) -> tuple[dict[str, Json], str]:
     names = {word: name for name, word in work.words.replaced().items()}
     cluster = {"apiVersion": "v1", "kind": "List", "items": items}
     answers = json.dumps(list(golden.explained(replace(case, cluster=cluster)).values()))
-    told = json.loads(STANDS_FOR.sub(lambda found: json.dumps(names[found[0]])[1:-1], answers))
-    for answer in told:
+    restored = json.loads(STANDS_FOR.sub(lambda found: json.dumps(names[found[0]])[1:-1], answers))
+    for answer in restored:
         if "best" in answer:
             answer["best"].sort()
-    return {answer["pod"]: answer for answer in told}, json.dumps(items)
+    return {answer["pod"]: answer for answer in restored}, json.dumps(items)
 
 
 def without_order(answer: Json) -> Json:
@@ -106,10 +106,10 @@ def test_no_name_of_a_cluster_is_left() -> None:
 
 def test_the_same_key_gives_the_same_cluster_and_another_another() -> None:
     snapshot = Snapshot.of(golden.read("mixed-1").cluster["items"])
-    one, same = (list(kpolicy.redact(snapshot, KEY)) for _ in range(2))
+    redacted, same = (list(kpolicy.redact(snapshot, KEY)) for _ in range(2))
     other = list(kpolicy.redact(snapshot, KEY[::-1]))
-    assert one == same
-    assert [item["metadata"]["name"] for item in one] != [
+    assert redacted == same
+    assert [item["metadata"]["name"] for item in redacted] != [
         item["metadata"]["name"] for item in other
     ]
-    assert len(one) > 20
+    assert len(redacted) > 20

@@ -17,11 +17,11 @@ async def test_the_page_lists_every_metric_of_a_real_answer() -> None:
     assert [description.name for description in descriptions] == sorted(families)
     assert len(families) >= 70
     shown = 0
-    for one in descriptions:
-        family = families[one.name]
-        assert (family.kind, family.help) == (one.kind, one.help)
+    for row in descriptions:
+        family = families[row.name]
+        assert (family.kind, family.help) == (row.kind, row.help)
         for labels in (*family.samples, *family.counts):
-            assert {name for name, _ in labels} == set(one.labels), one.name
+            assert {name for name, _ in labels} == set(row.labels), row.name
             shown += 1
     assert shown > 100
 

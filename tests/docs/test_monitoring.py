@@ -66,14 +66,14 @@ def faults(expression: str, known: dict[str, tuple[str, set[str]]]) -> list[str]
         missing = asked - (known[name][1] if name in known else OF_THE_SCRAPER)
         wrong += [f"{name} has no {label}" for label in missing]
     for named in _BY.findall(expression):
-        wrong += [f"no label {one}" for one in named.split(", ") if one not in labels]
+        wrong += [f"no label {name}" for name in named.split(", ") if name not in labels]
     return wrong
 
 
 def test_every_metric_and_label_that_is_asked_for_is_there() -> None:
     known, asked = metrics(), 0
-    for one in (*rules(), *targets()):
-        assert faults(one["expr"], known) == [], one["expr"]
+    for row in (*rules(), *targets()):
+        assert faults(row["expr"], known) == [], row["expr"]
         asked += 1
     assert asked == 11 + 20
     legends = [
@@ -146,5 +146,5 @@ def test_kustomize_takes_the_component(
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    kinds = [one["kind"] for one in yaml.safe_load_all(done.stdout)]
+    kinds = [document["kind"] for document in yaml.safe_load_all(done.stdout)]
     assert kinds.count("PrometheusRule") == 1

@@ -108,17 +108,17 @@ def tree(span: ReadableSpan, spans: Sequence[ReadableSpan], depth: int = 0) -> l
         lines.append(f"{margin}    link to the attempt before")
         lines += [f"{margin}      {line}" for line in attributes(link.attributes)]
     children = [
-        one
-        for one in spans
-        if one.parent and span.context and one.parent.span_id == span.context.span_id
+        other_span
+        for other_span in spans
+        if other_span.parent and span.context and other_span.parent.span_id == span.context.span_id
     ]
-    for child in sorted(children, key=lambda one: one.start_time or 0):
+    for child in sorted(children, key=lambda span: span.start_time or 0):
         lines += tree(child, spans, depth + 1)
     return lines
 
 
-def attributes(given: Attributes) -> list[str]:
-    return [f"{key}: {plain(value)}" for key, value in sorted((given or {}).items())]
+def attributes(attributes: Attributes) -> list[str]:
+    return [f"{key}: {plain(value)}" for key, value in sorted((attributes or {}).items())]
 
 
 def milliseconds(span: ReadableSpan) -> str:

@@ -37,7 +37,7 @@ LANES: Final = {
 def at_rest(scheduler: SchedulerProcess) -> AtRest:
     lanes = queued(scheduler) if scheduler.has_log else None
     differences = compared(scheduler)
-    listed = tuple(json.dumps(one) for one in differences["listed"])
+    listed = tuple(json.dumps(entry) for entry in differences["listed"])
     assert len(listed) >= min(1, differences["differences"])
     metric = scheduler.metric
     return AtRest(

@@ -100,4 +100,6 @@ class ExtenderServer:
         self._server.server_close()
 
     def of(self, pod: str, path: str = "") -> list[Asked]:
-        return [one for one in list(self.asked) if one.pod == pod and path in one.path]
+        return [
+            request for request in list(self.asked) if request.pod == pod and path in request.path
+        ]

@@ -21,7 +21,7 @@ from tests.e2e.scheduler_process import SchedulerProcess
 from tests.e2e.stage import WITHIN_S
 from tests.invariants.check import violations
 from tests.invariants.history import History, Terms, Violation
-from tests.invariants.inputs import inputs, told, without_input
+from tests.invariants.inputs import counts_text, inputs, without_input
 from tests.invariants.recording import Recording
 
 LEADER, STARVATION, POLICY = "I8", "I5", "I11"
@@ -150,17 +150,17 @@ def judge(scheduler: SchedulerProcess, recorded: Recording) -> History:
         history = recorded.history(at_rest=rest)
         histories[:] = [history]
         found[:] = judged_by(violations(history), leads=scheduler.elects)
-        unsafe.append(any(one.invariant not in MAY_TAKE_TIME for one in found))
+        unsafe.append(any(entry.invariant not in MAY_TAKE_TIME for entry in found))
         return not found or unsafe[-LOOKS_MAX:] == [True] * LOOKS_MAX
 
     try:
         wait_for(held, "the invariants to hold", timeout_s=WITHIN_S + 2 * terms.rest_s, every_s=0.3)
     finally:
-        for one in found:
-            print(one)
+        for entry in found:
+            print(entry)
     assert not found, "; ".join(map(str, found))
     (history,) = histories
-    print(f"invariants looked at {told(inputs(history))}")
+    print(f"invariants looked at {counts_text(inputs(history))}")
     blind = without_input(history, expected(history, scheduler))
     assert not blind, f"these invariants had nothing to check: {blind}"
     return history
@@ -168,7 +168,7 @@ def judge(scheduler: SchedulerProcess, recorded: Recording) -> History:
 
 def judged_by(found: Sequence[Violation], *, leads: bool) -> list[Violation]:
     """Without leader election every scheduler is a leader, whoever else holds a lease."""
-    return [one for one in found if leads or one.invariant != LEADER]
+    return [entry for entry in found if leads or entry.invariant != LEADER]
 
 
 def expected(history: History, scheduler: SchedulerProcess) -> Iterable[str]:

@@ -182,7 +182,7 @@ class Stage:
     def seen(self, name: str) -> Json | None:
         """The pod; None once it is gone."""
         pods = self.plane.admin.pods(self.namespace)
-        return next((one for one in pods if one["metadata"]["name"] == name), None)
+        return next((entry for entry in pods if entry["metadata"]["name"] == name), None)
 
     def node_of(self, name: str) -> str:
         pod = self.seen(name)
@@ -196,7 +196,7 @@ class Stage:
     def condition(self, name: str, kind: str = "PodScheduled") -> Json:
         pod = self.seen(name)
         found = pod["status"].get("conditions", []) if pod else []
-        return next((one for one in found if one["type"] == kind), {})
+        return next((entry for entry in found if entry["type"] == kind), {})
 
     def wait_bound(self, name: str, to: str = "node") -> None:
         wait_for(lambda: self.node_of(name), f"{name} to be bound; {self.condition(name)}")
@@ -206,11 +206,14 @@ class Stage:
         wait_for(lambda: self.nomination(name) == to, f"{name} to be nominated to {to!r}")
 
     def wait_unschedulable(self, name: str, saying: str = "") -> None:
-        def told() -> bool:
+        def is_unschedulable() -> bool:
             found = self.condition(name)
             return found.get("reason") == "Unschedulable" and saying in found.get("message", "")
 
-        wait_for(told, f"{name} to be unschedulable, saying {saying!r}: {self.condition(name)}")
+        wait_for(
+            is_unschedulable,
+            f"{name} to be unschedulable, saying {saying!r}: {self.condition(name)}",
+        )
 
     def wait_evicted(self, *names: str) -> None:
         """Gone, or ending."""
@@ -255,7 +258,7 @@ class Stage:
             assert event.request["preconditions"] == {"uid": self.uids[event.name]}
             assert reason_written_at[event.name] <= event.received_at
 
-    def conditions_told(self, name: str) -> Sequence[Json]:
+    def written_conditions(self, name: str) -> Sequence[Json]:
         return [
             condition
             for event in self._ours("patch", "pods/status")

@@ -102,7 +102,7 @@ class Stage:
             if found["regarding"]["name"] == name and reason in (None, found["reason"])
         ]
 
-    def told_once(self, name: str, reason: str) -> Json:
+    def the_event(self, name: str, reason: str) -> Json:
         """Waits for the pod's event with this reason, and checks that there is only one."""
         (event,) = wait_for(
             lambda: self.events(name, reason), f"{reason} of {name}", timeout_s=WITHIN_S

@@ -108,7 +108,9 @@ class Helm:
         self, *values: str, release: str = "kpolicy", namespace: str = NAMESPACE
     ) -> tuple[Manifest, ...]:
         manifests = self.done("template", release, CHART, "-n", namespace, *sets(values))
-        return tuple(Manifest(one) for one in yaml.safe_load_all(manifests) if one is not None)
+        return tuple(
+            Manifest(document) for document in yaml.safe_load_all(manifests) if document is not None
+        )
 
 
 def sets(values: Sequence[str]) -> list[str]:
@@ -134,11 +136,11 @@ def cluster(control_plane_binary: ControlPlaneBinary) -> Iterator[ControlPlane]:
 def compared(value: Any) -> Any:
     """Without what Helm adds; variables of the environment in any order, as none names another."""
     if isinstance(value, dict):
-        kept = {key: compared(one) for key, one in value.items() if key not in OF_HELM}
+        kept = {key: compared(item) for key, item in value.items() if key not in OF_HELM}
         if "env" in kept:
-            kept["env"] = sorted(kept["env"], key=lambda one: str(one["name"]))
+            kept["env"] = sorted(kept["env"], key=lambda document: str(document["name"]))
         return kept
-    return [compared(one) for one in value] if isinstance(value, list) else value
+    return [compared(item) for item in value] if isinstance(value, list) else value
 
 
 def by_name(manifests: Sequence[Manifest]) -> dict[tuple[str, str, str], Json]:
@@ -172,12 +174,16 @@ def test_its_alerts_and_its_dashboard_are_those_of_the_component(chart: Helm) ->
     (rule,) = of_kind(manifests, "PrometheusRule")
     expected = yaml.safe_load((ALERTS / "prometheus-rule.yaml").read_text("utf-8"))
     assert rule.document["spec"] == expected["spec"]
-    (dashboard,) = [one for one in of_kind(manifests, "ConfigMap") if "dashboard" in one.name]
+    (dashboard,) = [
+        config_map
+        for config_map in of_kind(manifests, "ConfigMap")
+        if "dashboard" in config_map.name
+    ]
     text = (ALERTS / "kpolicy.json").read_text("utf-8")
     assert dashboard.document["data"] == {"kpolicy.json": text}
     assert dashboard.document["metadata"]["labels"]["grafana_dashboard"] == "1"
     other = chart.template("alerts.enabled=true", release="team-a")
-    shown = json.dumps([one.document for one in other])
+    shown = json.dumps([document.document for document in other])
     assert 'job=\\"team-a-kpolicy' in shown
     assert 'job=\\"kpolicy' not in shown
 
@@ -195,12 +201,14 @@ def test_a_variant_is_accepted_without_a_warning(
 def test_two_releases_share_nothing(chart: Helm) -> None:
     first = chart.template()
     second = chart.template("schedulerNames={team-a}", release="team-a", namespace="team-a")
-    cluster_wide = {(one.kind, one.name) for one in first if not one.namespace}
+    cluster_wide = {(document.kind, document.name) for document in first if not document.namespace}
     assert len(cluster_wide) == 10
-    assert not cluster_wide & {(one.kind, one.name) for one in second}
-    shown = json.dumps([one.document for one in second])
+    assert not cluster_wide & {(document.kind, document.name) for document in second}
+    shown = json.dumps([document.document for document in second])
     assert NAMESPACE not in shown
-    (fence,) = [one for one in second if one.name == "team-a-kpolicy-status-fence"][:1]
+    (fence,) = [document for document in second if document.name == "team-a-kpolicy-status-fence"][
+        :1
+    ]
     (served, *_) = fence.document["spec"]["variables"]
     assert served["expression"] == "oldObject.spec.schedulerName in ['team-a']"
     (condition,) = fence.document["spec"]["matchConditions"]
@@ -254,7 +262,7 @@ def test_every_value_has_a_schema_and_a_use() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
     schema = json.loads((CHART / "values.schema.json").read_text("utf-8"))
     assert values.keys() == schema["properties"].keys() - {"global"}
-    templates = "".join(one.read_text("utf-8") for one in (CHART / "templates").iterdir())
+    templates = "".join(template.read_text("utf-8") for template in (CHART / "templates").iterdir())
     assert len(values) >= 25
     assert [name for name in values if f".Values.{name}" not in templates] == []
 
@@ -284,4 +292,6 @@ def test_an_upgrade_changes_the_policy_and_restarts_nothing(
     chart.done("uninstall", "kpolicy", *where)
     assert not cluster.admin.exists(deployment)
     left = cluster.admin.list("/apis/rbac.authorization.k8s.io/v1/clusterroles")
-    assert [one["metadata"]["name"] for one in left if "kpolicy" in one["metadata"]["name"]] == []
+    assert [
+        line["metadata"]["name"] for line in left if "kpolicy" in line["metadata"]["name"]
+    ] == []

@@ -185,7 +185,7 @@ def test_the_status_fence(cluster: ControlPlane, account: Client) -> None:
         ("foreign", {"status": {"nominatedNodeName": "node-0"}}),
         ("foreign", {"metadata": {"labels": {"app": "evil"}}}),
     ]
-    assert [patch_status(account, *one) for one in legitimate] == [200] * len(legitimate)
+    assert [patch_status(account, *patch) for patch in legitimate] == [200] * len(legitimate)
     assert [patch_status(account, *attack) for attack in attacks] == [FORBIDDEN] * len(attacks)
     # The fence is ours alone: others patch as before.
     assert patch_status(admin, "foreign", condition("Ready")) == 200

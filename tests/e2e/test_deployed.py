@@ -92,9 +92,9 @@ def environment(container: dict[str, Any]) -> dict[str, str]:
     """As kubelet fills it in."""
     fields = {"metadata.name": "kpolicy-0", "metadata.uid": "u", "metadata.namespace": NAMESPACE}
     values = {}
-    for one in container["env"]:
-        path = one.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath", "")
-        values[one["name"]] = one.get("value") or fields.get(path, "node-0")
+    for variable in container["env"]:
+        path = variable.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath", "")
+        values[variable["name"]] = variable.get("value") or fields.get(path, "node-0")
     return values
 
 

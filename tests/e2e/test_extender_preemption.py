@@ -114,7 +114,7 @@ def witness(admin: Client) -> None:
 def create_pod(
     admin: Client, name: str, cpu: str, priority: str, *, by: str, on: str = "", asks: str = ""
 ) -> str:
-    amounts = {"cpu": cpu, **{f"example.com/{one}": "1" for one in asks.split(",") if one}}
+    amounts = {"cpu": cpu, **{f"example.com/{ask}": "1" for ask in asks.split(",") if ask}}
     limits = {key: value for key, value in amounts.items() if key != "cpu"}
     resources = {"requests": amounts, "limits": limits}
     spec: Json = {
@@ -186,7 +186,9 @@ def test_e09_the_victims_that_an_extender_leaves_go(
         bound = wait_for(lambda: admin.placements("load").get("preemptor", ""), "it to be bound")
         assert bound == "room-1"
         assert left(admin) == {"preemptor", "low-room-0", "medium-room-0", "low-room-1"}
-        (asked,) = [one for one in server.asked[before:] if one.path == f"/{kind}/preempt"]
+        (asked,) = [
+            request for request in server.asked[before:] if request.path == f"/{kind}/preempt"
+        ]
         sent[by] = crowd.plain(asked.body, uid)
         clear(admin)
     assert sent[OURS] == sent[THEIRS]
@@ -195,7 +197,7 @@ def test_e09_the_victims_that_an_extender_leaves_go(
 
 
 @pytest.mark.parametrize(
-    ("case", "answer", "told"),
+    ("case", "answer", "ending"),
     [
         ("none", {"NodeNameToMetaVictims": {}}, "no candidate node for preemption"),
         (
@@ -219,7 +221,7 @@ def test_e09_where_an_extender_leaves_nothing_nobody_goes(
     *,
     case: str,
     answer: Any,
-    told: str,
+    ending: str,
 ) -> None:
     admin, messages = cluster.admin, {}
     server.answers["/knows/filter"] = keep_all
@@ -239,7 +241,7 @@ def test_e09_where_an_extender_leaves_nothing_nobody_goes(
         assert len(left(admin)) == 5
         clear(admin)
     assert messages[OURS] == messages[THEIRS]
-    assert messages[OURS].endswith(told)
+    assert messages[OURS].endswith(ending)
 
 
 def test_e09_a_victim_that_goes_while_extenders_are_asked_does_not_fail_the_attempt(
@@ -275,8 +277,8 @@ def test_e09_a_victim_that_goes_while_extenders_are_asked_does_not_fail_the_atte
     before = len(server.asked)
     uid = create_pod(admin, "preemptor", "300m", "high", by=OURS, asks="knows,whole")
     bound = wait_for(lambda: admin.placements("load").get("preemptor", ""), "it to be bound")
-    whole = [one for one in server.asked[before:] if one.path == "/whole/preempt"]
-    assert crowd.uids[gone] not in "".join(one.body.decode() for one in whole)
+    whole = [request for request in server.asked[before:] if request.path == "/whole/preempt"]
+    assert crowd.uids[gone] not in "".join(victim.body.decode() for victim in whole)
     assert bound in NODES
     messages = [
         condition["reason"]

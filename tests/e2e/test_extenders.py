@@ -164,7 +164,7 @@ def node_of(admin: Client, pod: str) -> str:
     return wait_for(lambda: admin.placements("load").get(pod, ""), f"{pod} to be bound")
 
 
-def told(admin: Client, pod: str, reason: str) -> str:
+def event_message(admin: Client, pod: str, reason: str) -> str:
     def message() -> str:
         for found in admin.pod(pod, namespace="load")["status"].get("conditions", []):
             if found["type"] == "PodScheduled" and found.get("reason") == reason:
@@ -193,7 +193,7 @@ def test_e01_an_extender_filters_scores_and_binds(
     server.answers["/all/bind"] = bind
     uid = create_pod(admin, "whole-way", "all")
     assert node_of(admin, "whole-way") == "node-2"
-    asked = [(one.path, one.content_type) for one in server.of("whole-way")]
+    asked = [(request.path, request.content_type) for request in server.of("whole-way")]
     paths = ("/all/filter", "/all/prioritize", "/all/bind")
     assert asked == [(path, "application/json") for path in paths]
     (sent,) = server.of("whole-way", "bind")
@@ -221,11 +221,11 @@ def test_e01_a_bind_that_an_extender_only_claims_is_not_believed(
     server.answers["/all/prioritize"] = lambda args: []
     server.answers["/all/bind"] = lambda args: {"Error": ""}
     create_pod(admin, "claimed", "all")
-    message = told(admin, "claimed", "SchedulerError")
+    message = event_message(admin, "claimed", "SchedulerError")
     assert message.endswith("says it bound the pod; the API server does not")
     server.answers["/all/bind"] = lambda args: {"Error": "the device is gone"}
     wait_for(
-        lambda: told(admin, "claimed", "SchedulerError") == "the device is gone",
+        lambda: event_message(admin, "claimed", "SchedulerError") == "the device is gone",
         "the extender's own words",
     )
     admin.delete_pod("claimed", namespace="load")
@@ -243,17 +243,20 @@ def test_e02_pods_that_no_extender_cares_for_take_the_short_way(
     slow = [f"slow-{number}" for number in range(12)]
     for name in slow:
         create_pod(admin, name, "slow")
-    wait_for(lambda: len([one for one in server.asked if "/slow" in one.path]) == 8, "8 at once")
+    wait_for(
+        lambda: len([request for request in server.asked if "/slow" in request.path]) == 8,
+        "8 at once",
+    )
     wait_for(
         lambda: scheduler.metric("kpolicy_pods_at_extenders") == len(slow), "the others to wait"
     )
     plain = admin.create_pods(100, namespace="load", prefix="plain", scheduler_name=OURS)
     wait_for(lambda: set(plain) <= set(admin.placements("load")), "the others to be bound")
     assert not set(slow) & set(admin.placements("load"))
-    assert not [one for one in server.asked if one.pod.startswith("plain")]
+    assert not [request for request in server.asked if request.pod.startswith("plain")]
     release.set()
     wait_for(lambda: set(slow) <= set(admin.placements("load")), "those asked about to be bound")
-    counts = Counter(one.pod for one in server.asked if "/slow" in one.path)
+    counts = Counter(request.pod for request in server.asked if "/slow" in request.path)
     assert set(counts) == set(slow)
 
 
@@ -273,10 +276,12 @@ def test_e03_what_is_sent_is_what_kube_scheduler_sends(
         uid = create_pod(admin, name, "whole", by)
         node_of(admin, name)
         asked = server.of(name)
-        assert [one.path for one in asked] == ["/whole/filter", "/whole/prioritize"]
-        text = [one.body.decode().replace(name, "NAME").replace(uid, "UID") for one in asked]
-        text = [one.replace(f'"{by}"', '"SCHEDULER"') for one in text]
-        sent[by] = [json.loads(one) for one in text]
+        assert [request.path for request in asked] == ["/whole/filter", "/whole/prioritize"]
+        text = [
+            request.body.decode().replace(name, "NAME").replace(uid, "UID") for request in asked
+        ]
+        text = [line.replace(f'"{by}"', '"SCHEDULER"') for line in text]
+        sent[by] = [json.loads(line) for line in text]
         for args in sent[by]:
             metadata = args["Pod"]["metadata"]
             del metadata["resourceVersion"], metadata["creationTimestamp"]
@@ -325,7 +330,7 @@ def test_e04_nodes_that_are_refused_are_told_as_kube_scheduler_tells_them(
     for whose, by in (("ours", OURS), ("theirs", THEIRS)):
         name = f"{case}-{whose}"
         create_pod(admin, name, "refuses", by)
-        messages[whose] = told(admin, name, "Unschedulable")
+        messages[whose] = event_message(admin, name, "Unschedulable")
     assert messages["ours"] == messages["theirs"]
     assert "no licence" in messages["ours"]
     # What an extender thinks now is not known: any event has it asked again.
@@ -339,7 +344,7 @@ def test_e05_an_extender_that_is_down_costs_its_own_pods_only(admin: Client) -> 
     messages = {}
     for name, by in (("down-ours", OURS), ("down-theirs", THEIRS)):
         create_pod(admin, name, "down", by)
-        messages[by] = told(admin, name, "SchedulerError")
+        messages[by] = event_message(admin, name, "SchedulerError")
     assert messages[OURS] == messages[THEIRS]
     assert messages[OURS].endswith("connect: connection refused")
     create_pod(admin, "optional", "optional")
@@ -375,11 +380,11 @@ def test_e06_answers_that_are_none_cost_their_own_pods_only(
     server.answers["/hostile/filter"] = lambda args: answer
     name = f"hostile-{case}"
     create_pod(admin, name, "hostile")
-    message = told(admin, name, "SchedulerError")
+    message = event_message(admin, name, "SchedulerError")
     assert message
     if as_kube_scheduler:
         create_pod(admin, f"{name}-theirs", "hostile", THEIRS)
-        assert message == told(admin, f"{name}-theirs", "SchedulerError")
+        assert message == event_message(admin, f"{name}-theirs", "SchedulerError")
         admin.delete_pod(f"{name}-theirs", namespace="load")
     if answer.wait is not None:
         answer.wait.set()

@@ -71,14 +71,14 @@ Body = dict[str, Any]
 def every(history: History, resource: str, change: Callable[[Body], None]) -> History:
     """Whatever was told of this resource, told otherwise."""
 
-    def told(one: Change) -> Change:
-        if one.resource != resource:
-            return one
-        body = copy.deepcopy(dict(one.object))
+    def altered(original: Change) -> Change:
+        if original.resource != resource:
+            return original
+        body = copy.deepcopy(dict(original.object))
         change(body)
-        return replace(one, object=body)
+        return replace(original, object=body)
 
-    return replace(history, changes=tuple(map(told, history.changes)))
+    return replace(history, changes=tuple(map(altered, history.changes)))
 
 
 def bind(history: History) -> Write:
@@ -159,9 +159,9 @@ def the_lease_ran_out(history: History) -> History:
         return replace(write, received_ns=at_ns)
 
     writes = [
-        one
-        for one in map(late, history.writes)
-        if one.what != LEASE or one.received_ns < bind(history).received_ns
+        write
+        for write in map(late, history.writes)
+        if write.what != LEASE or write.received_ns < bind(history).received_ns
     ]
     return replace(history, writes=tuple(writes))
 
@@ -223,7 +223,9 @@ def test_a_good_run_violates_nothing(history: History) -> None:
     assert without_input(history, JUDGED) == []
 
 
-@pytest.mark.parametrize(("invariant", "plant"), PLANTED, ids=[one[1].__name__ for one in PLANTED])
+@pytest.mark.parametrize(
+    ("invariant", "plant"), PLANTED, ids=[planted[1].__name__ for planted in PLANTED]
+)
 def test_what_is_planted_in_it_is_found(
     history: History, invariant: str, plant: Callable[[History], History]
 ) -> None:

@@ -93,7 +93,9 @@ def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
         yield plane
 
 
-@pytest.mark.parametrize("nemesis", [delete, empty, garbage, flap], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "nemesis", [delete, empty, garbage, flap], ids=lambda write: write.__name__
+)
 @pytest.mark.timeout(300)
 def test_n_pods_are_bound_by_a_good_policy_while_somebody_would(
     cluster: ControlPlane, tmp_path: Path, nemesis: Callable[[Offers], None]

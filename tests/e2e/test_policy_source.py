@@ -125,7 +125,7 @@ def place(admin: Client) -> str:
     return admin.placements("default")[name]
 
 
-def told(admin: Client, reason: str) -> list[dict[str, Any]]:
+def events_of(admin: Client, reason: str) -> list[dict[str, Any]]:
     return [event for event in admin.list(EVENTS) if event["reason"] == reason]
 
 
@@ -136,16 +136,16 @@ def test_a_change_is_in_force_within_a_second(
     cluster: ControlPlane, scheduler: SchedulerProcess
 ) -> None:
     before = in_force(scheduler)
-    taken = []
+    resource_versions = []
     for disk in ("hdd", "ssd", "hdd"):
         began = time.monotonic()
         write(cluster.admin, policy(disk))
         before = until_in_force(scheduler, before)
-        taken.append(time.monotonic() - began)
+        resource_versions.append(time.monotonic() - began)
         assert place(cluster.admin).startswith(disk)
     # A generous limit for a busy machine; the promise is a second, and the figure is printed.
-    print(f"in force after {', '.join(f'{one:.2f} s' for one in taken)}")
-    assert min(taken) < 5
+    print(f"in force after {', '.join(f'{version:.2f} s' for version in resource_versions)}")
+    assert min(resource_versions) < 5
 
 
 def test_a_pod_that_the_old_rules_parked_is_placed_by_the_new(
@@ -246,16 +246,18 @@ def test_what_is_wrong_is_told_on_the_config_map_with_its_place(
     until_refused(scheduler, "invalid")
     place_of_it = f"configmap/{SPACE}/{NAME}/policy.yaml:8:"
     wait_for(
-        lambda: any(place_of_it in event["note"] for event in told(admin, "PolicyRejected")),
+        lambda: any(place_of_it in event["note"] for event in events_of(admin, "PolicyRejected")),
         "an event with the place",
     )
-    event = next(one for one in told(admin, "PolicyRejected") if place_of_it in one["note"])
+    event = next(
+        event for event in events_of(admin, "PolicyRejected") if place_of_it in event["note"]
+    )
     assert event["type"] == "Warning"
     assert event["regarding"]["kind"] == "ConfigMap"
     assert event["regarding"]["uid"] == admin.get(f"{HOME}/{NAME}")["metadata"]["uid"]
     assert "KP102" in event["note"]
     assert "did you mean `expression`?" in event["note"]
-    assert told(admin, "PolicyAccepted")
+    assert events_of(admin, "PolicyAccepted")
 
     def status() -> dict[str, Any] | None:
         read = json.loads(admin.get(f"{HOME}/{STATUS}")["data"]["status.json"])
@@ -347,7 +349,7 @@ def test_a_restart_with_a_bad_policy_goes_on_with_the_last_good_one(
         assert (shown["policy"]["hash"], shown["policy"]["isLastGood"]) == (good, True)
         assert "THE LAST GOOD POLICY IS IN FORCE INSTEAD" in second.log()
         assert second.metric("kpolicy_policy_last_good") == 1
-        wait_for(lambda: told(admin, "LastGoodPolicyUsed"), "the event")
+        wait_for(lambda: events_of(admin, "LastGoodPolicyUsed"), "the event")
         write(admin, policy("ssd"))
         until_in_force(second, good)
         assert second.metric("kpolicy_policy_last_good") == 0

@@ -115,8 +115,8 @@ def test_every_kind_is_there_at_one_version_and_nothing_secret(
     cluster: ControlPlane, recorded: Path
 ) -> None:
     snapshot = Snapshot.load(recorded)
-    [one] = snapshot.recordings
-    origin, counts = one.header.origin, one.header.content.counts
+    [recording] = snapshot.recordings
+    origin, counts = recording.header.origin, recording.header.content.counts
     assert len(set(origin.resource_versions.values())) == 1
     assert set(origin.resource_versions) == frozenset[str]().union(*READ.values())
     assert origin.left_out == {}
@@ -168,5 +168,5 @@ def test_a_right_that_is_missing_can_be_done_without(
     done = record(identity, target, "--skip-forbidden")
     assert done.returncode == 0, done.stderr
     assert "left out: PodDisruptionBudget (forbidden)" in done.stderr
-    [one] = Snapshot.load(target).recordings
-    assert one.header.origin.left_out == {"PodDisruptionBudget": "forbidden"}
+    [recording] = Snapshot.load(target).recordings
+    assert recording.header.origin.left_out == {"PodDisruptionBudget": "forbidden"}

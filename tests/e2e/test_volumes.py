@@ -98,16 +98,18 @@ def status_writes(cluster: ControlPlane, namespace: str) -> list[AuditEvent]:
 def condition(admin: Client, namespace: str, pod: str) -> volumes.Json:
     """The pod's condition PodScheduled; empty if there is none."""
     found = admin.pod(pod, namespace=namespace)["status"].get("conditions", [])
-    return next((one for one in found if one["type"] == "PodScheduled"), {})
+    return next((entry for entry in found if entry["type"] == "PodScheduled"), {})
 
 
-def wait_told(admin: Client, namespace: str, pod: str, reason: str, with_text: str = "") -> str:
+def wait_for_condition(
+    admin: Client, namespace: str, pod: str, reason: str, with_text: str = ""
+) -> str:
     """Waits until the pod's condition has this reason and text; returns its message."""
 
     def message() -> str:
         found = condition(admin, namespace, pod)
-        is_told = found.get("reason") == reason and with_text in found["message"]
-        return str(found["message"]) if is_told else ""
+        is_there = found.get("reason") == reason and with_text in found["message"]
+        return str(found["message"]) if is_there else ""
 
     return wait_for(message, f"{pod} to be told {reason}")
 
@@ -189,7 +191,7 @@ def test_f08_a_volume_is_promised_to_one_claim(
     wait_for(lambda: admin.placements(namespace), "one of the two to be bound")
     (bound,) = admin.placements(namespace)
     other = "b" if bound == "a" else "a"
-    message = wait_told(admin, namespace, other, "Unschedulable")
+    message = wait_for_condition(admin, namespace, other, "Unschedulable")
     assert "3 node(s) didn't find available persistent volumes to bind" in message
     volumes.create_volume(admin, "second", "node-2")
     assert wait_bound(admin, namespace, other)[other] == "node-2"
@@ -203,7 +205,7 @@ def test_f08_what_the_provisioner_refuses_is_tried_again(
     create_pod(admin, namespace, "pod", "data")
     volumes.selected_node(admin, namespace, "data")
     volumes.refuse(admin, namespace, "data")
-    message = wait_told(admin, namespace, "pod", "SchedulerError")
+    message = wait_for_condition(admin, namespace, "pod", "SchedulerError")
     assert message == PREFIX + 'provisioning failed for PVC "data"'
     node = volumes.selected_node(admin, namespace, "data")
     volumes.provision(admin, namespace, "data", node)
@@ -221,13 +223,13 @@ def test_f08_it_says_what_kube_scheduler_says(
         create_pod(admin, namespace, name, name, scheduler=served_by)
         node = volumes.selected_node(admin, namespace, name)
         volumes.refuse(admin, namespace, name)
-        refused = wait_told(admin, namespace, name, "SchedulerError").replace(name, "NAME")
+        refused = wait_for_condition(admin, namespace, name, "SchedulerError").replace(name, "NAME")
         observed = condition(admin, namespace, name)["observedGeneration"]
         node = volumes.selected_node(admin, namespace, name)
         expected = nomination(admin, namespace, name) == node
         elsewhere = next(other for other in NODES if other != node)
         volumes.provision(admin, namespace, name, elsewhere)
-        astray = wait_told(admin, namespace, name, "SchedulerError", with_text="affinity")
+        astray = wait_for_condition(admin, namespace, name, "SchedulerError", with_text="affinity")
         uid = admin.get(f"{claims(namespace)}/{name}")["metadata"]["uid"]
         left = nomination(admin, namespace, name)
         messages[name] = [refused, astray.replace(uid, "UID").replace(node, "NODE"), left]
@@ -242,7 +244,7 @@ def test_f08_waiting_ends_when_the_policy_says(
 ) -> None:
     volumes.create_claim(admin, namespace, "data", MADE)
     create_pod(admin, namespace, "pod", "data", scheduler="hasty")
-    message = wait_told(admin, namespace, "pod", "SchedulerError")
+    message = wait_for_condition(admin, namespace, "pod", "SchedulerError")
     assert message == PREFIX + "context deadline exceeded"
     # The claim names its node still, and the next attempt finds it there.
     node = volumes.selected_node(admin, namespace, "data")
@@ -291,7 +293,7 @@ def test_f08_a_claim_that_is_made_anew_is_another_claim(
     path = f"{claims(namespace)}/data"
     admin.patch(path, {"metadata": {"finalizers": None}})
     admin.delete(path)
-    message = wait_told(admin, namespace, "pod", "SchedulerError")
+    message = wait_for_condition(admin, namespace, "pod", "SchedulerError")
     missing = f'persistentvolumeclaims "{namespace}/data" not found'
     assert message == f"{PREFIX}failed to check provisioning pvc: {missing}"
     volumes.create_claim(admin, namespace, "data", MADE)
@@ -329,9 +331,9 @@ def test_f08_its_node_is_told_before_anything_is_written_for_it(
     create_pod(admin, namespace, "pod", "data")
     node = volumes.selected_node(admin, namespace, "data")
     assert nomination(admin, namespace, "pod") == node
-    (told,) = status_writes(cluster, namespace)
-    assert (told.name, told.code) == ("pod", 200), "a pod that is bound at once has no nomination"
-    assert (told.request or {})["status"] == {"nominatedNodeName": node}
+    (write,) = status_writes(cluster, namespace)
+    assert (write.name, write.code) == ("pod", 200), "a pod that is bound at once has no nomination"
+    assert (write.request or {})["status"] == {"nominatedNodeName": node}
     (selected,) = [
         event
         for event in cluster.audit_events()
@@ -339,7 +341,7 @@ def test_f08_its_node_is_told_before_anything_is_written_for_it(
         and event.what == "persistentvolumeclaims"
         and (event.verb, event.namespace) == ("patch", namespace)
     ]
-    assert told.answered_at <= selected.received_at
+    assert write.answered_at <= selected.received_at
     volumes.provision(admin, namespace, "data", node)
     assert wait_bound(admin, namespace, "pod")["pod"] == node
     assert nomination(admin, namespace, "pod") == "", "the bind has cleared the nomination"
@@ -356,7 +358,9 @@ def test_f08_a_node_that_was_told_in_vain_is_taken_back(
         assert nomination(admin, namespace, "pod") == node
         volumes.refuse(admin, namespace, "data")
         wait_for(lambda: not nomination(admin, namespace, "pod"), "the nomination to end")
-        wait_told(admin, namespace, "pod", "SchedulerError", with_text="provisioning failed")
+        wait_for_condition(
+            admin, namespace, "pod", "SchedulerError", with_text="provisioning failed"
+        )
     volumes.provision(
         admin, namespace, "data", node := volumes.selected_node(admin, namespace, "data")
     )
@@ -381,7 +385,7 @@ def test_f08_a_node_that_goes_while_its_volume_is_made_gets_no_pod(
     (left,) = {"late-0", "late-1"} - {gone}
     wait_for(lambda: scheduler.metric("kpolicy_pods_awaiting_volumes") == 1, "the pod to wait")
     admin.delete(f"/api/v1/nodes/{gone}")
-    wait_told(admin, namespace, "pod", "SchedulerError", with_text=gone)
+    wait_for_condition(admin, namespace, "pod", "SchedulerError", with_text=gone)
     volumes.refuse(admin, namespace, "data")  # as provisioners do when there is no such node
     wait_for(lambda: volumes.selected_node(admin, namespace, "data") == left, "the other node")
     volumes.provision(admin, namespace, "data", left)
@@ -419,7 +423,7 @@ def test_f08_a_restart_finds_the_node_that_was_told(
     admin.patch(f"/api/v1/namespaces/{namespace}/pods/older", remove, kind="json")
     scheduler.start()
     scheduler.wait_ready()
-    wait_told(admin, namespace, "older", "Unschedulable", with_text="1 Insufficient cpu")
+    wait_for_condition(admin, namespace, "older", "Unschedulable", with_text="1 Insufficient cpu")
     assert nomination(admin, namespace, "pod") == "node-1"
     volumes.provision(admin, namespace, "data", "node-1")
     assert wait_bound(admin, namespace, "pod") == {"pod": "node-1"}

@@ -50,11 +50,13 @@ OF_TIMELINE: Final[dict[str, tuple[OfTimeline, ...]]] = {
 def violations(history: History) -> list[Violation]:
     """All violations in the order of time; none means that the run is good."""
     timeline = Timeline(history)
-    found = [one for check in OF_HISTORY.values() for one in check(history)]
+    found = [violation for check in OF_HISTORY.values() for violation in check(history)]
     found += [
-        one
+        violation
         for checks in OF_TIMELINE.values()
         for check in checks
-        for one in check(history, timeline)
+        for violation in check(history, timeline)
     ]
-    return sorted(found, key=lambda one: (one.at_ns, one.invariant, one.text))
+    return sorted(
+        found, key=lambda violation: (violation.at_ns, violation.invariant, violation.text)
+    )

@@ -13,20 +13,20 @@ from tests.invariants.history import History, Violation
 NAME = "I9"
 
 
-def told(history: History) -> bytes:
+def history_lines(history: History) -> bytes:
     """A line for each change, write and decision: everything that could differ."""
     parts = (history.changes, history.writes, history.decisions, history.policies)
-    lines = [json.dumps(asdict(one), sort_keys=True) for part in parts for one in part]
+    lines = [json.dumps(asdict(entry), sort_keys=True) for part in parts for entry in part]
     lines.append(json.dumps(asdict(history.at_rest) if history.at_rest else None, sort_keys=True))
     return "\n".join(lines).encode()
 
 
 def same(first: bytes, second: bytes) -> Iterator[Violation]:
-    for number, (one, other) in enumerate(
+    for number, (line, other) in enumerate(
         zip(first.splitlines(), second.splitlines(), strict=False), start=1
     ):
-        if one != other:
-            text = f"line {number} differs: {one[:200]!r} and {other[:200]!r}"
+        if line != other:
+            text = f"line {number} differs: {line[:200]!r} and {other[:200]!r}"
             yield Violation(NAME, 0, text)
             return
     if first != second:

@@ -88,18 +88,19 @@ def needless(room: RoomDecided, history: History, timeline: Timeline) -> list[st
         return []
     there = timeline.on_node(room.node, room.pods.low)
     stay = [
-        one
-        for one in there
-        if priority_of(one) >= priority_of(pod) or any(_covers(budget, one) for budget in budgets)
+        other
+        for other in there
+        if priority_of(other) >= priority_of(pod)
+        or any(_covers(budget, other) for budget in budgets)
     ]
     if not fits(pod, node, stay, _forbids(room, history)):
         return []
-    return [one["metadata"]["uid"] for one in stay if one["metadata"]["uid"] in room.victims]
+    return [pod["metadata"]["uid"] for pod in stay if pod["metadata"]["uid"] in room.victims]
 
 
 def _exhausted(timeline: Timeline, span: Span) -> list[Object]:
     found = timeline.others_within("poddisruptionbudgets", span)
-    return [one for one in found if not (one.get("status") or {}).get("disruptionsAllowed")]
+    return [pod for pod in found if not (pod.get("status") or {}).get("disruptionsAllowed")]
 
 
 def _covers(budget: Object, pod: Object) -> bool:
@@ -115,9 +116,9 @@ def _is_promised(room: RoomDecided, history: History, timeline: Timeline) -> boo
         *(decision for decision in history.decisions if decision.instance == room.instance),
         *history.rooms,
     ]
-    for one in meant:
-        if one.node == room.node and one.at_ns <= room.at_ns and one.uid != room.uid:
-            pod = timeline.pod(one.uid, room.pods.low)
+    for victim in meant:
+        if victim.node == room.node and victim.at_ns <= room.at_ns and victim.uid != room.uid:
+            pod = timeline.pod(victim.uid, room.pods.low)
             if pod is not None and not node_of(pod):
                 return True
     return any(

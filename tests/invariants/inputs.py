@@ -46,5 +46,5 @@ def without_input(history: History, expected: Iterable[str]) -> list[str]:
     return [name for name in expected if not had[name]]
 
 
-def told(counts: dict[str, int]) -> str:
+def counts_text(counts: dict[str, int]) -> str:
     return ", ".join(f"{name}: {count}" for name, count in counts.items())

@@ -27,9 +27,9 @@ def last_good(history: History, timeline: Timeline) -> Iterator[Violation]:
     for bind in history.binds():
         decided_ns = timeline.decision(bind).at_ns
         used = bind.in_request("metadata", "annotations", POLICY_HASH)
-        one = (decided_ns, used, f"{bind.namespace}/{bind.name}")
+        policy_use = (decided_ns, used, f"{bind.namespace}/{bind.name}")
         if bind.instance in began:
-            first[bind.instance] = min(first.get(bind.instance, one), one)
+            first[bind.instance] = min(first.get(bind.instance, policy_use), policy_use)
     for instance, (decided_ns, used, who) in first.items():
         since_ns = began[instance]
         if history.terms.stale_versions:

@@ -26,7 +26,7 @@ def leader(history: History) -> Iterator[Violation]:
         return
     writes = sorted(
         (write for write in history.ours() if write.what in (BINDING, LEASE)),
-        key=lambda one: one.received_ns if one.what == BINDING else one.answered_ns,
+        key=lambda hold: hold.received_ns if hold.what == BINDING else hold.answered_ns,
     )
     for write in writes:
         if write.what == LEASE:

@@ -44,9 +44,9 @@ def lost_pods(history: History, timeline: Timeline) -> Iterator[Violation]:
         if STATUS in history.terms.broken:
             continue
         conditions = (pod.get("status") or {}).get("conditions") or ()
-        said = next(
+        latest = next(
             (condition for condition in conditions if condition["type"] == "PodScheduled"), None
         )
-        if said is None or said["status"] != "False" or not said.get("message"):
-            text = f"{name_of(pod)} waits, and its status does not say why: {said}"
+        if latest is None or latest["status"] != "False" or not latest.get("message"):
+            text = f"{name_of(pod)} waits, and its status does not say why: {latest}"
             yield Violation(NAME, rest.at_ns, text)

@@ -100,10 +100,10 @@ def host_ports(pod: Object) -> set[tuple[str, str, int]]:
     }
 
 
-def ports_meet(one: set[tuple[str, str, int]], other: set[tuple[str, str, int]]) -> bool:
+def ports_meet(host_port: set[tuple[str, str, int]], other: set[tuple[str, str, int]]) -> bool:
     return any(
         (protocol, port) == (their_protocol, their_port)
         and (address == their_address or "0.0.0.0" in (address, their_address))
-        for address, protocol, port in one
+        for address, protocol, port in host_port
         for their_address, their_protocol, their_port in other
     )

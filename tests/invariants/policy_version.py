@@ -27,7 +27,7 @@ def policy_version(history: History, timeline: Timeline) -> Iterator[Violation]:
     # The log has no body of a request that was refused before it was read (403).
     read = (bind for bind in history.binds() if bind.request is not None)
     binds = [(timeline.decision(bind).at_ns, _number(bind), bind) for bind in read]
-    for decided_ns, number, bind in sorted(binds, key=lambda one: one[:2]):
+    for decided_ns, number, bind in sorted(binds, key=lambda offer: offer[:2]):
         used = bind.in_request("metadata", "annotations", POLICY_HASH)
         who = f"{bind.namespace}/{bind.name} by {bind.instance}"
         known = [at for at, offer in enumerate(offers) if offer.hash == used]

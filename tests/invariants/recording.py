@@ -201,7 +201,9 @@ class _Watch:
         listed = self._control_plane.admin.list(PATHS[self._name])
         there = {item["metadata"]["uid"]: item["metadata"]["resourceVersion"] for item in listed}
         held = self._held.copy()
-        return there == {uid: one["metadata"]["resourceVersion"] for uid, one in held.items()}
+        return there == {
+            uid: held_object["metadata"]["resourceVersion"] for uid, held_object in held.items()
+        }
 
     def _run(self) -> None:
         while not self._stopped.is_set():

@@ -31,8 +31,8 @@ _UNSCHEDULABLE: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "N
 def covers(pod: Object) -> bool:
     affinity = spec(pod).get("affinity") or {}
     hard_spread = any(
-        one.get("whenUnsatisfiable") != "ScheduleAnyway"
-        for one in spec(pod).get("topologySpreadConstraints") or ()
+        constraint.get("whenUnsatisfiable") != "ScheduleAnyway"
+        for constraint in spec(pod).get("topologySpreadConstraints") or ()
     )
     return not (
         affinity.get("podAffinity")

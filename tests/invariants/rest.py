@@ -62,13 +62,13 @@ def _forbids(history: History) -> Forbids:
     return (*offers[-1].forbids, *(offers[-1].shuns if history.terms.shuns else ()))
 
 
-def _first_again(write: Write, told: set[tuple[str, str]]) -> bool:
+def _first_again(write: Write, keys_seen: set[tuple[str, str]]) -> bool:
     """Parked pods are tried again every five minutes, and may then get another reason. It is
     written once, to the status and as an event."""
     if write.what not in (STATUS, EVENT):
         return False
     about = write.in_request("regarding", "uid") or f"{write.namespace}/{write.name}"
     key = (write.what, about)
-    again = key not in told
-    told.add(key)
+    again = key not in keys_seen
+    keys_seen.add(key)
     return again

@@ -142,7 +142,7 @@ class Timeline:
 
     def others_within(self, resource: str, span: Span) -> list[Object]:
         names = self._others[resource]
-        return [one for name in names for one in self.other_within(resource, name, span)]
+        return [state for name in names for state in self.other_within(resource, name, span)]
 
     def states_of(self, uid: str) -> list[Object]:
         life = self._lives.get(("pods", uid))

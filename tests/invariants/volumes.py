@@ -22,9 +22,9 @@ MADE_ON_DEMAND: Final = "made"
 def claims_of(pod: Object) -> list[str]:
     namespace = pod["metadata"].get("namespace", "")
     return [
-        f"{namespace}/{one['persistentVolumeClaim']['claimName']}"
-        for one in spec(pod).get("volumes") or ()
-        if "persistentVolumeClaim" in one
+        f"{namespace}/{volume['persistentVolumeClaim']['claimName']}"
+        for volume in spec(pod).get("volumes") or ()
+        if "persistentVolumeClaim" in volume
     ]
 
 

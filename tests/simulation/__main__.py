@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from dataclasses import replace
 
-from tests.simulation.kills import Kill, all_kills, sweep_kills, told
+from tests.simulation.kills import Kill, all_kills, killed_run, sweep_kills
 from tests.simulation.shrink import fewest_acts
 from tests.simulation.sweep import Outcome, Total, plan_of, simulated, sweep
 
@@ -28,14 +28,14 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     if arguments.seed is not None:
-        return one(arguments.seed, arguments.acts)
+        return run_seed(arguments.seed, arguments.acts)
     if arguments.kills is not None:
         return killed(arguments.kills, arguments.only, arguments.jobs)
     first, _, last = arguments.seeds.partition("..")
     return many(range(int(first), int(last or first) + 1), arguments.jobs)
 
 
-def one(seed: int, acts: int | None) -> int:
+def run_seed(seed: int, acts: int | None) -> int:
     plan = plan_of(seed)
     outcome = simulated(plan if acts is None else replace(plan, acts=acts))
     total = Total()
@@ -64,7 +64,7 @@ def many(seeds: range, jobs: int) -> int:
 
 
 def killed(seed: int, only: str | None, jobs: int) -> int:
-    clean = told(seed, None)
+    clean = killed_run(seed, None)
     for text in clean.wrong:
         print(f"without a kill: {text}")
     kills = [Kill.of(only)] if only else all_kills(clean)

@@ -23,7 +23,7 @@ def run(plan: Plan) -> Run:
         remains = heal(world)
         calm_ns = world.time.now_ns
         world.pass_time(CONVERGE_S + REST_S)
-        return world.told(calm_ns, converge_s=CONVERGE_S, rest_s=REST_S, remains=remains)
+        return world.finished_run(calm_ns, converge_s=CONVERGE_S, rest_s=REST_S, remains=remains)
 
 
 def live(world: World) -> None:

@@ -30,7 +30,7 @@ class _Known:
 
 
 @dataclass(slots=True)
-class Told:
+class RunLog:
     """The log: what instances themselves do not record."""
 
     starts: list[Start] = field(default_factory=list)
@@ -39,12 +39,12 @@ class Told:
 
 
 class LoggedEngine(Engine):
-    __slots__ = ("_instance", "_known", "_time", "_told")
+    __slots__ = ("_instance", "_known", "_run_log", "_time")
 
-    def __init__(self, seed: int, instance: str, told: Told, time: WorldTime) -> None:
+    def __init__(self, seed: int, instance: str, log: RunLog, time: WorldTime) -> None:
         super().__init__(seed)
         self._instance = instance
-        self._told = told
+        self._run_log = log
         self._time = time
         self._known: dict[str, _Known] = {}
 
@@ -115,7 +115,7 @@ class LoggedEngine(Engine):
         if decided.verdict == Verdict.PLACED:
             claims = self.known("persistentvolumeclaims").span()
             volumes = self.known("persistentvolumes").span()
-            self._told.decisions.append(
+            self._run_log.decisions.append(
                 Decision(
                     at_ns=self._time.now_ns,
                     instance=self._instance,
@@ -128,7 +128,7 @@ class LoggedEngine(Engine):
                 )
             )
         if decided.victims:
-            self._told.rooms.append(
+            self._run_log.rooms.append(
                 RoomDecided(
                     at_ns=self._time.now_ns,
                     instance=self._instance,

@@ -135,12 +135,12 @@ class SimulatedExtender:
             return _json([{"Host": name, "Score": len(name) % 5} for name in names])
         kept = [name for name in names if is_kept(name)]
         failed = {name: "never there" for name in names if not is_kept(name)}
-        said: dict[str, Any] = {"FailedAndUnresolvableNodes": failed}
+        answer: dict[str, Any] = {"FailedAndUnresolvableNodes": failed}
         if args.get("NodeNames") is None:
-            said["Nodes"] = {"items": [whole[name] for name in kept]}
+            answer["Nodes"] = {"items": [whole[name] for name in kept]}
         else:
-            said["NodeNames"] = kept
-        return _json(said)
+            answer["NodeNames"] = kept
+        return _json(answer)
 
 
 def is_kept(node: str) -> bool:

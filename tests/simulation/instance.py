@@ -28,7 +28,7 @@ from kpolicy.scheduler.shadow.second_engine import Shadow
 from kpolicy.scheduler.shadow.shadow_policy import ShadowFeed
 from tests.invariants.history import Start
 from tests.simulation.api_server import SERVER
-from tests.simulation.decision_log import LoggedEngine, Told
+from tests.simulation.decision_log import LoggedEngine, RunLog
 from tests.simulation.event_loop import Joining, VirtualLoop, virtual_loop
 from tests.simulation.machine_time import WorldTime
 from tests.simulation.network import Network
@@ -109,7 +109,7 @@ class Instance:
     policies: Callable[[VirtualClock], PolicyOrigin]
     keeping: Keeping
     compile: Compile
-    told: Told
+    log: RunLog
     options: Options
     has_dead_shadow: bool = False
     life: Life | None = None
@@ -134,7 +134,7 @@ class Instance:
                 lease, client, elector, lost
             ),
         )
-        engine = LoggedEngine(chance.getrandbits(64), machine.run_id, self.told, self.time)
+        engine = LoggedEngine(chance.getrandbits(64), machine.run_id, self.log, self.time)
         connection = Connection(
             server=SERVER,
             authorization=FixedAuthorization(f"Bearer {self.host}"),
@@ -160,7 +160,7 @@ class Instance:
             # are left.
             shadowed = ShadowFeed(Shadow(lambda: Engine(0), self.clock, on_behind=lambda: None))
             scheduler._runtime.engine._witness = shadowed
-        self.told.starts.append(Start(machine.run_id, self.host, self.time.now_ns))
+        self.log.starts.append(Start(machine.run_id, self.host, self.time.now_ns))
         task = main.create_task(scheduler.run())
         self.life = Life(machine, engine, scheduler, main, lease, task, shadowed)
         task.add_done_callback(self._ended)

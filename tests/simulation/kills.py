@@ -37,7 +37,7 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class KilledRun:
     """`kinds`: what was written, by verb and resource; `what`: at which write one was killed."""
 
     kill: Kill | None
@@ -69,14 +69,14 @@ class _Counting:
         return Trouble(Kind.KILL_AFTER if self.kill.is_after else Kind.KILL_BEFORE)
 
 
-def told(seed: int, kill: Kill | None) -> Told:
+def killed_run(seed: int, kill: Kill | None) -> KilledRun:
     counting = _Counting(kill)
     try:
         with world_of(Plan(seed, calm=kill is None, setting=SETTING)) as world:
             wrong, end, writes = _lived(world, counting)
     except Exception:
         wrong, end, writes = [traceback.format_exc()], Counter(), counting.writes
-    return Told(kill, end, counting.kinds, writes, counting.what, tuple(wrong))
+    return KilledRun(kill, end, counting.kinds, writes, counting.what, tuple(wrong))
 
 
 def _lived(world: World, counting: _Counting) -> tuple[list[str], Counter[str], int]:
@@ -99,13 +99,13 @@ def _lived(world: World, counting: _Counting) -> tuple[list[str], Counter[str], 
         return [str(error)], story.end(), counting.writes
     writes, calm_ns = counting.writes, world.time.now_ns
     world.pass_time(CONVERGE_S + REST_S)
-    run = world.told(calm_ns, converge_s=CONVERGE_S, rest_s=REST_S)
+    run = world.finished_run(calm_ns, converge_s=CONVERGE_S, rest_s=REST_S)
     wrong = [str(violation) for violation in violations(run.history)]
     wrong += [f"nobody caught: {error}" for error in run.errors]
     return wrong, story.end(), writes
 
 
-def all_kills(clean: Told) -> list[Kill]:
+def all_kills(clean: KilledRun) -> list[Kill]:
     return [
         Kill(number, is_after)
         for number in range(1, clean.writes + 1)
@@ -113,18 +113,20 @@ def all_kills(clean: Told) -> list[Kill]:
     ]
 
 
-def sweep_kills(seed: int, kills: Iterable[Kill], clean: Told, jobs: int) -> Iterator[Told]:
-    """Each as `told`, with what is wrong about its end."""
+def sweep_kills(
+    seed: int, kills: Iterable[Kill], clean: KilledRun, jobs: int
+) -> Iterator[KilledRun]:
+    """Each as `killed_run`, with what is wrong about its end."""
     with ProcessPoolExecutor(jobs) as processes:
-        for one in processes.map(partial(told, seed), kills):
-            yield compared(one, clean)
+        for run in processes.map(partial(killed_run, seed), kills):
+            yield compared(run, clean)
 
 
-def compared(one: Told, clean: Told) -> Told:
+def compared(run: KilledRun, clean: KilledRun) -> KilledRun:
     """What differs from the end of the clean run."""
-    wrong = list(one.wrong)
-    if one.end != clean.end:
-        wrong.append(f"the end is {dict(one.end)}, where it is {dict(clean.end)} without a kill")
-    if one.kill is not None and not one.what:
-        wrong.append(f"there was no write {one.kill.number}")
-    return Told(one.kill, one.end, one.kinds, one.writes, one.what, tuple(wrong))
+    wrong = list(run.wrong)
+    if run.end != clean.end:
+        wrong.append(f"the end is {dict(run.end)}, where it is {dict(clean.end)} without a kill")
+    if run.kill is not None and not run.what:
+        wrong.append(f"there was no write {run.kill.number}")
+    return KilledRun(run.kill, run.end, run.kinds, run.writes, run.what, tuple(wrong))

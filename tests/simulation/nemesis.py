@@ -96,7 +96,7 @@ class Nemesis:
 
     async def kill(self) -> None:
         self._count("killed")
-        self._one().end("SIGKILL")
+        self._any_instance().end("SIGKILL")
 
     async def kill_at_write(self) -> None:
         """From now on, one write in three kills its process."""
@@ -104,30 +104,30 @@ class Nemesis:
 
     async def stop(self) -> None:
         self._count("stopped")
-        self._one().stop()
+        self._any_instance().stop()
 
     async def freeze(self) -> None:
         self._count("frozen")
-        self._one().freeze(self._random.choice(FREEZE_S))
+        self._any_instance().freeze(self._random.choice(FREEZE_S))
 
     async def step_clock(self) -> None:
         self._count("clock stepped")
         hours = self._random.choice((-1, 1)) * self._random.random()
-        self._one().clock.wall_offset_ns += round(hours * 3600 * SECOND_NS)
+        self._any_instance().clock.wall_offset_ns += round(hours * 3600 * SECOND_NS)
 
     # --- the network -----------------------------------------------------------------------------
 
     async def partition(self) -> None:
         """Packets vanish, and connections stay half open."""
         self._count("partitioned")
-        link = self._network.link(self._one().host)
+        link = self._network.link(self._any_instance().host)
         link.silent = True
         await asyncio.sleep(self._random.choice((2.0, 11.0, 40.0, 100.0)))
         link.silent = False
 
     async def refuse(self) -> None:
         self._count("refused")
-        link = self._network.link(self._one().host)
+        link = self._network.link(self._any_instance().host)
         link.refuses = True
         await self.reset()
         await asyncio.sleep(self._random.choice((2.0, 11.0, 30.0)))
@@ -135,18 +135,18 @@ class Nemesis:
 
     async def reset(self) -> None:
         self._count("reset")
-        for end in self._network.served(self._one().host):
+        for end in self._network.served(self._any_instance().host):
             end.abort()
 
     async def tear(self) -> None:
         """The next data of the server on each connection breaks off in the middle."""
         self._count("torn")
-        for end in self._network.served(self._one().host):
+        for end in self._network.served(self._any_instance().host):
             end.tears = True
 
     async def slow(self) -> None:
         self._count("slow")
-        link = self._network.link(self._one().host)
+        link = self._network.link(self._any_instance().host)
         link.latency_s = self._random.choice((0.2, 1.0, 4.0))
         await asyncio.sleep(self._random.random() * 20)
         link.latency_s = 0.0
@@ -154,7 +154,11 @@ class Nemesis:
     async def lag(self) -> None:
         """One connection falls behind: its events arrive after later ones on other connections."""
         self._count("lagging")
-        ends = [end.peer for end in self._network.served(self._one().host) if end.peer is not None]
+        ends = [
+            end.peer
+            for end in self._network.served(self._any_instance().host)
+            if end.peer is not None
+        ]
         if ends:
             self._random.choice(ends).lag_s = self._random.choice((0.3, 2.0, 10.0))
 
@@ -192,7 +196,7 @@ class Nemesis:
         await asyncio.sleep(seconds)
         setattr(self._troubles.mood, what, before)
 
-    def _one(self) -> Instance:
+    def _any_instance(self) -> Instance:
         return self._random.choice(self._instances)
 
     def _count(self, what: str) -> None:

@@ -127,7 +127,7 @@ class People:
             self.counts["recreate pod"] += 1
 
     def open_gate(self) -> None:
-        gated = [one for one in self.pods() if one["spec"].get("schedulingGates")]
+        gated = [pod for pod in self.pods() if pod["spec"].get("schedulingGates")]
         if gated:
             name = self._random.choice(gated)["metadata"]["name"]
             patch = {"spec": {"schedulingGates": None}}
@@ -159,9 +159,9 @@ class People:
             return
         self._do("remove node", USER, "DELETE", f"/api/v1/nodes/{name}", None)
         body = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
-        for one in self.pods():
-            if one["spec"].get("nodeName") == name:
-                self._do("", USER, "DELETE", f"{_pods()}/{one['metadata']['name']}", body)
+        for bound in self.pods():
+            if bound["spec"].get("nodeName") == name:
+                self._do("", USER, "DELETE", f"{_pods()}/{bound['metadata']['name']}", body)
 
     def cordon(self) -> None:
         if (name := self._a_node()) is not None:
@@ -195,8 +195,8 @@ class People:
 
     def bind_elsewhere(self) -> None:
         """Another scheduler binds its pods, and sometimes one of kpolicy's, as a person might."""
-        waiting = [one for one in self.pods() if not one["spec"].get("nodeName")]
-        others = [one for one in waiting if one["spec"]["schedulerName"] != PROFILE]
+        waiting = [pod for pod in self.pods() if not pod["spec"].get("nodeName")]
+        others = [pod for pod in waiting if pod["spec"]["schedulerName"] != PROFILE]
         if self._random.random() < 0.2:
             others = waiting
         if not others or (target := self._a_node()) is None:
@@ -213,9 +213,9 @@ class People:
 
     def kubelet_step(self) -> None:
         """One pod of each node advances: it runs, ends, or is removed."""
-        for one in self.pods():
-            metadata, phase = one["metadata"], one.get("status", {}).get("phase")
-            if not one["spec"].get("nodeName") or self._random.random() < 0.6:
+        for bound in self.pods():
+            metadata, phase = bound["metadata"], bound.get("status", {}).get("phase")
+            if not bound["spec"].get("nodeName") or self._random.random() < 0.6:
                 continue
             path = f"{_pods()}/{metadata['name']}"
             if metadata.get("deletionTimestamp"):

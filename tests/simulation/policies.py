@@ -106,7 +106,7 @@ class Offered(Protocol):
     def begin(self) -> None: ...
     def put(self, policy: PolicyText) -> None: ...
     def spoil(self, chance: Random) -> None: ...
-    def given(self, clock: Clock) -> PolicyOrigin: ...
+    def origin(self, clock: Clock) -> PolicyOrigin: ...
 
 
 class PolicyFile:
@@ -131,7 +131,7 @@ class PolicyFile:
     def spoil(self, chance: Random) -> None:
         self.put(chance.choice(BAD))
 
-    def given(self, clock: Clock) -> PolicyOrigin:
+    def origin(self, clock: Clock) -> PolicyOrigin:
         return FileSource(self, clock)
 
 

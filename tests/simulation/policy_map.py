@@ -63,7 +63,7 @@ class PolicyMap:
                 self._write(_NOTE)
         self._offer("")
 
-    def given(self, clock: Clock) -> PolicyOrigin:
+    def origin(self, clock: Clock) -> PolicyOrigin:
         del clock
         return NAME
 

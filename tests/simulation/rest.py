@@ -98,10 +98,11 @@ def compared(held: Engine, fresh: Engine, now_ns: int, *, nominations: bool) -> 
     if nominations and not differences:
         lines = zip(_explained(held, now_ns), _explained(fresh, now_ns), strict=True)
         differences += [
-            f"pod {one['pod']}: {key}: {one.get(key)} explained, {other.get(key)} by a fresh engine"
-            for one, other in lines
-            for key in sorted((one.keys() | other.keys()) - _NOT_COMPARED)
-            if one.get(key) != other.get(key)
+            f"pod {line['pod']}: {key}: {line.get(key)} explained, and {other.get(key)} by "
+            f"a fresh engine"
+            for line, other in lines
+            for key in sorted((line.keys() | other.keys()) - _NOT_COMPARED)
+            if line.get(key) != other.get(key)
         ]
     return tuple(differences)
 

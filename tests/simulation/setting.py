@@ -32,7 +32,7 @@ def setting_of(chance: Random, *, calm: bool) -> Setting:
         return Setting(by_config_map, has_budgets=has_budgets)
     possible = [kind for kind in Remains if kind is not Remains.NOTHING]
     if not by_config_map:
-        possible = [one for one in possible if not one.is_about_the_map]
+        possible = [setting for setting in possible if not setting.is_about_the_map]
     if not has_extenders:
         possible.remove(Remains.EXTENDER_DEAD)
     remains = chance.choice(possible) if is_core_only else Remains.NOTHING

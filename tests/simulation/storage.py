@@ -114,7 +114,9 @@ class Storage:
         used = {
             name for record in self._api.store.records(PODS) for name in claims_of(record.object)
         }
-        free = [one.name for one in self._api.store.records(CLAIMS) if one.name not in used]
+        free = [
+            record.name for record in self._api.store.records(CLAIMS) if record.name not in used
+        ]
         if free:
             self._do("DELETE", f"{CLAIMS_PATH}/{self._random.choice(free)}", None)
             self.counts["delete claim"] += 1
@@ -122,7 +124,7 @@ class Storage:
     # --- the controller that binds ---------------------------------------------------------------
 
     def _bind_step(self) -> None:
-        claims = {one.uid: one for one in self._api.store.records(CLAIMS)}
+        claims = {record.uid: record for record in self._api.store.records(CLAIMS)}
         for record in list(self._api.store.records(VOLUMES)):
             held = record.object
             reference = held["spec"].get("claimRef")
@@ -143,10 +145,10 @@ class Storage:
                 annotations = {"annotations": {BIND_COMPLETED: "yes"}}
                 body = {"metadata": annotations, "spec": {"volumeName": record.name}}
                 self._patch(f"{CLAIMS_PATH}/{wanted.name}", body)
-        for one in claims.values():
-            phase = (one.object.get("status") or {}).get("phase")
-            if one.object["spec"].get("volumeName") and phase != "Bound":
-                self._patch(f"{CLAIMS_PATH}/{one.name}/status", {"status": {"phase": "Bound"}})
+        for record in claims.values():
+            phase = (record.object.get("status") or {}).get("phase")
+            if record.object["spec"].get("volumeName") and phase != "Bound":
+                self._patch(f"{CLAIMS_PATH}/{record.name}/status", {"status": {"phase": "Bound"}})
 
     def _release(self, path: str, held: Any) -> None:
         """After its claim is deleted, a provisioned volume is deleted and a local disk is wiped."""
@@ -160,34 +162,34 @@ class Storage:
 
     def _provision_step(self, now_s: float) -> None:
         nodes = [record.name for record in self._api.store.records(NODES)]
-        for one in list(self._api.store.records(CLAIMS)):
-            held = one.object
+        for wanted in list(self._api.store.records(CLAIMS)):
+            held = wanted.object
             node = (held["metadata"].get("annotations") or {}).get(SELECTED_NODE)
             if held["spec"]["storageClassName"] != MADE or not node:
                 continue
-            if held["spec"].get("volumeName") or self._is_made(one.uid):
+            if held["spec"].get("volumeName") or self._is_made(wanted.uid):
                 continue
             ends_s, fate = self._under_way.setdefault(
-                (one.uid, node), (now_s + self._takes_s(), self._fate())
+                (wanted.uid, node), (now_s + self._takes_s(), self._fate())
             )
             if self._is_calm:
                 ends_s = min(ends_s, now_s + TAKES_CALM_S)
-                self._under_way[one.uid, node] = ends_s, MAKES
+                self._under_way[wanted.uid, node] = ends_s, MAKES
             if now_s < ends_s:
                 continue
-            del self._under_way[one.uid, node]
-            self._provision(one, node, fate, nodes)
+            del self._under_way[wanted.uid, node]
+            self._provision(wanted, node, fate, nodes)
 
-    def _provision(self, one: Any, node: str, fate: str, nodes: list[str]) -> None:
+    def _provision(self, claim: Any, node: str, fate: str, nodes: list[str]) -> None:
         if node not in nodes or fate == REFUSES:
             fate = REFUSES
             gone = {"metadata": {"annotations": {SELECTED_NODE: None}}}
-            self._patch(f"{CLAIMS_PATH}/{one.name}", gone)
+            self._patch(f"{CLAIMS_PATH}/{claim.name}", gone)
         else:
             on = self._random.choice(nodes) if fate == ELSEWHERE else node
-            size = one.object["spec"]["resources"]["requests"]["storage"]
-            reference = {"namespace": "default", "name": one.name, "uid": one.uid}
-            body = volume(f"pvc-{one.uid}", on, size, of_class=MADE, claim=reference)
+            size = claim.object["spec"]["resources"]["requests"]["storage"]
+            reference = {"namespace": "default", "name": claim.name, "uid": claim.uid}
+            body = volume(f"pvc-{claim.uid}", on, size, of_class=MADE, claim=reference)
             self._do("POST", VOLUMES_PATH, body)
         self.counts[fate] += 1
 
@@ -213,7 +215,7 @@ class Storage:
 
 def claims_of(pod: Any) -> list[str]:
     return [
-        one["persistentVolumeClaim"]["claimName"]
-        for one in pod["spec"].get("volumes") or ()
-        if "persistentVolumeClaim" in one
+        volume["persistentVolumeClaim"]["claimName"]
+        for volume in pod["spec"].get("volumes") or ()
+        if "persistentVolumeClaim" in volume
     ]

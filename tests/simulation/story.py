@@ -83,7 +83,7 @@ class Story:
         return found
 
     def bound(self) -> set[str]:
-        return {name for name, one in self._pods().items() if one["spec"].get("nodeName")}
+        return {name for name, pod in self._pods().items() if pod["spec"].get("nodeName")}
 
     def _names(self) -> set[str]:
         return set(self._pods())

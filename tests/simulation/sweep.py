@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tests.invariants.check import violations
-from tests.invariants.determinism import told
+from tests.invariants.determinism import history_lines
 from tests.simulation.course import run
 from tests.simulation.extender import Fault
 from tests.simulation.remains import Remains
@@ -126,7 +126,7 @@ def _outcome(plan: Plan, done: Run | None, found: list[str]) -> Outcome:
         return Outcome(plan.seed, "", tuple(found), none, none, none, 0, 0.0, 0)
     return Outcome(
         seed=plan.seed,
-        digest=hashlib.sha256(told(done.history)).hexdigest(),
+        digest=hashlib.sha256(history_lines(done.history)).hexdigest(),
         violations=tuple(found),
         faults=done.faults,
         steps=done.steps,

@@ -15,7 +15,7 @@ import pytest
 
 from tests.simulation import shrink
 from tests.simulation.extender import ASKING
-from tests.simulation.kills import Kill, all_kills, compared, told
+from tests.simulation.kills import Kill, all_kills, compared, killed_run
 from tests.simulation.planted import MISTAKES, Mistake, planted
 from tests.simulation.policies import BAD, GOOD, hash_of, source_of
 from tests.simulation.sweep import Outcome, Total, plan_of, simulated
@@ -68,7 +68,7 @@ def test_the_same_seed_is_the_same_history_in_another_process() -> None:
     assert first != printed(8, "1")
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=[one.name for one in MISTAKES])
+@pytest.mark.parametrize("mistake", MISTAKES, ids=[mistake.name for mistake in MISTAKES])
 def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
     """Several seeds are tried, because a change of the scheduler changes what a seed does."""
     found: set[str] = set()
@@ -83,7 +83,7 @@ def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
 
 def test_a_story_killed_at_a_write_ends_as_it_does_without() -> None:
     """Takes some of the writes; `make simulate` takes all of them."""
-    clean = told(1, None)
+    clean = killed_run(1, None)
     assert clean.wrong == ()
     assert clean.kinds.keys() >= WRITES
     kills = all_kills(clean)
@@ -91,13 +91,13 @@ def test_a_story_killed_at_a_write_ends_as_it_does_without() -> None:
     some = kills[:: len(kills) // 6]
     assert len(some) >= 6
     for kill in some:
-        one = compared(told(1, kill), clean)
-        assert one.wrong == (), str(kill)
-        assert one.what
+        run = compared(killed_run(1, kill), clean)
+        assert run.wrong == (), str(kill)
+        assert run.what
 
 
 def test_another_end_of_the_story_is_told() -> None:
-    clean = told(1, None)
+    clean = killed_run(1, None)
     other = replace(clean, kill=Kill(3, is_after=True), end=Counter({"vip bound": 1}))
     (end, write) = compared(other, clean).wrong
     assert "the end is" in end
@@ -106,9 +106,9 @@ def test_another_end_of_the_story_is_told() -> None:
 
 
 def test_a_story_that_stands_still_is_told() -> None:
-    (mistake,) = (one for one in MISTAKES if one.name == "nothing is kept")
+    (mistake,) = (mistake for mistake in MISTAKES if mistake.name == "nothing is kept")
     with planted(mistake):
-        (text,) = told(1, None).wrong
+        (text,) = killed_run(1, None).wrong
     assert text.startswith("a new policy: not after 60 s")
 
 

@@ -21,7 +21,7 @@ from kpolicy.scheduler.options import Options
 from tests.invariants.history import SECOND_NS, AtRest, History, Terms
 from tests.simulation.api_server import STALE_VERSIONS_MAX, SimulatedApi
 from tests.simulation.budgets import Budgets
-from tests.simulation.decision_log import Told
+from tests.simulation.decision_log import RunLog
 from tests.simulation.event_loop import virtual_loop
 from tests.simulation.extender import ADDRESS as EXTENDER
 from tests.simulation.extender import ASKING, SimulatedExtender
@@ -118,7 +118,7 @@ class World:
             if self.setting.by_config_map
             else PolicyFile(first, self.time)
         )
-        self._told = Told()
+        self._log = RunLog()
         self.people = People(self.api, self._chance())
         self.storage = Storage(self.api, self.people, self._chance())
         self.budgets = Budgets(self.api, self._chance())
@@ -163,7 +163,7 @@ class World:
 
     # --- the record ------------------------------------------------------------------------------
 
-    def told(
+    def finished_run(
         self, calm_ns: int, *, converge_s: float, rest_s: float, remains: Remains = Remains.NOTHING
     ) -> Run:
         terms = Terms(
@@ -199,9 +199,9 @@ class World:
             profiles=frozenset({PROFILE}),
             changes=tuple(self.api.changes),
             writes=tuple(self.api.writes),
-            decisions=tuple(self._told.decisions),
-            rooms=tuple(self._told.rooms),
-            starts=tuple(self._told.starts),
+            decisions=tuple(self._log.decisions),
+            rooms=tuple(self._log.rooms),
+            starts=tuple(self._log.starts),
             policies=tuple(self.offered.offers),
             at_rest=rest,
             calm_since_ns=calm_ns,
@@ -231,10 +231,10 @@ class World:
             self.time,
             self.network,
             self._chance(),
-            self.offered.given,
+            self.offered.origin,
             self.offered.keeping,
             compiled,
-            self._told,
+            self._log,
             Options(port=0, leader_elect=True),
             has_dead_shadow=self.setting.remains is Remains.SHADOW_DEAD,
         )

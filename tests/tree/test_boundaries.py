@@ -27,8 +27,8 @@ FORBIDDEN_PATHS = re.compile(
 def dependencies() -> dict[str, set[str]]:
     """Normal dependencies of each workspace crate, all levels down, on this machine: crates that
     only other platforms need were never downloaded."""
-    told = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
-    [host] = [line.split()[1] for line in told.splitlines() if line.startswith("host:")]
+    printed = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
+    [host] = [line.split()[1] for line in printed.splitlines() if line.startswith("host:")]
     read = subprocess.run(
         [
             "cargo",

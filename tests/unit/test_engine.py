@@ -129,10 +129,15 @@ def test_timings_fill_the_buckets_that_metrics_have(engine: Engine) -> None:
     stages, rules = engine.timings()
     metrics = SchedulerMetrics()
     metrics.extension_point_seconds.join(
-        lambda: {(one.point, one.status, one.name): (one.counts, one.seconds) for one in stages}
+        lambda: {
+            (stage.point, stage.status, stage.name): (stage.counts, stage.seconds)
+            for stage in stages
+        }
     )
     metrics.plugin_seconds.join(
-        lambda: {(one.name, one.point, one.status): (one.counts, one.seconds) for one in rules}
+        lambda: {
+            (rule.name, rule.point, rule.status): (rule.counts, rule.seconds) for rule in rules
+        }
     )
     families = parsed(metrics.registry.render())
     points = families["scheduler_framework_extension_point_duration_seconds"]
@@ -252,7 +257,7 @@ def test_a_refused_program_leaves_the_one_in_force(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "says"),
+    ("call", "error", "message"),
     [
         (lambda engine: engine.list_begin("secrets"), ValueError, "secrets"),
         (lambda engine: engine.list_page("Pod", b"{}", 0), ValueError, "Pod"),
@@ -265,9 +270,9 @@ def test_a_refused_program_leaves_the_one_in_force(engine: Engine) -> None:
     ],
 )
 def test_wrong_calls_are_refused(
-    engine: Engine, call: Any, error: type[Exception], says: str
+    engine: Engine, call: Any, error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=message):
         call(engine)
     assert engine.program_hash() == "sha256:0000"
 
@@ -409,13 +414,13 @@ def test_room_is_made_where_others_leave_it() -> None:
         ("n2", [("default/b", "default", "b", False)], 0),
     ]
     assert engine.located([uid, "default/b"]) == [("default/b", "default", "b", "n2")]
-    for left, told in (
+    for left, message in (
         (LeftRoom(found.token, "it is down", []), "preemption: it is down"),
         (LeftRoom(found.token, "", []), "preemption: no candidate node for preemption"),
     ):
         decision = engine.preempt(uid, token, [], [], NOW_NS, left=left)
         assert (decision.verdict, decision.victims) == (Verdict.PARKED, [])
-        assert decision.message.endswith(told)
+        assert decision.message.endswith(message)
     left = LeftRoom(found.token, "", [LeftNode("n2", ["default/b"])])
     decision = engine.preempt(uid, token, [], [], NOW_NS, left=left)
     assert (decision.nominated_node, [victim.name for victim in decision.victims]) == ("n2", ["b"])

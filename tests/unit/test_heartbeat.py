@@ -57,14 +57,14 @@ async def test_tasks_are_told_by_name_from_when_they_begin() -> None:
     first = heartbeats.of("first", 10)
     await clock.advance(11)
     heartbeats.add(early)
-    assert [(one.name, bool(one.failing())) for one in heartbeats] == [
+    assert [(heartbeat.name, bool(heartbeat.failing())) for heartbeat in heartbeats] == [
         ("first", True),
         ("late", False),
     ]
     assert heartbeats.of("first", 10) is not first
     heartbeats.forget("late")
     heartbeats.forget("never there")
-    assert [(one.name, one.failing()) for one in heartbeats] == [("first", "")]
+    assert [(heartbeat.name, heartbeat.failing()) for heartbeat in heartbeats] == [("first", "")]
 
 
 def test_nobody_need_watch() -> None:

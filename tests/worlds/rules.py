@@ -32,7 +32,7 @@ def compiled() -> str:
         rules = [rule for rule in profile[part] if "expression" in rule]
         lines = ",\n".join(json.dumps(rule, sort_keys=True) for rule in rules)
         parts.append(f'"{part}": [\n{lines}\n]')
-    lines = ",\n".join(json.dumps(one, sort_keys=True) for one in _victims())
+    lines = ",\n".join(json.dumps(victim, sort_keys=True) for victim in _victims())
     parts.append(f'"victims": [\n{lines}\n]')
     parts += [f'"{name}": {json.dumps(program[name])}' for name in ("policies", "limits")]
     return "{" + ",\n".join(parts) + "}\n"

@@ -16,9 +16,14 @@ def test_there_are_rules_of_every_kind() -> None:
     rules = json.loads(COMPILED.read_text())
     filters, scores = rules["filters"], rules["scores"]
     assert (len(filters), len(scores)) == (74, 11)
-    assert {one["onError"] for one in filters} == {"accept", "reject"}
-    assert {one["enforcement"] for one in filters} == {"deny", "audit"}
-    assert {one["failurePolicy"] for one in filters} == {"Fail", "Ignore"}
-    assert any(one["messageExpression"] for one in filters)
-    assert {one["normalize"]["method"] for one in scores} == {"none", "max", "reverse", "minmax"}
+    assert {rule["onError"] for rule in filters} == {"accept", "reject"}
+    assert {rule["enforcement"] for rule in filters} == {"deny", "audit"}
+    assert {rule["failurePolicy"] for rule in filters} == {"Fail", "Ignore"}
+    assert any(rule["messageExpression"] for rule in filters)
+    assert {score["normalize"]["method"] for score in scores} == {
+        "none",
+        "max",
+        "reverse",
+        "minmax",
+    }
     assert len(rules["victims"]) == 8

@@ -104,7 +104,8 @@ class _Mark:
 def full(findings: Findings, *, is_color: bool = False) -> str:
     paint = _Paint(is_color)
     return "".join(
-        "\n".join(_one(diagnostic, findings, paint)) + "\n\n" for diagnostic in findings.diagnostics
+        "\n".join(_finding_text(diagnostic, findings, paint)) + "\n\n"
+        for diagnostic in findings.diagnostics
     )
 
 
@@ -141,7 +142,7 @@ def _escaped(text: str, *, is_message: bool = False) -> str:
     return text if is_message else text.replace(":", "%3A").replace(",", "%2C")
 
 
-def _one(diagnostic: Diagnostic, findings: Findings, paint: _Paint) -> Iterator[str]:
+def _finding_text(diagnostic: Diagnostic, findings: Findings, paint: _Paint) -> Iterator[str]:
     color = _COLORS[diagnostic.severity]
     head = paint(f"{diagnostic.severity}[{diagnostic.code}]", color)
     yield f"{head}{paint(f': {diagnostic.message}', _BOLD)}"

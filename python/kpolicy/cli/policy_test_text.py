@@ -33,7 +33,7 @@ _GREEN: Final = "\x1b[32m"
 
 def text(run: PolicyTestRun, *, is_color: bool = False) -> str:
     """All of a run, with the summary in the last line."""
-    findings = full(Findings(run.said(), run.texts), is_color=is_color)
+    findings = full(Findings(run.all_diagnostics(), run.texts), is_color=is_color)
     lines: list[str] = []
     file = ""
     for suite in run.suites:
@@ -77,7 +77,7 @@ def summary(run: PolicyTestRun) -> str:
 
 
 def _errors(run: PolicyTestRun) -> list[Diagnostic]:
-    return [finding for finding in run.said() if finding.severity is Severity.ERROR]
+    return [finding for finding in run.all_diagnostics() if finding.severity is Severity.ERROR]
 
 
 def _test(test: TestResult, run: PolicyTestRun, *, is_color: bool) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _coverage(policy: PolicyCoverage) -> list[str]:
 
 def github(run: PolicyTestRun) -> str:
     """An annotation for every failure, finding, and part that no test has seen."""
-    findings: list[Diagnostic] = [*run.said()]
+    findings: list[Diagnostic] = [*run.all_diagnostics()]
     for _, test in run.tests():
         findings += test.diagnostics
         findings += [

@@ -136,11 +136,11 @@ def held_lease(record: LeaseRecord, identity: str, terms: LeaseTerms, now_ns: in
     Its resourceVersion makes the write fail if another replica was faster.
     """
     now = api_micro_time(now_ns)
-    taken = {"acquireTime": now, "leaseTransitions": record.transitions + 1}
+    acquired = {"acquireTime": now, "leaseTransitions": record.transitions + 1}
     return _changed(
         record,
         {
-            **(taken if record.holder != identity else {}),
+            **(acquired if record.holder != identity else {}),
             "holderIdentity": identity,
             "leaseDurationSeconds": int(terms.duration_s),
             "renewTime": now,

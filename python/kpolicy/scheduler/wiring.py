@@ -69,7 +69,7 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
     nominations = Nominations(status, clock, fence)
     volumes = VolumeWriter(client, clock, fence)
     pre_binds = PreBinds(volumes, nominations, runtime.engine, clock)
-    sink = EngineSink(runtime, feed, reservations, on_heard=pre_binds.heard)
+    sink = EngineSink(runtime, feed, reservations, on_heard=pre_binds.resource_changed)
     informers = Informers(
         client,
         sink,

@@ -87,17 +87,17 @@ class Allowance:
     def __init__(self, per_second_max: int) -> None:
         self._per_second_max = per_second_max
         self._second = -1
-        self._taken = 0
+        self._in_window = 0
         self.refused = 0
 
     def take(self, now_ns: int) -> bool:
         second = now_ns // _SECOND_NS
         if second != self._second:
-            self._second, self._taken = second, 0
-        if self._taken >= self._per_second_max:
+            self._second, self._in_window = second, 0
+        if self._in_window >= self._per_second_max:
             self.refused += 1
             return False
-        self._taken += 1
+        self._in_window += 1
         return True
 
 

@@ -47,7 +47,7 @@ class PolicyTestFile(pytest.File):
 
     def collect(self) -> Iterable[pytest.Item]:
         run = run_tests(self.path)
-        if run.said() or not list(run.tests()):
+        if run.all_diagnostics() or not list(run.tests()):
             yield _Verdict.from_parent(self, name="document", failure=_whole_file(run))
         for _, result in run.tests():
             line, failure = result.place.line - 1, None if result.has_passed else _one_test(result)
@@ -93,7 +93,7 @@ def _one_test(result: TestResult) -> str:
 def _whole_file(run: PolicyTestRun) -> str:
     findings = [
         f"{place.file}:{place.line}:{place.column}: {found.code} {found.message}"
-        for found in run.said()
+        for found in run.all_diagnostics()
         if (place := found.place) is not None
     ]
     return "\n".join(findings) or "there is no test in this file"

@@ -187,7 +187,7 @@ def _object(value: Message) -> Any:
 
 
 def _number(message: Message, name: str) -> str:
-    found = message.one(name)
+    found = message.single(name)
     return found if isinstance(found, str) else "0"
 
 

@@ -67,15 +67,15 @@ def _run(file: str) -> tuple[int, list[str]]:
         compile_expression(case.expression, environment=_environment(case)) for case in todo
     ]
     requests = [
-        (one.ir, {name: variable_json(value) for name, value in case.variables.items()})
-        for case, one in zip(todo, compiled, strict=True)
-        if one.ir is not None
+        (expression.ir, {name: variable_json(value) for name, value in case.variables.items()})
+        for case, expression in zip(todo, compiled, strict=True)
+        if expression.ir is not None
     ]
     answers = iter(evaluate_all(requests))
     failures: list[str] = []
-    for case, one in zip(todo, compiled, strict=True):
-        answer: dict[str, Any] = {"compile": [d.message for d in one.diagnostics]}
-        if one.ir is not None:
+    for case, expression in zip(todo, compiled, strict=True):
+        answer: dict[str, Any] = {"compile": [d.message for d in expression.diagnostics]}
+        if expression.ir is not None:
             answer = next(answers)
         if not _passes(case, answer):
             wanted = "an error" if case.fails else case.expected

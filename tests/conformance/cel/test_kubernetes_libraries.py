@@ -120,7 +120,9 @@ def _compiled(expression: str) -> CompiledExpression:
 def test_what_the_libraries_answer() -> None:
     compiled = [_compiled(text) for text in ROWS]
     assert [(e, c.diagnostics) for e, c in zip(ROWS, compiled, strict=True) if c.ir is None] == []
-    answers = evaluate_all([(one.ir, {}) for one in compiled if one.ir is not None])
+    answers = evaluate_all(
+        [(expression.ir, {}) for expression in compiled if expression.ir is not None]
+    )
     wrong = [
         (text, answer)
         for (text, wanted), answer in zip(ROWS.items(), answers, strict=True)

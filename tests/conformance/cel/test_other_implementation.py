@@ -86,17 +86,17 @@ def test_both_give_the_same(seed: int) -> None:
     worlds = [[world(chance) for _ in range(WORLDS)] for _ in texts]
     compiled = [compile_expression(text, environment=_ENVIRONMENT) for text in texts]
     requests = [
-        (one.ir, {name: variable_json(_json(value)) for name, value in data.items()})
-        for one, group in zip(compiled, worlds, strict=True)
-        if one.ir is not None
+        (expression.ir, {name: variable_json(_json(value)) for name, value in data.items()})
+        for expression, group in zip(compiled, worlds, strict=True)
+        if expression.ir is not None
         for data in group
     ]
     answers = iter(evaluate_all(requests))
     counts: Counter[str] = Counter()
     differ: list[str] = []
-    for text, one, group in zip(texts, compiled, worlds, strict=True):
+    for text, compiled_text, group in zip(texts, compiled, worlds, strict=True):
         for data, wanted in zip(group, theirs.answers(text, group), strict=True):
-            got = next(answers) if one.ir is not None else {"error": "refused"}
+            got = next(answers) if compiled_text.ir is not None else {"error": "refused"}
             counts["errors" if wanted is None else "values"] += 1
             agrees = "error" in got if wanted is None else _is(got, wanted[0])
             if not agrees:
@@ -109,7 +109,7 @@ def test_both_give_the_same(seed: int) -> None:
 def test_where_they_are_meant_to_differ() -> None:
     theirs = _Theirs()
     compiled = [compile_expression(row[0], environment=_ENVIRONMENT) for row in DEVIATIONS]
-    ours = evaluate_all([(one.ir or {}, {}) for one in compiled])
+    ours = evaluate_all([(expression.ir or {}, {}) for expression in compiled])
     for (text, wanted, own, why), got in zip(DEVIATIONS, ours, strict=True):
         assert why
         (answer,) = theirs.answers(text, [{}])

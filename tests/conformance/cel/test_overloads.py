@@ -33,7 +33,7 @@ def _calls(overload: Overload) -> list[dict[str, Any]]:
 
 
 def test_the_engine_accepts_each_overload_and_each_family() -> None:
-    overloads = [one for group in BY_NAME.values() for one in group]
+    overloads = [overload for group in BY_NAME.values() for overload in group]
     requests: list[tuple[dict[str, Any], dict[str, Any]]] = [
         (ir, {}) for overload in overloads for ir in _calls(overload)
     ]

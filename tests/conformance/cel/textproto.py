@@ -20,7 +20,15 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(
     rb"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL
 )
-_ONE = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
+_SIMPLE_ESCAPES = {
+    b"n": b"\n",
+    b"t": b"\t",
+    b"r": b"\r",
+    b"a": b"\a",
+    b"b": b"\b",
+    b"f": b"\f",
+    b"v": b"\v",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +38,23 @@ class Message:
     def all(self, name: str) -> list[Value]:
         return [value for field, value in self.fields if field == name]
 
-    def one(self, name: str) -> Value | None:
+    def single(self, name: str) -> Value | None:
         found = self.all(name)
         return found[0] if found else None
 
     def message(self, name: str) -> Message | None:
-        found = self.one(name)
+        found = self.single(name)
         return found if isinstance(found, Message) else None
 
     def messages(self, name: str) -> list[Message]:
         return [value for value in self.all(name) if isinstance(value, Message)]
 
     def text(self, name: str) -> str:
-        found = self.one(name)
+        found = self.single(name)
         return found.decode() if isinstance(found, bytes) else ""
 
     def flag(self, name: str) -> bool:
-        return self.one(name) == "true"
+        return self.single(name) == "true"
 
     def names(self) -> set[str]:
         return {name for name, _ in self.fields}
@@ -98,13 +106,13 @@ def _fields(tokens: Iterator[tuple[str, str]], close: str | None) -> tuple[Messa
 
 def _unquoted(token: str) -> bytes:
     def escaped(match: re.Match[bytes]) -> bytes:
-        octal, byte, short, long, one = match.groups()
+        octal, byte, short, long, expression = match.groups()
         if octal:
             return bytes([int(octal, 8)])
         if byte:
             return bytes([int(byte, 16)])
         if short or long:
             return chr(int(short or long, 16)).encode()
-        return _ONE.get(one, one)
+        return _SIMPLE_ESCAPES.get(expression, expression)
 
     return _ESCAPE.sub(escaped, token[1:-1].encode())

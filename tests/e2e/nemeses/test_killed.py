@@ -65,7 +65,7 @@ def test_n_we_die_after_every_write_and_the_end_is_the_same(stage: Stage, proxy:
     clean = end_state(stage)
     wait_for(lambda: len(stage.events("giant")) > 0, "the last event")
     for number in range(PODS):
-        stage.told_once(f"p{number}", "Scheduled")
+        stage.the_event(f"p{number}", "Scheduled")
     writes = len(proxy.calls(_writes)) - before
     assert writes >= 2 * PODS + 2, "two writes for each pod, two for the parked one"
     for index in range(writes):

@@ -103,7 +103,7 @@ def test_n_from_the_server_that_knows_to_one_that_lags_nothing_goes_back(
     stage.recorded.offer(policy_hash(policy.read_text()))
     stage.scheduler.hang_up()
     wait_for(
-        lambda: any(one.status == TOO_LARGE for one in proxy.calls()[before:]),
+        lambda: any(call.status == TOO_LARGE for call in proxy.calls()[before:]),
         "the lagging server to refuse a version of its future",
         timeout_s=WITHIN_S,
     )

@@ -34,10 +34,10 @@ def test_p01_preemption_basic(stage: Stage, scheduler: SchedulerProcess) -> None
     stage.pod("preemptor", "high", "300m")
     stage.wait_bound("preemptor")
     stage.assert_deleted("victim")
-    (told,) = stage.conditions_told("victim")
-    assert (told["status"], told["reason"]) == ("True", "PreemptionByScheduler")
-    assert told["message"] == "kpolicy: preempting to accommodate a higher priority pod"
-    assert told["observedGeneration"] == 1
+    (condition,) = stage.written_conditions("victim")
+    assert (condition["status"], condition["reason"]) == ("True", "PreemptionByScheduler")
+    assert condition["message"] == "kpolicy: preempting to accommodate a higher priority pod"
+    assert condition["observedGeneration"] == 1
     wait_for(lambda: stage.events("Preempted"), "the event on the victim")
     (event,) = stage.events("Preempted")
     assert event["note"] == f"Preempted by pod {stage.uids['preemptor']} on node node"
@@ -199,9 +199,9 @@ def test_p06_pdb_a_node_without_violations_is_preferred(stage: Stage) -> None:
 
 
 def test_p06_pdb_a_node_with_fewer_violations_is_preferred(stage: Stage) -> None:
-    one, two = {"foo1": "bar"}, {"foo2": "bar"}
+    first, two = {"foo1": "bar"}, {"foo2": "bar"}
     pods: list[tuple[str, str, str, Mapping[str, str]]] = [
-        ("low-pod1", "low", "node-1", one),
+        ("low-pod1", "low", "node-1", first),
         ("mid-pod1", "medium", "node-1", {}),
         ("low-pod2", "low", "node-2", two),
         ("mid-pod2", "medium", "node-2", two),
@@ -213,7 +213,7 @@ def test_p06_pdb_a_node_with_fewer_violations_is_preferred(stage: Stage) -> None
         stage.node(name)
     for name, priority, on, labels in pods:
         stage.pod(name, priority, on=on, labels=labels)
-    stage.budget("pdb-1", one, allowed=0)
+    stage.budget("pdb-1", first, allowed=0)
     stage.budget("pdb-2", two, allowed=3)
     stage.pod("preemptor", "high", "500m")
     stage.wait_bound("preemptor", "node-3")

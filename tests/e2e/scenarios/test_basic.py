@@ -48,7 +48,7 @@ def test_s03_each_profile_reports_under_its_name_and_strangers_are_left_alone(
     for profile in (PROFILE, "kpolicy-plug"):
         stage.pod(f"of-{profile}", scheduler_name=profile)
         stage.bound(f"of-{profile}", "only")
-        event = stage.told_once(f"of-{profile}", "Scheduled")
+        event = stage.the_event(f"of-{profile}", "Scheduled")
         assert event["reportingController"] == profile
     stage.pod("stranger", scheduler_name="nobody")
     stage.unbound("stranger")

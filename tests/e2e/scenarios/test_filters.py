@@ -12,10 +12,10 @@ pytestmark = pytest.mark.cluster
 
 
 def affinity(key: str, operator: str, *values: str, fields: bool = False) -> dict[str, Any]:
-    one: dict[str, Any] = {"key": key, "operator": operator}
+    requirement: dict[str, Any] = {"key": key, "operator": operator}
     if values:
-        one["values"] = list(values)
-    term = {"matchFields" if fields else "matchExpressions": [one]}
+        requirement["values"] = list(values)
+    term = {"matchFields" if fields else "matchExpressions": [requirement]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     return {"affinity": {"nodeAffinity": required}}
 
@@ -88,7 +88,7 @@ def test_f02_node_affinity(stage: Stage, spec: dict[str, Any], fits: bool) -> No
     judge(stage, fits, "0/1 nodes are available: 1 node(s) didn't ", spec=spec)
 
 
-ONE = {"key": "a", "value": "1", "effect": "NoSchedule"}
+TAINT = {"key": "a", "value": "1", "effect": "NoSchedule"}
 TWO = {"key": "b", "value": "2", "effect": "NoExecute"}
 SOFT = {"key": "c", "value": "3", "effect": "PreferNoSchedule"}
 CONDITION = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
@@ -99,14 +99,14 @@ EXISTS_TWO = {"key": "b", "operator": "Exists"}
 @pytest.mark.parametrize(
     ("taints", "tolerations", "fits"),
     [
-        ([ONE], [], False),
-        ([ONE], [EQUAL_ONE], True),
-        ([ONE], [{**EQUAL_ONE, "value": "2"}], False),
-        ([ONE], [{**EQUAL_ONE, "effect": "NoExecute"}], False),
-        ([ONE], [{"key": "a", "operator": "Exists"}], True),
-        ([ONE], [{"operator": "Exists"}], True),
-        ([ONE, TWO], [EQUAL_ONE], False),
-        ([ONE, TWO], [EQUAL_ONE, EXISTS_TWO], True),
+        ([TAINT], [], False),
+        ([TAINT], [EQUAL_ONE], True),
+        ([TAINT], [{**EQUAL_ONE, "value": "2"}], False),
+        ([TAINT], [{**EQUAL_ONE, "effect": "NoExecute"}], False),
+        ([TAINT], [{"key": "a", "operator": "Exists"}], True),
+        ([TAINT], [{"operator": "Exists"}], True),
+        ([TAINT, TWO], [EQUAL_ONE], False),
+        ([TAINT, TWO], [EQUAL_ONE, EXISTS_TWO], True),
         ([TWO], [{**EXISTS_TWO, "effect": "NoExecute", "tolerationSeconds": 30}], True),
         ([SOFT], [], True),
         ([CONDITION], [], False),
@@ -193,8 +193,8 @@ def test_f05_topology_spread(stage: Stage, spec: dict[str, Any], fits: bool) -> 
     ],
 )
 def test_f06_host_ports(stage: Stage, port: dict[str, Any], fits: bool) -> None:
-    def listening(one: dict[str, Any]) -> dict[str, Any]:
-        ports = [{"containerPort": 80, **one}]
+    def listening(requirement: dict[str, Any]) -> dict[str, Any]:
+        ports = [{"containerPort": 80, **requirement}]
         return {"containers": [{"name": "main", "image": "none", "ports": ports}]}
 
     stage.node("only")
@@ -211,7 +211,7 @@ def test_f07_a_node_that_is_added_takes_the_pod(stage: Stage) -> None:
 
 
 def test_f07_a_taint_that_goes_lets_the_pod_in(stage: Stage) -> None:
-    stage.node("only", taints=[ONE])
+    stage.node("only", taints=[TAINT])
     stage.pod("waits")
     stage.parked("waits")
     stage.patch_node("only", {"spec": {"taints": None}})

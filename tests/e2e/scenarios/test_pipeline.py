@@ -174,6 +174,6 @@ def test_x06_who_is_bound_is_told_once(stage: Stage) -> None:
         stage.pod(f"p{number}")
     stage.all_bound(11)
     for number in range(10):
-        event = stage.told_once(f"p{number}", "Scheduled")
+        event = stage.the_event(f"p{number}", "Scheduled")
         assert event.get("series") is None
         assert event["note"].endswith(" to only")

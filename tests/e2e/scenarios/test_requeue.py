@@ -17,7 +17,7 @@ from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
 from tests.e2e.policy_hash import policy_hash
 from tests.e2e.scenarios.conftest import POLICY, play
-from tests.e2e.scenarios.test_filters import ONE, affinity, pod_terms, spread, with_app
+from tests.e2e.scenarios.test_filters import TAINT, affinity, pod_terms, spread, with_app
 from tests.e2e.scheduler_process import SchedulerProcess
 from tests.e2e.stage import Stage
 
@@ -96,7 +96,7 @@ def test_r01_is_requeued_when_more_pods_are_allowed(stage: Stage) -> None:
 class TestR02RejectedByTaints:
     @pytest.fixture(autouse=True)
     def parked(self, stage: Stage) -> None:
-        stage.node("only", taints=[ONE])
+        stage.node("only", taints=[TAINT])
         stage.pod("waits")
         stage.parked("waits", "1 node(s) had untolerated taint(s)")
 
@@ -118,11 +118,11 @@ class TestR02RejectedByTaints:
 
     def test_r02_is_not_requeued_when_another_tainted_node_is_added(self, stage: Stage) -> None:
         with stage.left_alone():
-            stage.node("new", taints=[ONE])
+            stage.node("new", taints=[TAINT])
 
     def test_r02_is_not_requeued_when_the_taint_becomes_another(self, stage: Stage) -> None:
         with stage.left_alone():
-            stage.patch_node("only", {"spec": {"taints": [{**ONE, "value": "2"}]}})
+            stage.patch_node("only", {"spec": {"taints": [{**TAINT, "value": "2"}]}})
 
 
 class TestR03RejectedByNodeAffinity:
@@ -214,7 +214,7 @@ class TestR05RejectedBySpread:
         stage.node("a", labels={"zone": "one"})
         stage.pod("web", labels={"app": "web"})
         stage.bound("web", "a")
-        stage.node("b", labels={"zone": "two"}, taints=[ONE])
+        stage.node("b", labels={"zone": "two"}, taints=[TAINT])
         stage.prove_seen()
         stage.pod("waits", labels={"app": "web"}, spec=spread())
         stage.parked("waits", "1 node(s) didn't match pod topology spread constraints")
@@ -245,7 +245,7 @@ class TestR05RejectedBySpread:
 
     def test_r05_is_not_requeued_when_a_node_without_the_topology_comes(self, stage: Stage) -> None:
         with stage.left_alone():
-            stage.node("c", taints=[ONE])
+            stage.node("c", taints=[TAINT])
 
     def test_r05_is_not_requeued_when_a_stranger_is_deleted(self, stage: Stage) -> None:
         stage.pod("stranger", labels={"app": "other"})
@@ -261,7 +261,7 @@ def test_r08_an_idle_scheduler_serves_a_pod_that_still_backs_off(stage: Stage) -
     stage.parked("waits")
     for cpu in range(9, 14):  # large enough to wake it, tainted: it is rejected again
         with stage.tried_again("NodeAdd"):
-            stage.node(f"n{cpu}", cpu=str(cpu), taints=[ONE])
+            stage.node(f"n{cpu}", cpu=str(cpu), taints=[TAINT])
         wait_for(lambda: stage.scheduler.metric("scheduler_pending_pods") == PARKED, "it to park")
     early = stage.moves()["PopFromBackoffQ"]
     stage.patch_node("n9", {"spec": {"taints": None}})

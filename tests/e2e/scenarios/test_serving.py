@@ -126,7 +126,7 @@ def test_v03_over_tls(
         watches = len(scheduler.samples("kpolicy_watch_failures_total"))
         assert scheduler.terminate() == 0, scheduler.tail()
     assert watches >= 12
-    away, back = (one for one in lines if one["logger"] == "kpolicy.cluster.outages")
+    away, back = (line for line in lines if line["logger"] == "kpolicy.cluster.outages")
     assert away["msg"].startswith("the API server is away: cannot ")
     assert (away["level"], away["code"]) == ("warning", "KPC201")
     assert away["hint"] == "is the API server running, and is the port right?"
@@ -134,7 +134,7 @@ def test_v03_over_tls(
         "info",
         f"the API server is back after {back['seconds']} s",
     )
-    assert {one["logger"] for one in lines if one["level"] != "info"} == {away["logger"]}
+    assert {line["logger"] for line in lines if line["level"] != "info"} == {away["logger"]}
 
 
 def test_v04_metrics_are_prometheus_text(stage: Stage) -> None:

@@ -47,7 +47,7 @@ def compared(pods_per_second: float, cpu_ms: float) -> Comparison:
 
 
 @pytest.mark.parametrize(
-    ("pods_per_second", "cpu_ms", "promise", "said"),
+    ("pods_per_second", "cpu_ms", "promise", "messages"),
     [
         (301, 0.99, PROMISED, []),
         (299, 0.99, PROMISED, ["ours was to bind 3x as many pods a second"]),
@@ -59,11 +59,11 @@ def compared(pods_per_second: float, cpu_ms: float) -> Comparison:
     ],
 )
 def test_a_promise_that_was_not_kept_is_said(
-    pods_per_second: float, cpu_ms: float, promise: Promise, said: list[str]
+    pods_per_second: float, cpu_ms: float, promise: Promise, messages: list[str]
 ) -> None:
     words = compared(pods_per_second, cpu_ms).broken(promise)
-    assert len(words) == len(said)
-    assert all(one.startswith(start) for one, start in zip(words, said, strict=True))
+    assert len(words) == len(messages)
+    assert all(word.startswith(start) for word, start in zip(words, messages, strict=True))
 
 
 def test_a_few_percent_are_seen_on_a_machine_whose_speed_changes_all_the_time() -> None:
@@ -88,6 +88,8 @@ def test_a_pod_that_was_not_bound_is_said() -> None:
 
 def test_each_goes_first_as_often_as_the_other() -> None:
     first, second = (Contender(name, name, lambda *_: ()) for name in ("theirs", "ours"))
-    rounds = in_turns((first, second), 4, lambda one, _: a_round(one.name, 100, 1)).rounds
-    order = [one.contender for one in rounds]
+    rounds = in_turns(
+        (first, second), 4, lambda round_index, _: a_round(round_index.name, 100, 1)
+    ).rounds
+    order = [round_.contender for round_ in rounds]
     assert order == ["theirs", "ours", "ours", "theirs"] * 2

@@ -54,11 +54,11 @@ def test_what_grows_steadily_is_not() -> None:
 def test_no_pod_of_a_round_is_one_of_another() -> None:
     size = Size(nodes=100, pods=400)
     first, second = (list(map(population.pod(turn), range(size.pods))) for turn in (1, 2))
-    assert len({str(one["spec"]) for one in first}) >= 50
-    labels = [{*one["labels"].items()} for one in (*first, *second)]
-    assert len({frozenset(one) for one in labels}) == 2 * size.pods
+    assert len({str(sample["spec"]) for sample in first}) >= 50
+    labels = [{*sample["labels"].items()} for sample in (*first, *second)]
+    assert len({frozenset(label) for label in labels}) == 2 * size.pods
     # What one of each app a node is allowed must find as many nodes.
-    apps = [one["labels"]["app"] for one in first if one["labels"]["kind"] == "alone"]
+    apps = [sample["labels"]["app"] for sample in first if sample["labels"]["kind"] == "alone"]
     assert max(map(apps.count, apps)) <= size.nodes
 
 
@@ -67,7 +67,7 @@ def test_a_figure_is_held_when_its_worst_is() -> None:
     late = Figure("until the other binds", (14.1, 17.1), 17.0)
     doubled = Figure("pods bound twice", (1.0,), 0, "")
     missing = Figure("pods bound twice", (), 0, "")
-    assert [one.held for one in (held, late, doubled, missing)] == [True, False, False, False]
+    assert [count.held for count in (held, late, doubled, missing)] == [True, False, False, False]
     assert late.failure() == "until the other binds: 17.10 s, 17.00 s allowed"
     assert missing.failure() == "pods bound twice: not measured, 0 allowed"
     assert table([held, doubled])[1].split()[-8:] == [

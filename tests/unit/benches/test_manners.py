@@ -14,15 +14,15 @@ NODE_BY_NODE = {
 
 def test_shipped_rules_are_asked_over_columns_or_by_class() -> None:
     rows = list(manners.shipped())
-    slow = {(one.policy, one.rule): one.because for one in rows if one.manner == "nodes"}
+    slow = {(row.policy, row.rule): row.because for row in rows if row.evaluation == "nodes"}
     assert set(slow) == set(NODE_BY_NODE), slow
-    counts = Counter(one.manner for one in rows)
+    counts = Counter(row.evaluation for row in rows)
     assert counts["columns"] >= 30
     assert counts["columns"] + counts["classes"] >= 36
 
 
 def test_what_decides_as_a_built_in_is_asked_over_columns_or_by_class() -> None:
-    rows = {one.rule: one.manner for one in manners.as_builtins()}
+    rows = {row.rule: row.evaluation for row in manners.as_builtins()}
     assert rows["resources"] == rows["resources, one by one"] == "columns"
     assert rows["taints"] == "classes"
     # Loops over what the pod asks for read labels by a key that is only known in the loop.

@@ -30,7 +30,7 @@ def engine_of(workload: str, size: Size, folder: Path) -> Engine:
 def answers(workload: str, size: Size, folder: Path) -> list[Answer]:
     """As another scheduler with other chance would give them: an engine with another seed."""
     engine = engine_of(workload, size, folder)
-    said = []
+    differences = []
     for index in range(size.pods):
         name = f"default/pod-{index:06d}"
         explained = json.loads(engine.explain(json.dumps({"pods": [name]}).encode(), 0))
@@ -39,13 +39,13 @@ def answers(workload: str, size: Size, folder: Path) -> list[Answer]:
             node["name"]: node["total"] for node in explained["nodes"] if "filter" not in node
         }
         message = "" if decision.node else explained["message"]
-        said.append(Answer(name, totals, decision.node, decision.nominated_node, message))
-    return said
+        differences.append(Answer(name, totals, decision.node, decision.nominated_node, message))
+    return differences
 
 
-def differing(workload: str, size: Size, folder: Path, given: list[Answer]) -> Agreement:
+def differing(workload: str, size: Size, folder: Path, expected: list[Answer]) -> Agreement:
     engine = ours.engine_of(folder / "world.json", seed=2)
-    return compare(engine, workload, size, given)
+    return compare(engine, workload, size, expected)
 
 
 @pytest.mark.parametrize(
@@ -53,70 +53,72 @@ def differing(workload: str, size: Size, folder: Path, given: list[Answer]) -> A
     [("mixed", SIZE), ("affinity", SIZE), ("preemption", FULL), ("unschedulable", SIZE)],
 )
 def test_right_answers_agree_whatever_ties_fall(workload: str, size: Size, tmp_path: Path) -> None:
-    given = answers(workload, size, tmp_path)
-    found = differing(workload, size, tmp_path, given)
+    expected = answers(workload, size, tmp_path)
+    found = differing(workload, size, tmp_path, expected)
     assert found.differences == ()
     assert (found.pods, found.nodes) == (5, 100)
-    assert found.scores == sum(len(one.totals) for one in given)
+    assert found.scores == sum(len(answer.totals) for answer in expected)
     assert found.sentence.startswith("same placements possible: 5 of 5 pods checked (100 verdicts")
 
 
 class TestDifferences:
     def test_a_node_that_passes_only_there(self, tmp_path: Path) -> None:
-        given = answers("affinity", SIZE, tmp_path)
-        given[2] = replace(given[2], totals={**given[2].totals, "node-999999": 1})
-        found = differing("affinity", SIZE, tmp_path, given)
+        expected = answers("affinity", SIZE, tmp_path)
+        expected[2] = replace(expected[2], totals={**expected[2].totals, "node-999999": 1})
+        found = differing("affinity", SIZE, tmp_path, expected)
         assert found.differences == (
             "affinity, default/pod-000002: nodes that pass only here none, only there node-999999",
         )
         assert "4 of 5 pods" in found.sentence
 
     def test_a_node_that_passes_only_here(self, tmp_path: Path) -> None:
-        given = answers("basic", SIZE, tmp_path)
-        lost = next(name for name in given[0].totals if name != given[0].node)
-        totals = {name: total for name, total in given[0].totals.items() if name != lost}
-        found = differing("basic", SIZE, tmp_path, [replace(given[0], totals=totals), *given[1:]])
+        expected = answers("basic", SIZE, tmp_path)
+        lost = next(name for name in expected[0].totals if name != expected[0].node)
+        totals = {name: total for name, total in expected[0].totals.items() if name != lost}
+        found = differing(
+            "basic", SIZE, tmp_path, [replace(expected[0], totals=totals), *expected[1:]]
+        )
         assert found.differences[0].endswith(f"only here {lost}, only there none")
 
     def test_a_score_that_is_one_off(self, tmp_path: Path) -> None:
-        given = answers("mixed", SIZE, tmp_path)
-        total = given[4].totals["node-000003"]
-        given[4] = replace(given[4], totals={**given[4].totals, "node-000003": total + 1})
-        [said] = differing("mixed", SIZE, tmp_path, given).differences
+        expected = answers("mixed", SIZE, tmp_path)
+        total = expected[4].totals["node-000003"]
+        expected[4] = replace(expected[4], totals={**expected[4].totals, "node-000003": total + 1})
+        [difference] = differing("mixed", SIZE, tmp_path, expected).differences
         where = "mixed, default/pod-000004: 1 nodes score differently"
-        assert said == f"{where}, node-000003 {total} here, {total + 1} there"
+        assert difference == f"{where}, node-000003 {total} here, {total + 1} there"
 
     def test_a_choice_that_is_not_among_the_best(self, tmp_path: Path) -> None:
-        given = answers("prefaffinity", SIZE, tmp_path)
-        worst = min(given[3].totals, key=lambda name: given[3].totals[name])
-        assert given[3].totals[worst] < given[3].totals[given[3].node]
-        given[3] = replace(given[3], node=worst)
-        [said] = differing("prefaffinity", SIZE, tmp_path, given).differences[:1]
-        assert f"{worst} there, of the best" in said
+        expected = answers("prefaffinity", SIZE, tmp_path)
+        worst = min(expected[3].totals, key=lambda name: expected[3].totals[name])
+        assert expected[3].totals[worst] < expected[3].totals[expected[3].node]
+        expected[3] = replace(expected[3], node=worst)
+        [difference] = differing("prefaffinity", SIZE, tmp_path, expected).differences[:1]
+        assert f"{worst} there, of the best" in difference
 
     def test_a_pod_that_finds_no_node_there(self, tmp_path: Path) -> None:
-        given = answers("basic", SIZE, tmp_path)
-        given[4] = replace(given[4], node="")
-        [said] = differing("basic", SIZE, tmp_path, given).differences
-        assert said.endswith("here, '' there")
+        expected = answers("basic", SIZE, tmp_path)
+        expected[4] = replace(expected[4], node="")
+        [difference] = differing("basic", SIZE, tmp_path, expected).differences
+        assert difference.endswith("here, '' there")
 
     def test_another_reason(self, tmp_path: Path) -> None:
-        given = answers("unschedulable", SIZE, tmp_path)
-        given[1] = replace(given[1], message="0/20 nodes are available: 20 Too many pods.")
-        [said] = differing("unschedulable", SIZE, tmp_path, given).differences
-        assert "Insufficient cpu" in said
-        assert "Too many pods" in said
+        expected = answers("unschedulable", SIZE, tmp_path)
+        expected[1] = replace(expected[1], message="0/20 nodes are available: 20 Too many pods.")
+        [difference] = differing("unschedulable", SIZE, tmp_path, expected).differences
+        assert "Insufficient cpu" in difference
+        assert "Too many pods" in difference
 
     @pytest.mark.parametrize("nominated", ["", "node-999999"])
     def test_room_made_elsewhere_or_nowhere(self, nominated: str, tmp_path: Path) -> None:
-        given = answers("preemption", FULL, tmp_path)
-        given[4] = replace(given[4], nominated=nominated)
-        [said] = differing("preemption", FULL, tmp_path, given).differences
-        assert "room made on" in said
+        expected = answers("preemption", FULL, tmp_path)
+        expected[4] = replace(expected[4], nominated=nominated)
+        [difference] = differing("preemption", FULL, tmp_path, expected).differences
+        assert "room made on" in difference
 
     def test_answers_that_are_missing(self, tmp_path: Path) -> None:
-        given = answers("basic", SIZE, tmp_path)[:4]
-        assert differing("basic", SIZE, tmp_path, given).differences == (
+        expected = answers("basic", SIZE, tmp_path)[:4]
+        assert differing("basic", SIZE, tmp_path, expected).differences == (
             "basic: 4 answers for 5 pods",
         )
 

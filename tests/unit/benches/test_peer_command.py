@@ -52,8 +52,8 @@ def test_both_modes_run_in_every_turn_and_the_table_has_them(
 ) -> None:
     assert driver.main([*SMALL, "--seconds", "3"]) == 0
     assert runs == [(0, 3.0), (100, 3.0)] * 2
-    said = capsys.readouterr()
-    first, title, _, *rows = said.out.splitlines()
+    printed = capsys.readouterr()
+    first, title, _, *rows = printed.out.splitlines()
     assert first == (
         "same placements possible: 120 of 120 pods checked (7,200 verdicts, 7,000 scores)"
     )
@@ -61,7 +61,7 @@ def test_both_modes_run_in_every_turn_and_the_table_has_them(
     assert [row.split()[-9:-7] for row in rows[1:]] == [["sampled", "5"], ["all", "5"]]
     assert all(row.endswith("x") for row in rows[1:])
     assert rows[0].split()[:6] == ["basic", "10", "kpolicy", "all", "20", "20"]
-    assert "basic, 10 nodes" in said.err
+    assert "basic, 10 nodes" in printed.err
 
 
 def test_json_has_all_figures_and_nothing_else_is_printed(
@@ -104,9 +104,9 @@ def test_a_difference_ends_it_before_anything_is_timed(
     found = Agreement(120, 7200, 7000, ("basic, default/pod-000001: node-000001 scores 3, not 4",))
     monkeypatch.setattr(command, "check", lambda *_: found)
     assert driver.main([*SMALL]) == 1
-    said = capsys.readouterr()
-    assert "119 of 120 pods" in said.out
-    assert "pod-000001: node-000001 scores 3, not 4" in said.err
+    printed = capsys.readouterr()
+    assert "119 of 120 pods" in printed.out
+    assert "pod-000001: node-000001 scores 3, not 4" in printed.err
     assert driver.main([*SMALL, "--output", "json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert (document["agreement"]["differences"], document["rows"]) == ([*found.differences], [])

@@ -42,8 +42,8 @@ def _many_labels() -> dict[str, Any]:
 def _deep() -> str:
     deep = '{"a":' * _DEPTH + "1" + "}" * _DEPTH
     spec = f'"spec":{{"taints":{deep}}}'
-    one = f'{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"odd"}},{spec}}}'
-    return _listed().removesuffix("]}") + f", {one}]}}"
+    text = f'{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"odd"}},{spec}}}'
+    return _listed().removesuffix("]}") + f", {text}]}}"
 
 
 # What is in the file, and what the line on standard error says of it.
@@ -79,10 +79,10 @@ def _explain(folder: Path, text: str) -> tuple[int, list[str], list[dict[str, An
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_bad_is_named_and_the_rest_is_answered(name: str, tmp_path: Path) -> None:
-    text, said = BAD[name]
-    code, told, answers = _explain(tmp_path, text)
-    about = [line for line in told if said in line]
-    assert len(about) == 1, told
+    text, message = BAD[name]
+    code, printed, answers = _explain(tmp_path, text)
+    about = [line for line in printed if message in line]
+    assert len(about) == 1, printed
     assert about[0].startswith("warning: snapshot.json: ")
     (fine,) = (answer for answer in answers if answer["pod"] == "default/fine")
     assert fine["selected"] == "good"
@@ -92,13 +92,13 @@ def test_what_is_bad_is_named_and_the_rest_is_answered(name: str, tmp_path: Path
 def test_absurd_amounts_are_amounts(tmp_path: Path) -> None:
     """As in Kubernetes, what is more than an int64 holds is the most that it holds."""
     text = _listed(_node(cpu="9" * 400, memory="1e99999", pods="110"))
-    code, told, answers = _explain(tmp_path, text)
-    assert (code, told) == (0, [])
+    code, printed, answers = _explain(tmp_path, text)
+    assert (code, printed) == (0, [])
     assert [each["name"] for each in answers[0]["nodes"] if "filter" not in each] == ["good", "odd"]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "nothing else that a rule reads in snapshot.json"),
         ("\x01\x02", "nothing else that a rule reads in snapshot.json"),
@@ -106,7 +106,7 @@ def test_absurd_amounts_are_amounts(tmp_path: Path) -> None:
         ("just words", "snapshot.json: neither JSON nor YAML of API objects"),
     ],
 )
-def test_no_snapshot_at_all_is_said_in_a_line(text: str, said: str, tmp_path: Path) -> None:
-    code, told, answers = _explain(tmp_path, text)
+def test_no_snapshot_at_all_is_said_in_a_line(text: str, message: str, tmp_path: Path) -> None:
+    code, printed, answers = _explain(tmp_path, text)
     assert (code, answers) == (2, [])
-    assert said in told[-1]
+    assert message in printed[-1]

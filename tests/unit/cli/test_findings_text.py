@@ -8,8 +8,8 @@ from kpolicy.policy.yaml.source import Source
 
 
 def shown(text: str, place: Place, *notes: Note, hint: str = "", is_color: bool = False) -> str:
-    one = Diagnostic("KP204", Severity.ERROR, "wrong", hint, place=place, notes=notes)
-    findings = Findings.of([one], [Source("f", text)])
+    finding = Diagnostic("KP204", Severity.ERROR, "wrong", hint, place=place, notes=notes)
+    findings = Findings.of([finding], [Source("f", text)])
     return full(findings, is_color=is_color)
 
 

@@ -39,8 +39,8 @@ async def running(*electors: Elector) -> AsyncIterator[list[asyncio.Task[None]]]
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def renewed(one: Elector, times: int) -> None:
-    await eventually(lambda: one.statistics().renewals == times)
+async def renewed(elector_: Elector, times: int) -> None:
+    await eventually(lambda: elector_.statistics().renewals == times)
 
 
 @pytest.fixture
@@ -56,27 +56,27 @@ def server(clock: ManualClock) -> LeaseServer:
 async def test_the_first_leads_at_once_and_renews_every_two_seconds(
     clock: ManualClock, server: LeaseServer
 ) -> None:
-    one = elector(LeaseClient(server), "one")
-    assert not one.fence()
-    async with running(one):
+    elector_ = elector(LeaseClient(server), "one")
+    assert not elector_.fence()
+    async with running(elector_):
         await clock.settle()
-        await one.acquired()
-        assert one.fence()
+        await elector_.acquired()
+        assert elector_.fence()
         await clock.advance(60)
-        assert one.fence()
+        assert elector_.fence()
         assert server.writes == [("POST", "one")] + [("PUT", "one")] * 30
-        assert one.statistics().renewals == 31
-        assert one.statistics().transitions == 0
+        assert elector_.statistics().renewals == 31
+        assert elector_.statistics().transitions == 0
 
 
 async def test_the_second_waits_as_long_as_the_first_renews(
     clock: ManualClock, server: LeaseServer
 ) -> None:
-    one, two = elector(LeaseClient(server), "one"), elector(LeaseClient(server), "two", seed=2)
-    async with running(one, two):
+    first, two = elector(LeaseClient(server), "one"), elector(LeaseClient(server), "two", seed=2)
+    async with running(first, two):
         for _ in range(300):
             await clock.advance(1)
-            assert [one.fence(), two.fence()] == [True, False]
+            assert [first.fence(), two.fence()] == [True, False]
         assert two.statistics().holder == "one"
 
 
@@ -84,16 +84,16 @@ async def test_when_the_first_cannot_renew_it_stops_before_the_second_begins(
     clock: ManualClock, server: LeaseServer
 ) -> None:
     api = LeaseClient(server)
-    one, two = elector(api, "one"), elector(LeaseClient(server), "two", seed=2)
-    async with running(one, two) as tasks:
+    first, two = elector(api, "one"), elector(LeaseClient(server), "two", seed=2)
+    async with running(first, two) as tasks:
         await clock.advance(20)
         api.trouble = LOST
-        lost = asyncio.create_task(one.lost())
+        lost = asyncio.create_task(first.lost())
         stopped = began = None
         for tenth in range(300):
             await clock.advance(0.1)
-            assert not (one.fence() and two.fence())
-            if stopped is None and not one.fence():
+            assert not (first.fence() and two.fence())
+            if stopped is None and not first.fence():
                 stopped = tenth / 10
             if began is None and two.fence():
                 began = tenth / 10
@@ -119,8 +119,8 @@ async def test_after_a_kill_the_other_leads_within_17_s_and_never_within_the_lea
 ) -> None:
     """`killed_after_s` the last renewal, which the other may see when it looks next."""
     first, second = LeaseClient(server), LeaseClient(server)
-    one, two = elector(first, "one"), elector(second, "two", seed=2)
-    async with running(one) as tasks:
+    leader, two = elector(first, "one"), elector(second, "two", seed=2)
+    async with running(leader) as tasks:
         await clock.advance(20 + phase_s)
         async with running(two):
             await clock.advance(10 - phase_s)
@@ -145,8 +145,8 @@ async def test_a_holder_that_renews_late_is_not_overtaken(
 ) -> None:
     """What counts is the last change that was seen, also when the wait was all but over."""
     api = LeaseClient(server)
-    one, two = elector(api, "one"), elector(LeaseClient(server), "two", seed=2)
-    async with running(one, two) as tasks:
+    first, two = elector(api, "one"), elector(LeaseClient(server), "two", seed=2)
+    async with running(first, two) as tasks:
         await clock.advance(20)
         tasks[0].cancel()
         for late_s in (9.0, 14.0, 14.9, 14.9):
@@ -165,53 +165,53 @@ async def test_an_answer_that_never_comes_does_not_hold_up_the_loss(
     clock: ManualClock, server: LeaseServer
 ) -> None:
     api = LeaseClient(server)
-    one = elector(api, "one")
-    async with running(one) as tasks:
+    elector_ = elector(api, "one")
+    async with running(elector_) as tasks:
         await clock.advance(1)
         api.answer_after_s = 1000
         await clock.advance(9.5)
-        assert not one.fence()
+        assert not elector_.fence()
         assert tasks[0].done()
-        assert "no answer" in one.statistics().last_error
+        assert "no answer" in elector_.statistics().last_error
 
 
 async def test_the_fence_counts_from_the_sending_not_from_the_answer(
     clock: ManualClock, server: LeaseServer
 ) -> None:
     api = LeaseClient(server)
-    one = elector(api, "one")
+    elector_ = elector(api, "one")
     api.answer_after_s = 4
-    async with running(one):
+    async with running(elector_):
         await clock.advance(9)  # read, then written at 4, answered at 8
-        assert one.fence()
+        assert elector_.fence()
         api.trouble = LOST
         await clock.advance(4.9)
-        assert one.fence()
+        assert elector_.fence()
         await clock.advance(0.2)
-        assert not one.fence()
+        assert not elector_.fence()
 
 
 async def test_a_renewal_whose_answer_was_lost_is_found_by_reading(
     clock: ManualClock, server: LeaseServer
 ) -> None:
     api = LeaseClient(server)
-    one = elector(api, "one")
-    async with running(one):
+    elector_ = elector(api, "one")
+    async with running(elector_):
         await clock.advance(1)
         api.lose_answers = True
         await clock.advance(2)
         api.lose_answers = False
         await clock.advance(30)
-        assert one.fence()
+        assert elector_.fence()
         assert server.holder == "one"
-        assert one.statistics().transitions == 0
+        assert elector_.statistics().transitions == 0
 
 
 async def test_a_lease_taken_by_another_is_lost_at_once(
     clock: ManualClock, server: LeaseServer
 ) -> None:
-    one = elector(LeaseClient(server), "one")
-    async with running(one) as tasks:
+    elector_ = elector(LeaseClient(server), "one")
+    async with running(elector_) as tasks:
         await clock.advance(1)
         assert server.document is not None
         server.document["spec"]["holderIdentity"] = "thief"
@@ -219,33 +219,36 @@ async def test_a_lease_taken_by_another_is_lost_at_once(
         server.document["metadata"]["resourceVersion"] = str(server.version)
         await clock.advance(4.5)
         assert tasks[0].done()
-        assert not one.fence()
-        assert "thief" in one.statistics().last_error
+        assert not elector_.fence()
+        assert "thief" in elector_.statistics().last_error
 
 
 async def test_steps_of_the_wall_clock_change_nothing(
     clock: ManualClock, server: LeaseServer
 ) -> None:
     far = ManualClock(now_ns=0)  # another machine, decades behind
-    one, two = elector(LeaseClient(server), "one"), elector(LeaseClient(server, far), "two", seed=2)
-    async with running(one, two):
+    first, two = (
+        elector(LeaseClient(server), "one"),
+        elector(LeaseClient(server, far), "two", seed=2),
+    )
+    async with running(first, two):
         for second in range(120):
             if second in {30, 60}:
                 clock.step_wall(3600 if second == 30 else -7200)
             await clock.advance(1)
             await far.advance(1)
-            assert [one.fence(), two.fence()] == [True, False]
+            assert [first.fence(), two.fence()] == [True, False]
 
 
 async def test_release_lets_the_next_begin_without_waiting(
     clock: ManualClock, server: LeaseServer
 ) -> None:
-    one, two = elector(LeaseClient(server), "one"), elector(LeaseClient(server), "two", seed=2)
-    async with running(one) as tasks:
+    first, two = elector(LeaseClient(server), "one"), elector(LeaseClient(server), "two", seed=2)
+    async with running(first) as tasks:
         await clock.advance(5)
         tasks[0].cancel()
-        assert await one.release()
-    assert not one.fence()
+        assert await first.release()
+    assert not first.fence()
     assert server.holder == ""
     assert server.document is not None
     assert server.document["spec"]["leaseDurationSeconds"] == 1
@@ -258,14 +261,14 @@ async def test_release_lets_the_next_begin_without_waiting(
 async def test_release_of_what_another_holds_touches_nothing(
     clock: ManualClock, server: LeaseServer
 ) -> None:
-    one, two = elector(LeaseClient(server), "one"), elector(LeaseClient(server), "two", seed=2)
-    async with running(one) as tasks:
+    first, two = elector(LeaseClient(server), "one"), elector(LeaseClient(server), "two", seed=2)
+    async with running(first) as tasks:
         await clock.advance(1)
         tasks[0].cancel()
     async with running(two):
         await clock.advance(20)
         assert server.holder == "two"
-        assert not await one.release()
+        assert not await first.release()
         assert server.holder == "two"
     assert not await elector(LeaseClient(server), "never led").release()
 
@@ -276,15 +279,15 @@ async def test_trouble_before_leading_is_waited_out(
 ) -> None:
     api = LeaseClient(server)
     api.trouble = trouble
-    one = elector(api, "one")
-    async with running(one):
+    elector_ = elector(api, "one")
+    async with running(elector_):
         await clock.advance(60)
-        assert not one.fence()
-        assert one.statistics().last_error == str(trouble)
+        assert not elector_.fence()
+        assert elector_.statistics().last_error == str(trouble)
         assert 25 <= len(api.asked) <= 31  # every 2 to 2.4 s
         api.trouble = None
         await clock.advance(3)
-        assert one.fence()
+        assert elector_.fence()
 
 
 async def test_of_many_that_start_together_one_leads(
@@ -300,19 +303,19 @@ async def test_of_many_that_start_together_one_leads(
 async def test_a_real_lease_is_made_renewed_and_released() -> None:
     clock = ManualClock()
     async with ControlPlane() as control_plane, client(control_plane.url, clock) as api:
-        one = Elector(
+        elector_ = Elector(
             api, clock, Random(1), TERMS, namespace="kube-system", name="kpolicy", identity="one"
         )
-        task = asyncio.create_task(one.run())
-        await one.acquired()
+        task = asyncio.create_task(elector_.run())
+        await elector_.acquired()
         for number in range(2, 5):
             await eventually(lambda: clock.sleepers == 1)
             await clock.jump()
-            await renewed(one, number)
+            await renewed(elector_, number)
         [lease] = control_plane.objects("Lease")
         assert lease["spec"]["holderIdentity"] == "one"
         task.cancel()
-        assert await one.release()
+        assert await elector_.release()
         [lease] = control_plane.objects("Lease")
         assert not lease["spec"].get("holderIdentity")
 

@@ -23,7 +23,7 @@ ALL = tuple(RESOURCES.values())
 PODS, NODES = RESOURCES["pods"], RESOURCES["nodes"]
 
 
-class Told:
+class Logged:
     """What the log says from info on."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -54,37 +54,37 @@ class Told:
 
 
 @pytest.fixture
-def told(caplog: pytest.LogCaptureFixture) -> Told:
-    return Told(caplog)
+def logged(caplog: pytest.LogCaptureFixture) -> Logged:
+    return Logged(caplog)
 
 
-async def test_an_outage_is_told_once_and_so_is_its_end(told: Told) -> None:
-    told.fail(CUT, *ALL)
+async def test_an_outage_is_told_once_and_so_is_its_end(logged: Logged) -> None:
+    logged.fail(CUT, *ALL)
     for _ in range(20):
-        told.fail(REFUSED, *ALL)
-        await told.clock.advance(3)
-    told.answer(*ALL)
-    assert told.lines() == [
+        logged.fail(REFUSED, *ALL)
+        await logged.clock.advance(3)
+    logged.answer(*ALL)
+    assert logged.lines() == [
         (
             "the API server is away: cannot watch pods: nothing answers at https://server "
             "(connect call failed)"
         ),
         "the API server is back after 60.0 s",
     ]
-    assert told.hints()[0] == "is the API server running, and is the port right?"
-    assert told.details() == 21 * len(ALL), "the errors of all attempts must be available"
+    assert logged.hints()[0] == "is the API server running, and is the port right?"
+    assert logged.details() == 21 * len(ALL), "the errors of all attempts must be available"
 
 
-def test_a_connection_that_is_cut_and_made_anew_is_no_outage(told: Told) -> None:
-    told.fail(CUT, PODS, NODES)
-    told.answer(PODS, NODES)
-    told.fail(Status(410, "Expired", "too old"), PODS, PODS)
-    told.answer(PODS)
-    assert told.lines() == []
+def test_a_connection_that_is_cut_and_made_anew_is_no_outage(logged: Logged) -> None:
+    logged.fail(CUT, PODS, NODES)
+    logged.answer(PODS, NODES)
+    logged.fail(Status(410, "Expired", "too old"), PODS, PODS)
+    logged.answer(PODS)
+    assert logged.lines() == []
 
 
 @pytest.mark.parametrize(
-    ("failures", "is_told"),
+    ("failures", "is_logged"),
     [
         ((TimedOut(10.0),), True),
         ((Status(401, "Unauthorized", "expired"),), True),
@@ -95,39 +95,39 @@ def test_a_connection_that_is_cut_and_made_anew_is_no_outage(told: Told) -> None
     ],
 )
 def test_what_says_that_it_is_away(
-    told: Told, failures: tuple[Failure | None, ...], is_told: bool
+    logged: Logged, failures: tuple[Failure | None, ...], is_logged: bool
 ) -> None:
     for failure in failures:
-        told.fail(failure, PODS)
-    assert bool(told.lines()) is is_told
+        logged.fail(failure, PODS)
+    assert bool(logged.lines()) is is_logged
 
 
-async def test_a_server_that_comes_and_goes_is_told_of_now_and_then(told: Told) -> None:
+async def test_a_server_that_comes_and_goes_is_told_of_now_and_then(logged: Logged) -> None:
     for _ in range(10):
-        told.fail(REFUSED, PODS)
-        told.answer(PODS)
-        await told.clock.advance(OUTAGE_LOG_PERIOD_S / 10)
-    assert len(told.lines()) == 2
-    told.fail(REFUSED, PODS)
-    assert len(told.lines()) == 3
+        logged.fail(REFUSED, PODS)
+        logged.answer(PODS)
+        await logged.clock.advance(OUTAGE_LOG_PERIOD_S / 10)
+    assert len(logged.lines()) == 2
+    logged.fail(REFUSED, PODS)
+    assert len(logged.lines()) == 3
 
 
-def test_a_server_that_starts_may_refuse_for_a_moment(told: Told) -> None:
-    told.fail(REFUSED, *ALL)
-    told.fail(Status(403, "Forbidden", "not yet"), *ALL)
-    told.answer(*ALL)
-    assert len(told.lines()) == 2
+def test_a_server_that_starts_may_refuse_for_a_moment(logged: Logged) -> None:
+    logged.fail(REFUSED, *ALL)
+    logged.fail(Status(403, "Forbidden", "not yet"), *ALL)
+    logged.answer(*ALL)
+    assert len(logged.lines()) == 2
 
 
-def test_a_refusal_names_resource_verb_and_role_once(told: Told) -> None:
+def test_a_refusal_names_resource_verb_and_role_once(logged: Logged) -> None:
     refused = Status(403, "Forbidden", 'csinodes is forbidden: User "test" cannot watch')
     for _ in range(5):
-        told.fail(refused, RESOURCES["csinodes"])
-    told.answer(PODS)
-    told.answer(RESOURCES["csinodes"])
+        logged.fail(refused, RESOURCES["csinodes"])
+    logged.answer(PODS)
+    logged.answer(RESOURCES["csinodes"])
     line = "cannot watch csinodes: 'test' may not (403 " + refused.message + ")"
-    assert told.lines() == [line, "csinodes can be read again"]
-    assert told.hints()[0] == f"{ROLE} grants list and watch on it: bind it to this user"
+    assert logged.lines() == [line, "csinodes can be read again"]
+    assert logged.hints()[0] == f"{ROLE} grants list and watch on it: bind it to this user"
 
 
 def test_the_role_that_is_named_grants_what_it_is_named_for() -> None:

@@ -66,7 +66,7 @@ class Story:
         type_ = MODIFIED if name in self.objects else ADDED
         held["metadata"].setdefault("uid", self._uid(name, type_))
         held.setdefault("spec", {}).update(changed)
-        self._told(_PLURALS[held["kind"]], type_, held)
+        self._record_change(_PLURALS[held["kind"]], type_, held)
         return name
 
     def change(self, name: str, *, status: Any = None, meta: Any = None, **changed: Any) -> None:
@@ -79,7 +79,7 @@ class Story:
     def gone(self, name: str) -> None:
         self.at_s += 1
         held = self.objects.pop(name)
-        self._told(_PLURALS[held["kind"]], DELETED, held)
+        self._record_change(_PLURALS[held["kind"]], DELETED, held)
 
     def bind(
         self,
@@ -151,13 +151,13 @@ class Story:
         """Calm since now, and long enough; what waits is parked unless `rest` says otherwise."""
         calm_ns = self.now_ns
         parked = {
-            one["metadata"]["uid"]: "PARKED"
-            for one in self.objects.values()
-            if one["kind"] == "Pod" and not one["spec"].get("nodeName")
+            held["metadata"]["uid"]: "PARKED"
+            for held in self.objects.values()
+            if held["kind"] == "Pod" and not held["spec"].get("nodeName")
         }
         self.at_s += 30
         return replace(
-            self.told(),
+            self.history(),
             calm_since_ns=calm_ns,
             ended_ns=self.now_ns,
             at_rest=AtRest(
@@ -171,7 +171,7 @@ class Story:
             ),
         )
 
-    def told(self) -> History:
+    def history(self) -> History:
         return History(
             users=frozenset({US}),
             profiles=frozenset({"kpolicy"}),
@@ -185,7 +185,7 @@ class Story:
     def _uid(self, name: str, type_: str) -> str:
         return f"{name}-{self.version}" if type_ == ADDED else self.objects[name]["metadata"]["uid"]
 
-    def _told(self, resource: str, type_: str, held: dict[str, Any]) -> None:
+    def _record_change(self, resource: str, type_: str, held: dict[str, Any]) -> None:
         version = self.version + 1
         held["metadata"]["resourceVersion"] = str(version)
         if type_ != DELETED:

@@ -13,7 +13,7 @@ import pytest
 
 from kpolicy.testing.builders import node, pod
 from tests.invariants.check import OF_HISTORY, OF_TIMELINE, violations
-from tests.invariants.determinism import same, told
+from tests.invariants.determinism import history_lines, same
 from tests.invariants.history import (
     CLAIM,
     CONFIG_MAP,
@@ -36,7 +36,7 @@ from tests.unit.invariants.stories import HASH, THEM, US, Story, good
 
 
 def found(history: History) -> set[str]:
-    return {one.invariant for one in violations(history)}
+    return {planted.invariant for planted in violations(history)}
 
 
 def whole() -> History:
@@ -46,27 +46,27 @@ def whole() -> History:
 def twice_bound() -> History:
     story = good()
     story.bind("one", "n2")
-    return story.told()
+    return story.history()
 
 
 def moved() -> History:
     story = good()
     story.change("one", nodeName="n2")
-    return story.told()
+    return story.history()
 
 
 def overcommitted() -> History:
     story = good()
     story.there(pod("three", cpu="1"))
     story.bind("three", "n1")
-    return story.told()
+    return story.history()
 
 
 def overcommitted_by_a_bind_that_was_not_answered() -> History:
     story = good()
     story.there(pod("three", cpu="1"))
     story.bind("three", "n1", code=504, landed=True)
-    return story.told()
+    return story.history()
 
 
 def ports_taken() -> History:
@@ -78,7 +78,7 @@ def ports_taken() -> History:
         body["spec"]["containers"][0]["ports"] = ports
         story.there(body)
         story.bind(name, "n1")
-    return story.told()
+    return story.history()
 
 
 def on_a_tainted_node() -> History:
@@ -86,7 +86,7 @@ def on_a_tainted_node() -> History:
     story.there(node("n1", taints=["a=b:NoSchedule"]))
     story.there(pod("one"))
     story.bind("one", "n1")
-    return story.told()
+    return story.history()
 
 
 def on_a_cordoned_node() -> History:
@@ -94,14 +94,14 @@ def on_a_cordoned_node() -> History:
     story.there(node("n1", unschedulable=True))
     story.there(pod("one"))
     story.bind("one", "n1")
-    return story.told()
+    return story.history()
 
 
 def on_no_node() -> History:
     story = Story()
     story.there(pod("one"))
     story.bind("one", "ghost")
-    return story.told()
+    return story.history()
 
 
 def against_the_selector() -> History:
@@ -109,7 +109,7 @@ def against_the_selector() -> History:
     story.there(node("n1"))
     story.there(pod("one", node_selector={"disk": "ssd"}))
     story.bind("one", "n1")
-    return story.told()
+    return story.history()
 
 
 def against_the_policy() -> History:
@@ -118,7 +118,7 @@ def against_the_policy() -> History:
     story.there(pod("three"))
     story.bind("three", "n3")
     offer = PolicyOffer(0, "sha256:good", forbids=(("tier", "spot"),))
-    return replace(story.told(), policies=(offer,))
+    return replace(story.history(), policies=(offer,))
 
 
 def in_no_lane() -> History:
@@ -137,7 +137,7 @@ def starved() -> History:
     story.there(pod("one"))
     story.at_s += 60
     story.bind("one", "n1")
-    return replace(story.told(), trouble_free=True)
+    return replace(story.history(), trouble_free=True)
 
 
 def cache_differs() -> History:
@@ -156,7 +156,7 @@ def bound_without_leading() -> History:
     story = good()
     story.there(pod("three"))
     story.bind("three", "n2", instance="b2")
-    return story.told()
+    return story.history()
 
 
 def bound_after_the_lease_ran_out() -> History:
@@ -164,7 +164,7 @@ def bound_after_the_lease_ran_out() -> History:
     story.at_s += 60
     story.there(pod("three"))
     story.bind("three", "n2")
-    return story.told()
+    return story.history()
 
 
 def bound_long_after_the_server_went_on() -> History:
@@ -176,7 +176,7 @@ def bound_long_after_the_server_went_on() -> History:
     story.at_s += 16
     story.there(pod("three"))
     story.bind("three", "n2")
-    return replace(story.told(), standstills=(stopped,))
+    return replace(story.history(), standstills=(stopped,))
 
 
 def bound_while_another_led() -> History:
@@ -184,14 +184,14 @@ def bound_while_another_led() -> History:
     story.lease("b2")
     story.there(pod("three"))
     story.bind("three", "n2")
-    return story.told()
+    return story.history()
 
 
 def bound_gated() -> History:
     story = good()
     story.there(pod("three", scheduling_gates=["wait"]))
     story.bind("three", "n2", code=409)
-    return story.told()
+    return story.history()
 
 
 def bound_deleting() -> History:
@@ -199,27 +199,27 @@ def bound_deleting() -> History:
     story.there(pod("three"))
     story.change("three", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     story.bind("three", "n2", code=409)
-    return story.told()
+    return story.history()
 
 
 def bound_anothers() -> History:
     story = good()
     story.there(pod("three", scheduler_name="another"))
     story.bind("three", "n2")
-    return story.told()
+    return story.history()
 
 
 def asked_again_for_a_bound_one() -> History:
     story = good()
     story.bind("one", "n2", code=409)
-    return story.told()
+    return story.history()
 
 
 def unknown_policy() -> History:
     story = good()
     story.there(pod("three"))
     story.bind("three", "n2", policy="sha256:never-offered")
-    return story.told()
+    return story.history()
 
 
 def back_to_an_older_policy(*numbers: int) -> History:
@@ -231,19 +231,19 @@ def back_to_an_older_policy(*numbers: int) -> History:
         story.there(pod(name))
         story.bind(name, "n2", policy=policy, number=number)
     offers = (PolicyOffer(0, "sha256:good"), PolicyOffer(1, ""), PolicyOffer(2, "sha256:newer"))
-    return replace(story.told(), policies=offers)
+    return replace(story.history(), policies=offers)
 
 
 def deletes_a_pod() -> History:
     story = good()
     story.write("delete", "pods", "one")
-    return story.told()
+    return story.history()
 
 
 def patches_a_volume() -> History:
     story = good()
     story.write("patch", "persistentvolumes", "disk")
-    return story.told()
+    return story.history()
 
 
 def evicts(priority: int, uid: str) -> History:
@@ -251,7 +251,7 @@ def evicts(priority: int, uid: str) -> History:
     story.there(pod("worthy", cpu="1", priority=priority))
     story.at_s += 1
     story.write("delete", "pods", "one", request={"preconditions": {"uid": uid}})
-    history = story.told()
+    history = story.history()
     return replace(history, terms=replace(history.terms, evicts=True))
 
 
@@ -313,7 +313,7 @@ def against_a_budget(*, needed: bool = False) -> History:
     room = RoomDecided(
         story.now_ns, "a1", uids["worthy"], "n1", (uids["one"],), pods=now, nodes=now, budgets=now
     )
-    history = story.told()
+    history = story.history()
     return replace(history, rooms=(room,), terms=replace(history.terms, evicts=True))
 
 
@@ -331,15 +331,15 @@ def with_a_volume(*, of_claim: str = "claim", on: str = "n1", bound: bool = True
 
 
 def bound_before_its_claim() -> History:
-    return with_a_volume(bound=False).told()
+    return with_a_volume(bound=False).history()
 
 
 def bound_out_of_reach() -> History:
-    return with_a_volume(on="n2").told()
+    return with_a_volume(on="n2").history()
 
 
 def bound_by_anothers_volume() -> History:
-    return with_a_volume(of_claim="other").told()
+    return with_a_volume(of_claim="other").history()
 
 
 def promised(before: str | None, *, more: str = "", version: str = "3") -> History:
@@ -354,7 +354,7 @@ def promised(before: str | None, *, more: str = "", version: str = "3") -> Histo
     request = {"metadata": metadata, **({"spec": {more: "disk"}} if more else {})}
     response = {"metadata": {"resourceVersion": str(story.version + 1)}}
     story.write("patch", CLAIM, "claim", request=request, response=response)
-    history = story.told()
+    history = story.history()
     return replace(history, terms=replace(history.terms, binds_volumes=True))
 
 
@@ -379,14 +379,14 @@ def volume_of_another() -> History:
     request = {"metadata": metadata, "spec": {"claimRef": wanted}}
     response = {"metadata": {"resourceVersion": "2"}}
     story.write("patch", VOLUME, "disk", request=request, response=response)
-    history = story.told()
+    history = story.history()
     return replace(history, terms=replace(history.terms, binds_volumes=True))
 
 
 def writes_the_policy() -> History:
     story = good()
     story.write("patch", CONFIG_MAP, "policy")
-    history = story.told()
+    history = story.history()
     return replace(history, terms=replace(history.terms, kept_in="default/policy-status"))
 
 
@@ -399,7 +399,7 @@ def began(used: str, *, kept: str = "sha256:older", at_rest: str = "") -> Histor
     story.there(pod("two"))
     story.bind("two", "n1", policy=used, instance="b2")
     offers = [PolicyOffer(0, "sha256:older"), PolicyOffer(SECOND_NS, HASH)]
-    history = story.rests(policy_hash=at_rest) if at_rest else story.told()
+    history = story.rests(policy_hash=at_rest) if at_rest else story.history()
     return replace(
         history,
         policies=(*offers, PolicyOffer(40 * SECOND_NS, "")),
@@ -485,14 +485,16 @@ def test_a_bind_that_did_not_land_is_not_judged_by_where_the_pod_is() -> None:
     story.there(pod("three"))
     story.bind("three", "n1", code=504)
     story.bind("three", "n2")
-    history = story.told()
+    history = story.history()
     timeline = Timeline(history)
     uid = story.objects["three"]["metadata"]["uid"]
     assert timeline.bound_by[uid].in_request("target", "name") == "n2"
     assert violations(history) == []
 
 
-@pytest.mark.parametrize(("invariant", "plant"), PLANTED, ids=[one[1].__name__ for one in PLANTED])
+@pytest.mark.parametrize(
+    ("invariant", "plant"), PLANTED, ids=[planted[1].__name__ for planted in PLANTED]
+)
 def test_a_planted_violation_is_found(invariant: str, plant: Callable[[], History]) -> None:
     assert invariant in found(plant())
 
@@ -510,8 +512,8 @@ def test_a_stopped_server_receives_late_what_was_sent_in_time() -> None:
     stopped = Standstill(began_ns, story.now_ns)
     story.there(pod("three"))
     story.bind("three", "n2")
-    assert found(story.told()) == {"I8"}
-    assert found(replace(story.told(), standstills=(stopped,))) == set()
+    assert found(story.history()) == {"I8"}
+    assert found(replace(story.history(), standstills=(stopped,))) == set()
 
 
 def test_who_decided_by_the_older_policy_may_bind_after_who_decided_by_the_newer() -> None:
@@ -526,7 +528,7 @@ def test_an_unseen_bind_of_another_excuses_too_much() -> None:
     story.bind("three", "n2", seen=story.version)
     seen = story.version - 1
     story.bind("theirs", "n2", user=THEM)
-    assert found(story.told()) == set()
+    assert found(story.history()) == set()
     # The other way round it counts: theirs was there to be seen, or it came unseen.
     story = good()
     story.there(pod("theirs", cpu="1", scheduler_name="another"))
@@ -534,7 +536,7 @@ def test_an_unseen_bind_of_another_excuses_too_much() -> None:
     seen = story.version
     story.bind("theirs", "n2", user=THEM)
     story.bind("three", "n2", seen=seen)
-    assert found(story.told()) == set()
+    assert found(story.history()) == set()
     story.writes[-1] = replace(
         story.writes[-1],
         request={
@@ -549,7 +551,7 @@ def test_an_unseen_bind_of_another_excuses_too_much() -> None:
             },
         },
     )
-    assert found(story.told()) == {"I2"}
+    assert found(story.history()) == {"I2"}
 
 
 def test_where_volumes_are_bound_they_may_be_promised() -> None:
@@ -558,7 +560,7 @@ def test_where_volumes_are_bound_they_may_be_promised() -> None:
 
 
 def test_a_pod_whose_claims_are_bound_may_be_bound() -> None:
-    assert found(with_a_volume(of_claim="claim").told()) == set()
+    assert found(with_a_volume(of_claim="claim").history()) == set()
 
 
 def test_a_process_may_begin_with_what_was_kept_or_is_wanted() -> None:
@@ -581,10 +583,10 @@ def test_a_node_that_shrank_unseen_excuses_too_much() -> None:
     seen = story.version
     story.change("n2", status={"allocatable": {"cpu": "500m", "memory": "1Gi", "pods": "9"}})
     story.bind("three", "n2", seen=seen)
-    assert found(story.told()) == set()
+    assert found(story.history()) == set()
     story.there(pod("four", cpu="100m"))
     story.bind("four", "n2")
-    assert found(story.told()) == {"I2"}
+    assert found(story.history()) == {"I2"}
 
 
 def test_a_decision_log_is_believed_before_the_annotation() -> None:
@@ -593,18 +595,18 @@ def test_a_decision_log_is_believed_before_the_annotation() -> None:
     gated = story.version
     story.change("three", schedulingGates=None)
     story.bind("three", "n2")
-    assert found(story.told()) == set()
+    assert found(story.history()) == set()
     span = Span(gated, gated)
     uid = story.objects["three"]["metadata"]["uid"]
     at_ns = story.now_ns - 1
     decision = Decision(at_ns, "a1", uid, "n2", "sha256:good", pods=span, nodes=span)
-    assert found(replace(story.told(), decisions=(decision,))) == {"I10"}
+    assert found(replace(story.history(), decisions=(decision,))) == {"I10"}
 
 
 def test_histories_are_compared_to_the_byte() -> None:
-    first, second = told(whole()), told(whole())
+    first, second = history_lines(whole()), history_lines(whole())
     assert list(same(first, second)) == []
-    (violation,) = same(first, told(moved()))
+    (violation,) = same(first, history_lines(moved()))
     assert violation.invariant == "I9"
     (longer,) = same(first, first + b"\nmore")
     assert "longer" in longer.text
@@ -619,7 +621,7 @@ def after_a_bind_of_another(*, is_newest: bool, skew_s: float) -> set[str]:
     if not is_newest:
         story.change("n1", unschedulable=False)
     story.bind("three", "n2")
-    history = story.told()
+    history = story.history()
     return found(replace(history, terms=replace(history.terms, skew_s=skew_s)))
 
 
@@ -636,7 +638,7 @@ def test_resources_that_extenders_count_are_not_counted_here() -> None:
     asks["spec"]["containers"][0]["resources"] = {"requests": {"example.com/licence": "1"}}
     story.there(asks)
     story.bind("one", "n1")
-    history = story.told()
+    history = story.history()
     assert found(history) == {"I2"}
     assert found(replace(history, terms=replace(history.terms, ignored=("example.com/",)))) == set()
 

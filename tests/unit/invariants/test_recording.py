@@ -26,20 +26,20 @@ def test_a_run_is_recorded_whole(control_plane: ControlPlane, namespace: str) ->
         history = recording.history()
         again = recording.history()
     assert recording.gaps == 0
-    told = [
-        (one.type, one.object["spec"].get("nodeName", ""))
-        for one in history.changes
-        if one.uid == uid
+    changes = [
+        (change.type, change.object["spec"].get("nodeName", ""))
+        for change in history.changes
+        if change.uid == uid
     ]
-    assert told[0] == ("ADDED", "")
-    assert told[1] == ("MODIFIED", "recorded-node")
-    assert told[-1][0] == DELETED
-    binds = [(one.code, one.in_request("target", "name")) for one in history.binds()]
+    assert changes[0] == ("ADDED", "")
+    assert changes[1] == ("MODIFIED", "recorded-node")
+    assert changes[-1][0] == DELETED
+    binds = [(bind.code, bind.in_request("target", "name")) for bind in history.binds()]
     assert binds == [(201, "recorded-node"), (409, "elsewhere")]
     assert {write.what for write in history.ours()} >= {BINDING, "pods", "nodes"}
     assert list(again.changes[: len(history.changes)]) == list(history.changes)
     # An administrator does what a scheduler may not. Whether the second bind was for a pod known to
     # be on a node (I10, I3) depends on when the watch told of the first.
-    found = {one.invariant for one in violations(history)}
+    found = {violation.invariant for violation in violations(history)}
     assert "I12" in found
     assert found <= {"I12", "I10", "I3"}

@@ -157,7 +157,7 @@ def _program(expression: str) -> Program:
         }
     )
     compiled = compile_policy([Source("p.yaml", text)], every_pod=True)
-    assert compiled.program is not None, [one.message for one in compiled.diagnostics]
+    assert compiled.program is not None, [diagnostic.message for diagnostic in compiled.diagnostics]
     return compiled.program
 
 
@@ -203,7 +203,7 @@ def test_a_pod_is_judged_by_its_own_values() -> None:
     ]
     engine = Snapshot.of([*NODES, *pods]).engine(program)
     decisions = engine.schedule(["p1", "p2", "p3"], 0).decisions
-    assert [one.nodes_feasible for one in decisions] == [1, 3, 1]
+    assert [decision.nodes_feasible for decision in decisions] == [1, 3, 1]
 
 
 def test_a_change_of_what_is_read_wakes_the_pod_and_counts_at_once() -> None:

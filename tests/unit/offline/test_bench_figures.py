@@ -40,17 +40,17 @@ class TestRecorded:
 
 class TestFigures:
     def test_memory_is_that_of_a_process_of_its_own(self) -> None:
-        told = footprint.measure(nodes=20, pods=100)
-        assert 0 < told["started"] < told["decided"] <= told["peak"]
-        assert told["statistics"]["nodes"] == 20
-        assert told["statistics"]["pods"] >= 100
-        assert "600" in "\n".join(footprint.table(told))
+        figures = footprint.measure(nodes=20, pods=100)
+        assert 0 < figures["started"] < figures["decided"] <= figures["peak"]
+        assert figures["statistics"]["nodes"] == 20
+        assert figures["statistics"]["pods"] >= 100
+        assert "600" in "\n".join(footprint.table(figures))
 
     def test_loading_reads_all_that_was_written(self) -> None:
-        told = loading.measure(nodes=5, pods=50)
-        assert len(told["runs"]) == loading.RUNS
-        assert all((run["nodes"], run["pods"]) == (5, 50) for run in told["runs"])
-        assert "MB/s" in loading.table(told)[0]
+        figures = loading.measure(nodes=5, pods=50)
+        assert len(figures["runs"]) == loading.RUNS
+        assert all((run["nodes"], run["pods"]) == (5, 50) for run in figures["runs"])
+        assert "MB/s" in loading.table(figures)[0]
 
     def test_every_predicate_compiles_and_is_measured(self) -> None:
         costs = expressions.measure(nodes=20, shapes=3, rounds=1)
@@ -58,7 +58,7 @@ class TestFigures:
         assert len(expressions.table(costs)) == len(costs) + 2
 
 
-TOLD = {
+SAVED = {
     "commit": "abc",
     "machine": "a <machine>",
     "runs": 2,
@@ -71,21 +71,21 @@ TOLD = {
 
 class TestPlot:
     def test_the_same_data_give_the_same_picture(self) -> None:
-        assert plot.picture(TOLD) == plot.picture(json.loads(json.dumps(TOLD)))
+        assert plot.picture(SAVED) == plot.picture(json.loads(json.dumps(SAVED)))
 
     def test_every_line_is_drawn_and_named_and_the_axes_are(self) -> None:
-        root = ElementTree.fromstring(plot.picture(TOLD))
+        root = ElementTree.fromstring(plot.picture(SAVED))
         texts = [text.text for text in root.iter(f"{SVG}text")]
         assert {"basic", "mixed", "nodes", "1,000", "100,000"} <= set(texts)
         assert len(list(root.iter(f"{SVG}polyline"))) == 2
         assert len(list(root.iter(f"{SVG}circle"))) == 4
 
     def test_what_was_saved_has_every_workload_and_is_what_is_drawn(self) -> None:
-        told = plot.saved()
-        measured = told["microsecondsPerDecision"]
+        saved = plot.saved()
+        measured = saved["microsecondsPerDecision"]
         assert set(measured) == set(WORKLOADS)
         assert all(len(points) == 4 for points in measured.values())
-        assert plot.PICTURE.read_text("utf-8") == plot.picture(told)
+        assert plot.PICTURE.read_text("utf-8") == plot.picture(saved)
 
     def test_drawing_again_measures_nothing(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -41,15 +41,15 @@ class TestBoundary:
 
     def test_a_call_for_every_pod_is_a_failure(self, runs: list[Run]) -> None:
         chatty = replace(runs[0], calls={**runs[0].calls, "schedule": 500})
-        [said] = boundary.failures([chatty])
+        [failure] = boundary.failures([chatty])
         calls = 500 + runs[0].calls["settle"]
-        assert said == f"100 nodes, 500 pods: {calls} calls to decide and settle"
+        assert failure == f"100 nodes, 500 pods: {calls} calls to decide and settle"
 
     def test_calls_that_grow_with_nodes_are_a_failure(self, runs: list[Run]) -> None:
         grown = replace(runs[0], calls={**runs[0].calls, "schedule": 40, "settle": 0})
         few = replace(runs[1], calls={**runs[1].calls, "schedule": 5, "settle": 0})
-        [said] = boundary.failures([grown, few])
-        assert said == "40 calls to decide and settle with 100 nodes, 5 with 20"
+        [failure] = boundary.failures([grown, few])
+        assert failure == "40 calls to decide and settle with 100 nodes, 5 with 20"
 
     def test_calls_that_nothing_accounts_for_are_a_failure(self, runs: list[Run]) -> None:
         odd = replace(runs[0], calls={**runs[0].calls, "statistics": 1000})
@@ -117,8 +117,8 @@ class TestStartup:
     def test_four_figures_of_fresh_processes(self) -> None:
         waited = startup.measure(runs=1)
         assert len(waited) == 4
-        assert all(0 < one.least <= one.median for one in waited)
-        assert all(one.processor > 0 for one in waited)
+        assert all(0 < event.least <= event.median for event in waited)
+        assert all(event.processor > 0 for event in waited)
         lines = startup.table(waited)
         assert [line.endswith((" 250 ms", " 150 ms")) for line in lines[1:]] == [
             True,

@@ -33,12 +33,12 @@ def rule(name: str, expression: str, more: str = "") -> str:
 
 
 def explained(items: list[dict[str, Any]], policy: Program) -> dict[str, Any]:
-    [one] = explain(Snapshot.of(items), policy).explanations
-    return one
+    [explanation] = explain(Snapshot.of(items), policy).explanations
+    return explanation
 
 
-def filters(one: dict[str, Any]) -> dict[str, Any]:
-    return {node["name"]: node.get("filter") for node in one["nodes"]}
+def filters(explanation: dict[str, Any]) -> dict[str, Any]:
+    return {node["name"]: node.get("filter") for node in explanation["nodes"]}
 
 
 def nodes(count: int) -> list[dict[str, Any]]:
@@ -52,31 +52,31 @@ def test_a_rule_that_the_cycle_does_not_cover_rejects_every_node_and_says_why() 
     few = explained([*nodes(10), pod("w")], policy)
     assert filters(few) == {f"n{index:03}": None for index in range(10)}
     many = explained([*nodes(80), pod("w")], policy)
-    told = filters(many)
-    assert len(told) == 80
-    for one in told.values():
-        assert one["plugin"] == "taints"
-        assert one["error"]["code"] == "KR110"
-        assert "on 80 nodes more than the 20000 of a cycle" in one["error"]["message"]
-        reason = f"rule taints could not be evaluated: {one['error']['message']} (KR110)"
-        assert one["reasons"] == [reason]
+    by_rule = filters(many)
+    assert len(by_rule) == 80
+    for counted in by_rule.values():
+        assert counted["plugin"] == "taints"
+        assert counted["error"]["code"] == "KR110"
+        assert "on 80 nodes more than the 20000 of a cycle" in counted["error"]["message"]
+        reason = f"rule taints could not be evaluated: {counted['error']['message']} (KR110)"
+        assert counted["reasons"] == [reason]
     assert "selected" not in many
 
 
 def test_rules_before_the_one_that_is_too_much_still_hold_and_those_after_do_not() -> None:
     rules = rule("first", "node.name == 'n001'") + rule("taints", TAINTS) + rule("last", "true")
-    one = explained([*nodes(80), pod("w")], program("{costPerCycle: 20000}", rules))
-    told = filters(one)
-    assert told["n000"]["plugin"] == "first"
-    assert told["n001"]["plugin"] == "taints"
-    [n001] = [one for one in one["nodes"] if one["name"] == "n001"]
+    explanation = explained([*nodes(80), pod("w")], program("{costPerCycle: 20000}", rules))
+    by_rule = filters(explanation)
+    assert by_rule["n000"]["plugin"] == "first"
+    assert by_rule["n001"]["plugin"] == "taints"
+    [n001] = [node for node in explanation["nodes"] if node["name"] == "n001"]
     assert [each["plugin"] for each in n001["allFilters"]] == ["taints", "last"]
 
 
 def test_who_accepts_errors_accepts_these() -> None:
     rules = rule("taints", TAINTS, ", onError: accept")
-    one = explained([*nodes(80), pod("w")], program("{costPerCycle: 20000}", rules))
-    assert set(filters(one).values()) == {None}
+    explanation = explained([*nodes(80), pod("w")], program("{costPerCycle: 20000}", rules))
+    assert set(filters(explanation).values()) == {None}
 
 
 def test_a_priority_that_the_cycle_does_not_cover_counts_nothing_and_says_why() -> None:
@@ -86,13 +86,13 @@ def test_a_priority_that_the_cycle_does_not_cover_counts_nothing_and_says_why() 
         rule("name", "node.name == 'n007' ? 100 : 0", ", weight: 1")
         + rule("dear", "size(node.taints.filter(t, pod.tolerates(t))) + 50", ", weight: 1"),
     )
-    one = explained([*nodes(80), pod("w")], policy)
-    assert one["selected"] == "n007"
-    for each in one["nodes"]:
+    explanation = explained([*nodes(80), pod("w")], policy)
+    assert explanation["selected"] == "n007"
+    for each in explanation["nodes"]:
         assert each["raw"]["dear"] == 0
         [error] = each["errors"]
         assert (error["rule"], error["code"]) == ("dear", "KR110")
-    lines = "\n".join(shown(one))
+    lines = "\n".join(shown(explanation))
     assert "scored 0, by the rule that erred" in lines
     assert "rule dear could not be evaluated" in lines
     few = explained([*nodes(10), pod("w")], policy)
@@ -103,9 +103,9 @@ def test_simulating_agrees_with_explaining_about_the_budget() -> None:
     rules = rule("taints", TAINTS)
     policy = program("{costPerCycle: 20000}", rules)
     for count, is_placed in ((10, True), (80, False)):
-        [one] = simulate(Snapshot.of([*nodes(count), pod("w")]), policy).pods
-        assert bool(one.node) is is_placed
-        assert ("KR110" in one.message) is not is_placed
+        [simulated] = simulate(Snapshot.of([*nodes(count), pod("w")]), policy).pods
+        assert bool(simulated.node) is is_placed
+        assert ("KR110" in simulated.message) is not is_placed
 
 
 def crowded(count: int) -> list[dict[str, Any]]:
@@ -122,16 +122,16 @@ def test_a_loop_inside_a_loop_is_limited_by_what_a_node_really_costs(count: int)
         "{allowQuadratic: true, costPerNode: 2000}",
         rule("nested", "node.pods.all(p, node.pods.all(q, q.priority == p.priority))"),
     )
-    one = explained(crowded(count), policy)
-    told = filters(one)
-    assert told["n000"] is None
+    explanation = explained(crowded(count), policy)
+    by_rule = filters(explanation)
+    assert by_rule["n000"] is None
     part = "`node.pods.all(q, q.priority == p.priority)` needs at least 1000"
     message = f"cost limit of 2000 units reached: {part}"
-    assert told["n001"]["error"] == {"code": "KR110", "message": message}
-    assert told["n001"]["reasons"] == [f"rule nested could not be evaluated: {message} (KR110)"]
+    assert by_rule["n001"]["error"] == {"code": "KR110", "message": message}
+    assert by_rule["n001"]["reasons"] == [f"rule nested could not be evaluated: {message} (KR110)"]
     items = [*crowded(count), *(pod(f"x{index}", cpu="1m") for index in range(4))]
     placed = simulate(Snapshot.of(items), policy).pods
-    assert [one.node for one in placed] == ["n000"] * 5
+    assert [pod_.node for pod_ in placed] == ["n000"] * 5
 
 
 def test_a_part_in_a_variable_is_named_with_the_variable() -> None:
@@ -146,20 +146,20 @@ def test_a_part_in_a_variable_is_named_with_the_variable() -> None:
     )
     compiled = compile_policy(text)
     assert compiled.program is not None, compiled.diagnostics
-    told = filters(explained(crowded(90), compiled.program))
+    by_rule = filters(explained(crowded(90), compiled.program))
     part = "`node.pods.all(q, q.name != '')` of variables.dear needs at least"
-    assert part in told["n001"]["error"]["message"]
+    assert part in by_rule["n001"]["error"]["message"]
 
 
 def test_a_pending_pod_and_a_score_name_the_part() -> None:
     limits = "{allowQuadratic: true, costPerNode: 500}"
     dear = "node.pods.exists(p, node.pods.all(q, q.priority > p.priority))"
     policy = program(limits, rule("dear", dear))
-    [one] = simulate(Snapshot.of([node("a"), *crowded(90)[2:5], pod("w")]), policy).pods
-    assert "KR110" not in one.message
+    [simulated] = simulate(Snapshot.of([node("a"), *crowded(90)[2:5], pod("w")]), policy).pods
+    assert "KR110" not in simulated.message
     busy = [pod(f"x{index}", node_name="a", cpu="1m") for index in range(90)]
-    [one] = simulate(Snapshot.of([node("a"), *busy, pod("w")]), policy).pods
-    assert "`node.pods.all(q, q.priority > p.priority)` needs at least" in one.message
+    [simulated] = simulate(Snapshot.of([node("a"), *busy, pod("w")]), policy).pods
+    assert "`node.pods.all(q, q.priority > p.priority)` needs at least" in simulated.message
     policy = program(limits, "", rule("dear", f"{dear} ? 1 : 0", ", weight: 1"))
     [seen] = explained([node("a"), *busy, pod("w")], policy)["nodes"]
     [error] = seen["errors"]
@@ -168,16 +168,16 @@ def test_a_pending_pod_and_a_score_name_the_part() -> None:
 
 def test_errors_of_filters_have_their_code_beside_the_text() -> None:
     policy = program("{}", rule("disk", "node.labels['disk'] == 'ssd'"))
-    one = explained([node("a", labels={"disk": "ssd"}), node("b"), pod("w")], policy)
-    assert filters(one)["b"]["error"] == {"code": "KR102", "message": "no such key: disk"}
-    assert one["selected"] == "a"
+    explanation = explained([node("a", labels={"disk": "ssd"}), node("b"), pod("w")], policy)
+    assert filters(explanation)["b"]["error"] == {"code": "KR102", "message": "no such key: disk"}
+    assert explanation["selected"] == "a"
 
 
 def test_errors_of_conditions_have_it_too() -> None:
     condition = ", matchConditions: [{name: c, expression: \"pod.labels['a'] == 'b'\"}]"
     policy = program("{}", rule("r", "node.ready", condition))
-    one = explained([node("a"), pod("w")], policy)
-    assert one["preFilter"]["error"] == {"code": "KR102", "message": "no such key: a"}
+    explanation = explained([node("a"), pod("w")], policy)
+    assert explanation["preFilter"]["error"] == {"code": "KR102", "message": "no such key: a"}
 
 
 def test_linting_against_a_snapshot_tells_which_rule_it_has_too_many_nodes_for() -> None:
@@ -188,6 +188,6 @@ def test_linting_against_a_snapshot_tells_which_rule_it_has_too_many_nodes_for()
     )
     for count, expected in ((10, []), (80, ["spec.predicates[1].expression"])):
         found = lint([Source("p.yaml", text)], Snapshot.of([*nodes(count), pod("w")])).diagnostics
-        told = [one for one in found if one.code == "KP401"]
-        assert [one.field for one in told] == expected
-        assert all("each of 80 nodes" in one.message for one in told)
+        too_dear = [finding for finding in found if finding.code == "KP401"]
+        assert [finding.field for finding in too_dear] == expected
+        assert all("each of 80 nodes" in finding.message for finding in too_dear)

@@ -23,8 +23,10 @@ from kpolicy.offline.snapshots.snapshot_problem import (
 
 def read(path: Path) -> tuple[dict[str, bytes], list[Problem]]:
     found = list(read_files(path))
-    texts = {Path(one.name).name: one.text for one in found if isinstance(one, File)}
-    return texts, [one for one in found if isinstance(one, Problem)]
+    texts = {
+        Path(finding.name).name: finding.text for finding in found if isinstance(finding, File)
+    }
+    return texts, [finding for finding in found if isinstance(finding, Problem)]
 
 
 def test_a_folder_gives_its_files_in_the_order_of_names(tmp_path: Path) -> None:

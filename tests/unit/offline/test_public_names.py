@@ -35,6 +35,6 @@ def test_a_few_lines_do_what_the_verbs_do() -> None:
     snapshot = kpolicy.Snapshot.of([node("n"), pod("p", cpu="1")])
     [explained] = kpolicy.explain(snapshot, pods=["p"]).explanations
     assert explained["selected"] == "n"
-    assert [one.node for one in kpolicy.simulate(snapshot).pods] == ["n"]
+    assert [pod.node for pod in kpolicy.simulate(snapshot).pods] == ["n"]
     assert kpolicy.survey(snapshot).pods_pending == 1
     assert kpolicy.measure("basic", kpolicy.Size(nodes=5, existing=0, pods=5)).scheduled == 5

@@ -34,9 +34,9 @@ def counted(policy: Program, items: list[dict[str, Any]]) -> dict[str, dict[str,
     assert engine.load(policy.bytes) == []
     body = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*items, pod("w")]}).encode()
     assert engine.load_objects(body, "items") == []
-    engine.schedule([one.uid for one in engine.pending()], 0)
+    engine.schedule([pod.uid for pod in engine.pending()], 0)
     rules = json.loads(engine.statistics())["rules"]
-    return {key.partition("/")[2]: told for key, told in rules.items()}
+    return {key.partition("/")[2]: count_of_rule for key, count_of_rule in rules.items()}
 
 
 @pytest.mark.parametrize("count", [FEW, MANY])
@@ -57,16 +57,18 @@ def test_a_score_that_is_held_within_0_and_100_is_counted(
     count: int, expression: str, more: str, clamped: Callable[[str], bool]
 ) -> None:
     policy = program("{}", "", rule("far", expression, f", weight: 1{more}"))
-    told = counted(policy, nodes(count))["far"]
-    assert told["clamped"] == sum(clamped(one["metadata"]["name"]) for one in nodes(count))
-    assert (told["errors"], told["costExceeded"]) == (0, 0)
+    count_of_rule = counted(policy, nodes(count))["far"]
+    assert count_of_rule["clamped"] == sum(
+        clamped(node["metadata"]["name"]) for node in nodes(count)
+    )
+    assert (count_of_rule["errors"], count_of_rule["costExceeded"]) == (0, 0)
 
 
 def test_a_score_in_error_is_not_clamped() -> None:
     policy = program("{}", "", rule("rank", "int(node.labels['rank'])", ", weight: 1"))
     items = [node("a", labels={"rank": "300"}), node("b", labels={"rank": "3"}), node("c")]
-    told = counted(policy, items)["rank"]
-    assert told == {"errors": 1, "costExceeded": 0, "clamped": 1, "audited": 0}
+    count_of_rule = counted(policy, items)["rank"]
+    assert count_of_rule == {"errors": 1, "costExceeded": 0, "clamped": 1, "audited": 0}
 
 
 @pytest.mark.parametrize("side", ["predicates", "priorities"])
@@ -77,8 +79,8 @@ def test_a_rule_that_the_cycle_does_not_cover_counts_every_node(side: str) -> No
         policy = program(limits, rule("dear", dear))
     else:
         policy = program(limits, "", rule("dear", f"({dear}) ? 1 : 0", ", weight: 1"))
-    told = counted(policy, nodes(80))["dear"]
-    assert (told["errors"], told["costExceeded"]) == (80, 80)
+    count_of_rule = counted(policy, nodes(80))["dear"]
+    assert (count_of_rule["errors"], count_of_rule["costExceeded"]) == (80, 80)
     assert counted(policy, nodes(10))["dear"]["costExceeded"] == 0
 
 
@@ -90,6 +92,6 @@ def test_a_node_that_costs_too_much_is_counted_beside_other_errors(more: int) ->
         rule("nested", f"{nested} && node.labels['kubernetes.io/hostname'] != node.labels['x']"),
     )
     others = [node(f"other{number:03}") for number in range(more)]
-    told = counted(policy, [*crowded(200), *others])["nested"]
-    assert told["costExceeded"] == 1
-    assert told["errors"] == 2 + more
+    count_of_rule = counted(policy, [*crowded(200), *others])["nested"]
+    assert count_of_rule["costExceeded"] == 1
+    assert count_of_rule["errors"] == 2 + more

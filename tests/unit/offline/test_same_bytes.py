@@ -16,7 +16,7 @@ CASES = Path(__file__).parents[2] / "conformance/kube-scheduler-1.36"
 CHOSEN = sorted(CASES.glob("*.json.gz"))[::33]
 
 
-def said(verb: str, snapshot: Path, hash_seed: str) -> bytes:
+def printed(verb: str, snapshot: Path, hash_seed: str) -> bytes:
     command = [sys.executable, "-m", "kpolicy", verb, "--snapshot", str(snapshot)]
     done = subprocess.run(
         [*command, "--seed", "7", "--output", "json"],
@@ -40,10 +40,10 @@ def test_there_are_enough_cases() -> None:
 @pytest.mark.parametrize("path", CHOSEN, ids=lambda path: path.name)
 def test_placements_and_explanations_are_the_same_bytes(path: Path, tmp_path: Path) -> None:
     cluster = json.loads(gzip.decompress(path.read_bytes()))["cluster"]
-    one = written(tmp_path / "one.json", cluster)
+    first_file = written(tmp_path / "one.json", cluster)
     reverse = written(tmp_path / "reverse.json", cluster | {"items": cluster["items"][::-1]})
     for verb in ("simulate", "explain"):
-        first = said(verb, one, "1")
+        first = printed(verb, first_file, "1")
         assert first.count(b"\n") >= 1
-        assert first == said(verb, one, "2"), f"{verb}, in another process"
-        assert first == said(verb, reverse, "3"), f"{verb}, written the other way round"
+        assert first == printed(verb, first_file, "2"), f"{verb}, in another process"
+        assert first == printed(verb, reverse, "3"), f"{verb}, written the other way round"

@@ -227,9 +227,9 @@ def _seconds(text: str) -> float:
     # The processor's time: other work on the machine must not fail a test.
     start = time.process_time()
     compiled = compile_policy(text)
-    taken = time.process_time() - start
+    seconds = time.process_time() - start
     assert len(profile(compiled)["filters"]) + len(profile(compiled)["scores"]) == 50
-    return taken
+    return seconds
 
 
 @settings(max_examples=150)

@@ -126,25 +126,25 @@ async def test_a_list_that_outlives_its_token_begins_again(tmp_path: Path) -> No
     async with ControlPlane(history_changes_max=5) as plane:
         plane.add(*filled(pods=1200))
         late = [pod(f"late{number}") for number in range(20)]
-        heard: list[tuple[int, int]] = []
+        reports: list[tuple[int, int]] = []
         # Pods: one for rights, then pages; before the second page the history moves on.
         made, snapshot = await recorded(
             plane,
             tmp_path / "a.kpsnap",
             Meanwhile("pods", 3, lambda: plane.add(*late)),
-            progress=lambda done, total: heard.append((done, total)),
+            progress=lambda done, total: reports.append((done, total)),
         )
     assert isinstance(made, Recording)
     assert made.is_of_one_moment
     assert len(names(snapshot, "Pod")) == 1221
     assert (
-        heard[-1][0]
-        == heard[-1][1]
+        reports[-1][0]
+        == reports[-1][1]
         == sum(
             each.header.content.counts[kind] for each in snapshot.recordings for kind in KINDS_IN
         )
     )
-    assert all(done <= total for done, total in heard)
+    assert all(done <= total for done, total in reports)
 
 
 async def test_pages_that_are_too_large_are_asked_for_in_halves(
@@ -202,9 +202,9 @@ async def test_what_is_forbidden_can_be_left_out_and_is_said(tmp_path: Path) -> 
         )
     assert isinstance(made, Recording)
     assert made.left_out == {"Service": "forbidden", "CSINode": "forbidden"}
-    [one] = snapshot.recordings
-    assert one.header.origin.left_out == made.left_out
-    assert "Service" not in one.header.origin.resource_versions
+    [recording] = snapshot.recordings
+    assert recording.header.origin.left_out == made.left_out
+    assert "Service" not in recording.header.origin.resource_versions
 
 
 async def test_without_nodes_there_is_nothing_to_record(tmp_path: Path) -> None:

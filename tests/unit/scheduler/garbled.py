@@ -56,17 +56,17 @@ class Garbled:
 
 @asynccontextmanager
 async def garbled(server: str, page: bytes) -> AsyncIterator[Garbled]:
-    it = Garbled(server, page)
+    garbled = Garbled(server, page)
     app = web.Application()
-    app.router.add_route("*", "/{path:.*}", it.handle)
+    app.router.add_route("*", "/{path:.*}", garbled.handle)
     runner = web.AppRunner(app, shutdown_timeout=0, handler_cancellation=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     assert site._server is not None
     port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
-    it.url = f"http://127.0.0.1:{port}"
+    garbled.url = f"http://127.0.0.1:{port}"
     try:
-        yield it
+        yield garbled
     finally:
         await runner.cleanup()

@@ -63,7 +63,7 @@ async def finished(*arguments: str, **environ: str) -> tuple[int, list[str]]:
         return started.returncode, text.splitlines()
 
 
-async def said(started: asyncio.subprocess.Process, word: str) -> dict[str, object]:
+async def log_line(started: asyncio.subprocess.Process, word: str) -> dict[str, object]:
     """The first log line with this word in its message."""
     assert started.stderr is not None
     async with asyncio.timeout(WAIT_S):
@@ -90,7 +90,7 @@ async def serving(
             *arguments,
             **environ,
         ) as started:
-            await said(started, "ready")
+            await log_line(started, "ready")
             yield control_plane, started
 
 
@@ -129,7 +129,7 @@ async def test_a_cluster_that_is_not_there_yet_is_waited_for_and_said(tmp_path: 
     async with ControlPlane() as control_plane:
         config = control_plane.write_kubeconfig(tmp_path / "kubeconfig")
     async with process("--kubeconfig", str(config), "--port", "0") as started:
-        line = await said(started, "waiting for the API server")
+        line = await log_line(started, "waiting for the API server")
         assert line["level"] == "warning"
         started.terminate()
         assert await asyncio.wait_for(started.wait(), WAIT_S) == 0
@@ -147,10 +147,10 @@ async def test_credentials_that_are_refused_are_told_at_once(tmp_path: Path) -> 
 
 
 async def test_a_port_that_is_taken(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as busy_socket:
+        busy_socket.bind(("127.0.0.1", 0))
+        busy_socket.listen()
+        port = busy_socket.getsockname()[1]
         async with ControlPlane() as control_plane:
             config = control_plane.write_kubeconfig(tmp_path / "kubeconfig")
             status, lines = await finished("--kubeconfig", str(config), "--port", str(port))
@@ -197,7 +197,7 @@ async def test_a_policy_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flag", "value", "said"),
+    ("flag", "value", "message"),
     [
         ("--port", "http", "argument --port: `http` is not a whole number"),
         ("--port", "70000", "KPS202: port 70000 is not between 0 and 65535"),
@@ -212,11 +212,11 @@ async def test_a_policy_that_is_not_there(tmp_path: Path) -> None:
     ],
 )
 async def test_what_makes_no_sense_is_said_before_the_cluster_is_asked(
-    flag: str, value: str, said: str
+    flag: str, value: str, message: str
 ) -> None:
     status, lines = await finished(flag, value, "--kubeconfig", "/nowhere")
     assert status == 2
-    assert said in "\n".join(lines)
+    assert message in "\n".join(lines)
 
 
 # --- a life --------------------------------------------------------------------------------------
@@ -261,11 +261,11 @@ async def test_hangup_and_saving_the_file_put_a_policy_in_force(tmp_path: Path) 
         control_plane.add(pod("batch", scheduler_name="batch"))
         await until_placed(control_plane, "first")
         policy.write_text(POLICY + "  nonsense: true\n")
-        line = await said(started, "stays in force")
+        line = await log_line(started, "stays in force")
         assert line["level"] == "error"
         policy.write_text(POLICY.replace("schedulerName: kpolicy", "schedulerName: batch"))
         started.send_signal(signal.SIGHUP)
-        line = await said(started, "policy in force")
+        line = await log_line(started, "policy in force")
         assert line["generation"] == 2
         await until_placed(control_plane, "batch")
 

@@ -44,7 +44,7 @@ REJECTIONS = "kpolicy_rule_rejections_total"
 
 
 def placed(control_plane: ControlPlane) -> int:
-    return sum(bool(one["spec"].get("nodeName")) for one in control_plane.objects("Pod"))
+    return sum(bool(pod["spec"].get("nodeName")) for pod in control_plane.objects("Pod"))
 
 
 async def scraped(scheduler: Scheduler, name: str) -> dict[str, float]:

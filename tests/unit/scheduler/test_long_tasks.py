@@ -33,7 +33,7 @@ async def test_parked_pods_are_flushed_after_five_minutes() -> None:
         await clock.advance(31)
         assert queue.statistics().parked == 0
         assert feed.signals.to_decide.is_set()
-        assert [one.uid for one in queue.pop_batch(1, clock.monotonic_ns())] == ["a"]
+        assert [pod.uid for pod in queue.pop_batch(1, clock.monotonic_ns())] == ["a"]
     runtime.engine.stop()
 
 
@@ -53,7 +53,7 @@ async def test_pods_the_queue_had_no_room_for_are_fetched_when_there_is() -> Non
             if len(queue):
                 break
             await asyncio.sleep(0.001)
-        assert [one.uid for one in queue.pop_batch(1, 0)] == ["b"]
+        assert [pod.uid for pod in queue.pop_batch(1, 0)] == ["b"]
     runtime.engine.stop()
 
 

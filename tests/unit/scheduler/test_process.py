@@ -64,10 +64,10 @@ async def test_events_give_way_to_binds_that_wait() -> None:
         options = replace(QUIET, binds_in_flight_max=2)
         async with running(control_plane, options=options) as world:
             await world.until(lambda: len(world.events("Scheduled")) == 30)
-    writes = [one for one in control_plane.audit() if one.verb == "create"]
-    last_bind = max(at for at, one in enumerate(writes) if one.subresource == "binding")
-    told = [one for one in writes[:last_bind] if one.resource == "events"]
-    assert 1 <= len(told) <= 15
+    writes = [call for call in control_plane.audit() if call.verb == "create"]
+    last_bind = max(at for at, write in enumerate(writes) if write.subresource == "binding")
+    events = [write for write in writes[:last_bind] if write.resource == "events"]
+    assert 1 <= len(events) <= 15
 
 
 async def test_pods_of_other_schedulers_and_gated_pods_are_left_alone() -> None:
@@ -283,8 +283,10 @@ async def test_reload_serves_new_profiles_and_retries_what_the_old_rules_parked(
             assert in_force is not None
             assert (in_force.generation, in_force.profiles) == (2, frozenset({"kpolicy", "batch"}))
             await world.until(lambda: len(world.events("FailedScheduling")) == 2)
-            told = [event["involvedObject"]["name"] for event in world.events("FailedScheduling")]
-            assert sorted(told) == ["other", "parked"]
+            pod_names = [
+                event["involvedObject"]["name"] for event in world.events("FailedScheduling")
+            ]
+            assert sorted(pod_names) == ["other", "parked"]
             statistics = world.scheduler.queue_statistics()
             assert statistics is not None
             woken = {lane for lane, event in statistics.incoming if event == "PolicyUpdate"}
@@ -527,7 +529,9 @@ def _codes(control_plane: ControlPlane, subresource: str) -> list[int]:
 
 def _condition(found: Any) -> Any:
     conditions = found.get("status", {}).get("conditions", [])
-    return next((one for one in conditions if one["type"] == "PodScheduled"), None)
+    return next(
+        (condition for condition in conditions if condition["type"] == "PodScheduled"), None
+    )
 
 
 def _key(**labels: str) -> frozenset[tuple[str, str]]:

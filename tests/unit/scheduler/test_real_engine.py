@@ -66,9 +66,9 @@ def pods(control_plane: ControlPlane) -> list[Mapping[str, Any]]:
 
 def placed(control_plane: ControlPlane) -> dict[str, str]:
     return {
-        one["metadata"]["name"]: one["spec"]["nodeName"]
-        for one in pods(control_plane)
-        if one["spec"].get("nodeName")
+        pod["metadata"]["name"]: pod["spec"]["nodeName"]
+        for pod in pods(control_plane)
+        if pod["spec"].get("nodeName")
     }
 
 
@@ -100,8 +100,8 @@ async def test_an_expression_keeps_pods_off_nodes_until_the_policy_is_another() 
             assert set(placed(control_plane).values()) == {"steady"}
             messages = [
                 condition["message"]
-                for one in pods(control_plane)
-                for condition in one.get("status", {}).get("conditions", [])
+                for pod in pods(control_plane)
+                for condition in pod.get("status", {}).get("conditions", [])
                 if condition["status"] == "False"
             ]
             assert all("3 important pods stay off spot nodes" in message for message in messages)
@@ -135,9 +135,9 @@ async def test_a_policy_that_reads_by_api_path_sees_objects_that_were_read_befor
 
 def _conditions(control_plane: ControlPlane) -> dict[str, str]:
     return {
-        one["metadata"]["name"]: condition["reason"]
-        for one in pods(control_plane)
-        for condition in one.get("status", {}).get("conditions", [])
+        pod["metadata"]["name"]: condition["reason"]
+        for pod in pods(control_plane)
+        for condition in pod.get("status", {}).get("conditions", [])
         if condition["type"] == "PodScheduled" and condition["status"] == "False"
     }
 

@@ -71,14 +71,14 @@ async def test_everything_is_served() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "said"), [("127.0.0.1", "in use by another"), ("203.0.113.9", "not an address")]
+    ("address", "message"), [("127.0.0.1", "in use by another"), ("203.0.113.9", "not an address")]
 )
-async def test_an_address_that_cannot_be_used_is_told_in_words(address: str, said: str) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+async def test_an_address_that_cannot_be_used_is_told_in_words(address: str, message: str) -> None:
+    with socket.socket() as busy_socket:
+        busy_socket.bind(("127.0.0.1", 0))
+        busy_socket.listen()
+        port = busy_socket.getsockname()[1]
         server = HttpServer(address, port, Registry(), Checks(), dict)
         why = await server.start()
-        assert said in why
+        assert message in why
         assert str(port) in why or address in why

@@ -148,8 +148,8 @@ def test_buckets_are_those_of_kube_scheduler() -> None:
 
 
 def test_two_schedulers_in_one_process_do_not_meet() -> None:
-    one, other = SchedulerMetrics(), SchedulerMetrics()
-    one.attempted("scheduled", "kpolicy", 0.1)
+    first, other = SchedulerMetrics(), SchedulerMetrics()
+    first.attempted("scheduled", "kpolicy", 0.1)
     assert other.attempts.value(("scheduled", "kpolicy")) == 0
 
 

@@ -20,7 +20,11 @@ from tests.unit.testing.servers import Embedded, embedded
 
 
 def fill(plane: Embedded, count: int, prefix: str = "pod") -> None:
-    plane.do(lambda it: it.add(*(pod(f"{prefix}-{number}") for number in range(count))))
+    plane.do(
+        lambda control_plane: control_plane.add(
+            *(pod(f"{prefix}-{number}") for number in range(count))
+        )
+    )
 
 
 def test_a_watch_from_a_forgotten_revision_ends_with_expired() -> None:
@@ -43,7 +47,7 @@ def test_an_exact_list_of_a_forgotten_revision_is_gone(plane: Embedded) -> None:
     fill(plane, 3)
     first = plane.client.get(PODS, limit="1")
     fill(plane, 1, "later")
-    plane.do(lambda it: it.store.compact())
+    plane.do(lambda control_plane: control_plane.store.compact())
     exact = {"resourceVersion": str(first.revision), "resourceVersionMatch": "Exact"}
     gone = plane.client.get(PODS, **exact)
     assert (gone.code, gone.json["reason"]) == (410, "Expired")
@@ -55,7 +59,7 @@ def test_an_exact_list_of_a_forgotten_revision_is_gone(plane: Embedded) -> None:
 
 def test_compaction_leaves_the_present(plane: Embedded) -> None:
     fill(plane, 2)
-    plane.do(lambda it: it.store.compact())
+    plane.do(lambda control_plane: control_plane.store.compact())
     now = plane.client.get(PODS)
     assert now.names == ["pod-0", "pod-1"]
     with plane.client.watch(PODS, resourceVersion=str(now.revision)) as watch:
@@ -86,7 +90,7 @@ async def test_bookmarks_come_each_minute_and_before_the_end() -> None:
 def test_no_bookmarks_for_those_who_did_not_ask() -> None:
     clock = ManualClock()
     with embedded(lambda: ControlPlane(clock=clock)) as plane, plane.client.watch(PODS) as watch:
-        while not plane.do(lambda it: it.watches):
+        while not plane.do(lambda control_plane: control_plane.watches):
             threading.Event().wait(0.01)
         plane.run(clock.advance(61))
         fill(plane, 1)
@@ -101,7 +105,7 @@ def test_tokens_say_who_asks() -> None:
         assert Client(url, token="wrong").get(PODS).code == 401
         assert Client(url, token="s3cret").post(PODS, pod("a")).code == 201
         assert Client(url, token="other").delete(f"{PODS}/a").code == 200
-        users = [entry.user for entry in plane.do(lambda it: it.audit())]
+        users = [entry.user for entry in plane.do(lambda control_plane: control_plane.audit())]
     assert users == ["alice", "bob"]
 
 
@@ -117,7 +121,7 @@ def test_the_audit_log_has_every_write_and_no_read() -> None:
         client.post(f"{PODS}/a/binding", binding)
         client.patch(f"{PODS}/a/status", {"status": {"phase": "Running"}})
         client.delete(f"{PODS}/ghost")
-        entries = plane.do(lambda it: it.audit())
+        entries = plane.do(lambda control_plane: control_plane.audit())
     brief = [
         (entry.verb, entry.resource, entry.subresource, entry.name, entry.code) for entry in entries
     ]
@@ -145,7 +149,7 @@ def test_a_namespace_takes_its_contents_with_it(plane: Embedded) -> None:
     made = plane.client.get("/api/v1/namespaces/team").json
     assert made["metadata"]["labels"] == {"kubernetes.io/metadata.name": "team"}
     assert made["status"] == {"phase": "Active"}
-    plane.do(lambda it: it.add(pod("a", namespace="team"), pod("b")))
+    plane.do(lambda control_plane: control_plane.add(pod("a", namespace="team"), pod("b")))
     assert plane.client.delete("/api/v1/namespaces/team").code == 200
     assert plane.client.get("/api/v1/pods").names == ["b"]
     assert plane.client.get("/api/v1/namespaces/team").code == 404
@@ -163,11 +167,14 @@ def test_the_same_seed_gives_the_same_uids() -> None:
 
 def test_what_cannot_be_added_is_said(plane: Embedded) -> None:
     with pytest.raises(ValueError, match="no such kind here: v1 Gizmo"):
-        plane.do(lambda it: it.add({"apiVersion": "v1", "kind": "Gizmo"}))
-    plane.do(lambda it: it.add(pod("a")))
+        plane.do(lambda control_plane: control_plane.add({"apiVersion": "v1", "kind": "Gizmo"}))
+    plane.do(lambda control_plane: control_plane.add(pod("a")))
     with pytest.raises(ValueError, match='pods "a" already exists'):
-        plane.do(lambda it: it.add(pod("a")))
-    assert [pod["metadata"]["name"] for pod in plane.do(lambda it: it.objects("Pod"))] == ["a"]
+        plane.do(lambda control_plane: control_plane.add(pod("a")))
+    assert [
+        pod["metadata"]["name"]
+        for pod in plane.do(lambda control_plane: control_plane.objects("Pod"))
+    ] == ["a"]
 
 
 async def test_it_stops_and_starts_again_at_its_port_with_its_objects() -> None:
@@ -194,7 +201,7 @@ async def test_it_stops_and_starts_again_at_its_port_with_its_objects() -> None:
 
 def test_a_kubeconfig_points_at_it(tmp_path: Path) -> None:
     with embedded(lambda: ControlPlane(tokens={"s3cret": "alice"})) as plane:
-        path = plane.do(lambda it: it.write_kubeconfig(tmp_path / "config"))
+        path = plane.do(lambda control_plane: control_plane.write_kubeconfig(tmp_path / "config"))
         parsed = yaml.safe_load(path.read_text())
         assert parsed["clusters"][0]["cluster"]["server"] == plane.control_plane.url
         assert parsed["users"][0]["user"] == {"token": "s3cret"}

@@ -28,7 +28,7 @@ BROKEN = (http.client.RemoteDisconnected, ConnectionResetError)
 
 
 def inject(plane: Embedded, *rules: FaultRule) -> None:
-    plane.do(lambda it: setattr(it, "faults", ScriptedFaults(rules)))
+    plane.do(lambda control_plane: setattr(control_plane, "faults", ScriptedFaults(rules)))
 
 
 def test_429_says_when_to_come_back_and_nothing_is_written(plane: Embedded) -> None:
@@ -50,21 +50,21 @@ def test_server_errors_carry_a_status(plane: Embedded, code: int, reason: str) -
 
 
 def test_a_lost_request_is_not_done(plane: Embedded) -> None:
-    plane.do(lambda it: it.add(pod("a")))
+    plane.do(lambda control_plane: control_plane.add(pod("a")))
     inject(plane, FaultRule(RequestFault(drop=Drop.BEFORE_COMMIT), subresource="binding"))
     with pytest.raises(BROKEN):
         plane.client.post(f"{PODS}/a/binding", BINDING)
     assert "nodeName" not in plane.client.get(f"{PODS}/a").json["spec"]
-    assert plane.do(lambda it: it.audit()) == ()
+    assert plane.do(lambda control_plane: control_plane.audit()) == ()
 
 
 def test_a_lost_answer_is_done_all_the_same(plane: Embedded) -> None:
-    plane.do(lambda it: it.add(pod("a")))
+    plane.do(lambda control_plane: control_plane.add(pod("a")))
     inject(plane, FaultRule(RequestFault(drop=Drop.AFTER_COMMIT), subresource="binding"))
     with pytest.raises(BROKEN):
         plane.client.post(f"{PODS}/a/binding", BINDING)
     assert plane.client.get(f"{PODS}/a").json["spec"]["nodeName"] == "n1"
-    assert [entry.code for entry in plane.do(lambda it: it.audit())] == [201]
+    assert [entry.code for entry in plane.do(lambda control_plane: control_plane.audit())] == [201]
     again = plane.client.post(f"{PODS}/a/binding", BINDING)
     assert (again.code, "already assigned" in again.json["message"]) == (409, True)
 
@@ -104,7 +104,7 @@ def watched(plane: Embedded, fault: WatchFault, *, count: int) -> list[str]:
     query = {"resourceVersion": str(start), "timeoutSeconds": "1"}
     with plane.client.watch(PODS, **query) as watch:
         for name in "abc":
-            plane.do(lambda it, name=name: it.add(pod(name)))  # type: ignore[misc]
+            plane.do(lambda control_plane, name=name: control_plane.add(pod(name)))  # type: ignore[misc]
         return [name for _, name in watch.take(count)]
 
 

@@ -100,11 +100,11 @@ async def read_watch(
                 size += len(chunk)
                 progress.is_reading = False
                 if lines := splitter.feed(chunk):
-                    taken = await sink.lines(resource.name, lines)
-                    version = newer_of(version, taken.resource_version)
-                    on_read(len(lines), taken)
-                    if taken.status is not None:
-                        return Watched(End.STATUS, version, size, status=taken.status)
+                    accepted = await sink.lines(resource.name, lines)
+                    version = newer_of(version, accepted.resource_version)
+                    on_read(len(lines), accepted)
+                    if accepted.status is not None:
+                        return Watched(End.STATUS, version, size, status=accepted.status)
                 elif splitter.overflowed:
                     text = f"an event is longer than {splitter.held_bytes} bytes"
                     failure = Unreachable(Cause.OVERSIZED, text, sent=True)

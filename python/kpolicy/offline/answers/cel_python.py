@@ -292,17 +292,19 @@ KNOWN_DIFFERENCES: Final = (
         "cel-python does not compare values of different types",
         "Equality: values of different types are unequal, and numbers are compared by value "
         "whatever their types (conformance: comparisons/eq_literal, fields/in, lists/in)",
-        lambda it: bool(it.theirs.error) and bool(it.calls & _EQUALITY) and _is_mixed(it),
+        lambda compared: (
+            bool(compared.theirs.error) and bool(compared.calls & _EQUALITY) and _is_mixed(compared)
+        ),
     ),
     KnownDifference(
         "order-of-numbers",
         "cel-python does not order int, uint and double among each other",
         "Ordering: numbers are compared by value whatever their types "
         "(conformance: comparisons/lt_literal)",
-        lambda it: (
-            bool(it.calls & _ORDER)
-            and _is_mixed(it)
-            and (bool(it.theirs.error) or not _is_macro(it))
+        lambda compared: (
+            bool(compared.calls & _ORDER)
+            and _is_mixed(compared)
+            and (bool(compared.theirs.error) or not _is_macro(compared))
         ),
     ),
     KnownDifference(
@@ -310,30 +312,34 @@ KNOWN_DIFFERENCES: Final = (
         "in cel-python a double divided by zero is an error, or has another sign",
         "Numeric Values: doubles follow IEEE 754, and so does their division: infinity or NaN "
         "(conformance: fp_math/fp_math/divide_zero)",
-        lambda it: "_/_" in it.calls and _has_operand(it, _is_zero),
+        lambda compared: "_/_" in compared.calls and _has_operand(compared, _is_zero),
     ),
     KnownDifference(
         "negative-index",
         "cel-python counts a negative index from the end of the list",
         "List of Standard Definitions, _[_]: an index outside of the list is an error "
         "(conformance: lists/index/index_out_of_bounds)",
-        lambda it: bool(it.ours.error) and "_[_]" in it.calls and _has_operand(it, _is_negative),
+        lambda compared: (
+            bool(compared.ours.error)
+            and "_[_]" in compared.calls
+            and _has_operand(compared, _is_negative)
+        ),
     ),
     KnownDifference(
         "index-of-double",
         "cel-python takes no uint or double as the index of a list or the key of a map",
         "Equality: numbers are compared by value whatever their types "
         "(conformance: lists/index/zero_based_double, fields/map_fields)",
-        lambda it: "_[_]" in it.calls and _is_other_key(it),
+        lambda compared: "_[_]" in compared.calls and _is_other_key(compared),
     ),
     KnownDifference(
         "text-of-bool",
         "in cel-python `string(true)` is `True`",
         "List of Standard Definitions, string: the text of a bool is `true` or `false`",
-        lambda it: (
-            "string" in it.calls
-            and _has_operand(it, _is_bool)
-            and any(word in str(it.theirs) for word in ("True", "False"))
+        lambda compared: (
+            "string" in compared.calls
+            and _has_operand(compared, _is_bool)
+            and any(word in str(compared.theirs) for word in ("True", "False"))
         ),
     ),
     KnownDifference(
@@ -341,47 +347,57 @@ KNOWN_DIFFERENCES: Final = (
         "cel-python converts doubles at the ends of the range of int",
         "List of Standard Definitions, int: a double outside of the range is an error "
         "(conformance: conversions/int/double_int_min_range)",
-        lambda it: bool(it.ours.error) and "int" in it.calls and _has_operand(it, _is_beyond_int),
+        lambda compared: (
+            bool(compared.ours.error)
+            and "int" in compared.calls
+            and _has_operand(compared, _is_beyond_int)
+        ),
     ),
     KnownDifference(
         "contains-of-sum",
         "in cel-python the sum of two strings has no `contains`",
         "List of Standard Definitions, _+_ and contains: a sum of strings is a string "
         "(conformance: string/contains)",
-        lambda it: bool(it.theirs.error) and not it.ours.error and "contains" in it.calls,
+        lambda compared: (
+            bool(compared.theirs.error) and not compared.ours.error and "contains" in compared.calls
+        ),
     ),
     KnownDifference(
         "errors-beside-logic",
         "in cel-python an error inside a macro is not ignored where `&&` or `||` should",
         "Logical Operators: an error is ignored where another operand decides the result "
         "(conformance: logic/AND, logic/OR, macros/exists)",
-        lambda it: bool(it.theirs.error) and not it.ours.error and bool(it.calls & _LOGIC),
+        lambda compared: (
+            bool(compared.theirs.error)
+            and not compared.ours.error
+            and bool(compared.calls & _LOGIC)
+        ),
     ),
     KnownDifference(
         "escapes",
         "cel-python does not know every escape, nor line feeds in strings of three quotes",
         "String and Bytes Values: escape sequences (conformance: parse/string_literals)",
-        lambda it: isinstance(it.node, syntax.Literal) and it.node.kind in _TEXTS,
+        lambda compared: isinstance(compared.node, syntax.Literal) and compared.node.kind in _TEXTS,
     ),
     KnownDifference(
         "timestamp-of-int",
         "cel-python makes no timestamp of an int or of a timestamp",
         "List of Standard Definitions, timestamp: an int is seconds since the epoch "
         "(conformance: timestamps/timestamp_conversions, conversions/identity)",
-        lambda it: bool(it.theirs.error) and "timestamp" in it.calls,
+        lambda compared: bool(compared.theirs.error) and "timestamp" in compared.calls,
     ),
     KnownDifference(
         "times",
         "cel-python keeps microseconds of times, and does not check the range of every result",
         "Timestamps and durations have nanoseconds and a range "
         "(conformance: timestamps/timestamp_range, timestamps/duration_range)",
-        lambda it: _has_operand(it, _is_time) and not _is_macro(it),
+        lambda compared: _has_operand(compared, _is_time) and not _is_macro(compared),
     ),
     KnownDifference(
         "long-durations",
         "kpolicy takes durations up to 292 years, as cel-go and so the API server does",
         "A duration has the range of google.protobuf.Duration, about 10,000 years",
-        lambda it: bool(it.ours.error) and "duration" in it.calls,
+        lambda compared: bool(compared.ours.error) and "duration" in compared.calls,
         follows="cel-python",
     ),
 )

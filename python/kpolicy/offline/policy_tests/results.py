@@ -119,7 +119,7 @@ class PolicyTestRun:
     def failed(self) -> int:
         return sum(not test.has_passed for _, test in self.tests())
 
-    def said(self) -> tuple[Diagnostic, ...]:
+    def all_diagnostics(self) -> tuple[Diagnostic, ...]:
         """Diagnostics of documents and policies, each once."""
         of_suites = (finding for suite in self.suites for finding in suite.diagnostics)
         return tuple(dict.fromkeys((*self.diagnostics, *of_suites)))
@@ -142,7 +142,7 @@ class PolicyTestRun:
         """Everything holds, and coverage is as high as it must be."""
         return (
             not self.failed
-            and not has_errors(self.said())
+            and not has_errors(self.all_diagnostics())
             and not any(policy.is_below for policy in self.coverage)
         )
 
@@ -160,7 +160,7 @@ def run_json(run: PolicyTestRun) -> _Json:
         "failed": run.failed,
         "leftOut": run.left_out,
         "fine": run.is_fine,
-        "findings": [_finding(finding) for finding in run.said()],
+        "findings": [_finding(finding) for finding in run.all_diagnostics()],
         "suites": [
             {"file": suite.file, "name": suite.name, "tests": [_test(test) for test in suite.tests]}
             for suite in run.suites

@@ -171,14 +171,14 @@ def steps_text(step: Step) -> list[str]:
 
 def _rows(step: Step, lead: str, below: str) -> Iterator[tuple[str, str]]:
     shown = _cut(" ".join(step.text.split()), _TEXT_MAX - len(lead))
-    yield lead + shown, _told(step)
+    yield lead + shown, _outcomes_text(step)
     for position, child in enumerate(step.children):
         is_last = position == len(step.children) - 1
         mark, bar = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
         yield from _rows(child, below + mark, below + bar)
 
 
-def _told(step: Step) -> str:
+def _outcomes_text(step: Step) -> str:
     if step.count == 0:
         return "(not evaluated)"
     if step.count == 1:

@@ -31,7 +31,7 @@ ENDED: Final = frozenset({"Succeeded", "Failed"})
 # The resources that pod-level requests may name.
 _POD_LEVEL: Final = ("cpu", "memory")
 _NOTHING: Final = Fraction(0)
-_ONE: Final = Fraction(1)
+_ONE_UNIT: Final = Fraction(1)
 
 Amounts = dict[str, Fraction]
 
@@ -40,7 +40,7 @@ def requested(pod: Mapping[str, Any]) -> Amounts:
     """Including one of `pods`."""
     spec = pod.get("spec") or {}
     if _is_simple(spec):
-        return {**_requests(spec["containers"][0]), PODS: _ONE}
+        return {**_requests(spec["containers"][0]), PODS: _ONE_UNIT}
     running: Amounts = {}
     for container in spec.get("containers") or ():
         add(running, _requests(container))
@@ -57,7 +57,7 @@ def requested(pod: Mapping[str, Any]) -> Amounts:
     pod_level = _requests(spec)
     total |= {name: amount for name, amount in pod_level.items() if _is_pod_level(name)}
     add(total, _amounts(spec.get("overhead")))
-    add(total, {PODS: _ONE})
+    add(total, {PODS: _ONE_UNIT})
     return total
 
 

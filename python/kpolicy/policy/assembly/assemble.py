@@ -112,7 +112,7 @@ def _summed(made: Iterable[_RuleEntry]) -> list[dict[str, Any]]:
 def _named_apart(made: Iterable[_RuleEntry]) -> list[dict[str, Any]]:
     """Gives the rules of a profile unique names: a later rule of an equal name is `POLICY/NAME`,
     and `POLICY/NAME-2` if that exists too."""
-    taken: set[str] = set()
+    taken_names: set[str] = set()
     first: dict[str, AppliedRule] = {}
     entries = []
     for rule, entry in made:
@@ -121,10 +121,10 @@ def _named_apart(made: Iterable[_RuleEntry]) -> list[dict[str, Any]]:
         if known is not rule:
             policy = rule.heir if rule.heir != known.heir else rule.written.policy.name
             name = entry["name"] = f"{policy}/{name}"
-        while entry["name"] in taken:
+        while entry["name"] in taken_names:
             entry["name"] = f"{name}-{number}"
             number += 1
-        taken.add(entry["name"])
+        taken_names.add(entry["name"])
         entries.append(entry)
     return entries
 

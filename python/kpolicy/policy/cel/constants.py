@@ -86,7 +86,7 @@ class _Reader:
     def _next(self) -> str:
         return self._text[self._at : self._at + 1]
 
-    def _taken(self, mark: str) -> bool:
+    def _skip_mark(self, mark: str) -> bool:
         if not self._text.startswith(mark, self._at):
             return False
         self._at += len(mark)
@@ -101,7 +101,7 @@ class _Reader:
         if depth > _NESTING_MAX:
             raise _RefusedError(f"groups are nested more than {_NESTING_MAX} deep")
         size = self._row(depth)
-        while self._taken("|"):
+        while self._skip_mark("|"):
             size += ALTERNATIVE + self._row(depth)
         return size
 
@@ -143,7 +143,7 @@ class _Reader:
             least, most = int(mark == "+"), 1 if mark == "?" else None
         if self._at == at:
             return size
-        self._taken("?")
+        self._skip_mark("?")
         if (again := self._next()) and again in "*+?{":
             raise _RefusedError(f"`{again}` repeats what is repeated already")
         return repeated(size, least, most)
@@ -159,7 +159,7 @@ class _Reader:
                 return None
             size = 0
         size += self._alternatives(depth + 1)
-        if not self._taken(")"):
+        if not self._skip_mark(")"):
             raise _RefusedError("a group is not closed")
         return size
 
@@ -202,10 +202,10 @@ class _Reader:
         return 0, mark
 
     def _class(self) -> int:
-        is_negated = self._taken("^")
+        is_negated = self._skip_mark("^")
         # The complement of a class takes more than the class.
         size = CLASS + (ANY if is_negated else 0) + self._member(is_first=True)
-        while not self._taken("]"):
+        while not self._skip_mark("]"):
             size += self._member(is_first=False)
         return size
 

@@ -8,7 +8,7 @@ from typing import Final
 from kpolicy.policy.cel.functions_standard import GLOBAL, MEMBER, Family
 
 _SETS: Final = (("list", "list(A) list(A)", "bool"),)
-_ONE: Final = (("string", "string", "string"),)
+_STRING_TO_STRING: Final = (("string", "string", "string"),)
 _FIND: Final = (("string", "string string", "int"), ("string_int64", "string string int", "int"))
 _ROUND: Final = (("double", "double", "double"),)
 _TEST: Final = (("double", "double", "bool"),)
@@ -53,8 +53,8 @@ _STRINGS: Final = (
         MEMBER,
         "text",
     ),
-    Family("lower_ascii", "lowerAscii", _ONE, MEMBER, "text"),
-    Family("upper_ascii", "upperAscii", _ONE, MEMBER, "text"),
+    Family("lower_ascii", "lowerAscii", _STRING_TO_STRING, MEMBER, "text"),
+    Family("upper_ascii", "upperAscii", _STRING_TO_STRING, MEMBER, "text"),
     Family(
         "replace",
         "replace",
@@ -82,9 +82,9 @@ _STRINGS: Final = (
         MEMBER,
         "text",
     ),
-    Family("trim", "trim", _ONE, MEMBER, "text"),
-    Family("string_reverse", "reverse", _ONE, MEMBER, "text"),
-    Family("quote", "strings.quote", _ONE, GLOBAL, "text"),
+    Family("trim", "trim", _STRING_TO_STRING, MEMBER, "text"),
+    Family("string_reverse", "reverse", _STRING_TO_STRING, MEMBER, "text"),
+    Family("quote", "strings.quote", _STRING_TO_STRING, GLOBAL, "text"),
     Family("format", "format", (("list", "string list(dyn)", "string"),), MEMBER, "text"),
     Family("base64_encode", "base64.encode", (("bytes", "bytes", "string"),), GLOBAL, "text"),
     Family("base64_decode", "base64.decode", (("string", "string", "bytes"),), GLOBAL, "text"),

@@ -160,14 +160,16 @@ def _unknown_field(path: Path, tree: Node, model: type[BaseModel], field: str) -
     name = str(path[-1])
     hint = suggestion(name, _schema_at(model, path[:-1]).get("properties", {}))
     holder = find(tree, path[:-1])
-    taken = {entry.key.text for entry in holder.entries} if isinstance(holder, Mapping) else set()
+    names_in_use = (
+        {entry.key.text for entry in holder.entries} if isinstance(holder, Mapping) else set()
+    )
     return remark(
         "KP102",
         f"unknown field `{name}`{_inside(path[:-1])}",
         key.span if key else tree.span,
         hint=hint.text if hint else "",
         field=field,
-        fix=slip_of(key, hint) if hint and hint.replacement not in taken else None,
+        fix=slip_of(key, hint) if hint and hint.replacement not in names_in_use else None,
     )
 
 

@@ -67,7 +67,7 @@ class PreBinds:
         # Set when there may be something to ask the engine about.
         self._news = asyncio.Event()
 
-    def heard(self, resource: str) -> None:
+    def resource_changed(self, resource: str) -> None:
         """Something of this resource came."""
         if resource in _READ and self._waiting:
             self._news.set()

@@ -269,8 +269,8 @@ class ExtendedPods:
     def _act(
         self, pod_try: PodTry, group: asyncio.TaskGroup, decision: Decision, basis: Basis
     ) -> None:
-        taken = take(self._queue, [pod_try.pod], [decision], self._clock.monotonic_ns())
-        self._consequences.act(taken, basis, group, pod_try)
+        batch_outcome = take(self._queue, [pod_try.pod], [decision], self._clock.monotonic_ns())
+        self._consequences.act(batch_outcome, basis, group, pod_try)
 
 
 def _interested(extenders: Extenders, waiting: _Pod) -> list[ExtenderClient]:

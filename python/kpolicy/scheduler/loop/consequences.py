@@ -23,7 +23,7 @@ from kpolicy.scheduler.runtime import Runtime
 
 
 @dataclass(slots=True)
-class Taken:
+class DecidedBatch:
     placements: list[Placement] = field(default_factory=list)
     rejections: list[Rejection] = field(default_factory=list)
     took_ns: int = 0  # the engine's own time for all of them
@@ -31,40 +31,40 @@ class Taken:
 
 def take(
     queue: Queue, batch: Iterable[Attempt], decisions: Iterable[Decision], now_ns: int
-) -> Taken:
+) -> DecidedBatch:
     """Put each pod of the batch into the lane that follows from its decision.
 
     A pod that left the queue while the engine decided is bound all the same if it was placed: only
     the API server knows which of the two came first, and the reservation must end. Pods after the
     last decision are undecided, as a call of the engine ends after a bounded amount of work: they
     are the first of the next batch."""
-    taken = Taken()
+    batch_outcome = DecidedBatch()
     popped = {pod.uid: pod for pod in batch}
     places = {uid: place for place, uid in enumerate(popped)}
     last = -1  # the last pod with a decision
     for decision in decisions:
-        began_ns = taken.took_ns
-        taken.took_ns += decision.took_ns
+        began_ns = batch_outcome.took_ns
+        batch_outcome.took_ns += decision.took_ns
         last = max(last, places.get(decision.uid, -1))
         pod = popped.pop(decision.uid, None)
         if pod is None:
             continue
         match Verdict(decision.verdict):
             case Verdict.PLACED:
-                taken.placements.append(Placement(pod, decision, began_ns))
+                batch_outcome.placements.append(Placement(pod, decision, began_ns))
             case Verdict.PARKED:
                 held = bool(decision.victims)
                 queue.parked(pod.uid, decision.rejected_by, now_ns, held=held)
                 reason = ConditionReason.UNSCHEDULABLE
-                taken.rejections.append(Rejection(pod, decision, began_ns, reason))
+                batch_outcome.rejections.append(Rejection(pod, decision, began_ns, reason))
             case Verdict.FAILED:
                 queue.failed(pod.uid, now_ns)
                 reason = ConditionReason.SCHEDULER_ERROR
-                taken.rejections.append(Rejection(pod, decision, began_ns, reason))
+                batch_outcome.rejections.append(Rejection(pod, decision, began_ns, reason))
             case Verdict.SET_ASIDE:
                 queue.set_aside(pod.uid, now_ns)
                 reason = ConditionReason.UNSCHEDULABLE
-                taken.rejections.append(Rejection(pod, decision, began_ns, reason))
+                batch_outcome.rejections.append(Rejection(pod, decision, began_ns, reason))
             case Verdict.GONE:
                 queue.gone(pod.uid)
             case Verdict.GATED:
@@ -74,7 +74,7 @@ def take(
             queue.undecided(uid)
         else:  # the engine owes an answer; without one, try again
             queue.failed(uid, now_ns)
-    return taken
+    return batch_outcome
 
 
 class Consequences:
@@ -108,18 +108,18 @@ class Consequences:
 
     def act(
         self,
-        taken: Taken,
+        batch_outcome: DecidedBatch,
         basis: Basis,
         group: asyncio.TaskGroup,
         pod_try: PodTry | None = None,
     ) -> None:
-        """`pod_try`: of the one pod that was taken, where its try began before the decision."""
+        """`pod_try`: the attempt of a single pod that began before its decision."""
         reporter, metrics = self._reporter, self._metrics
-        for placement in taken.placements:
+        for placement in batch_outcome.placements:
             metrics.decided(placement.decision)
             tried = reporter.decided(placement, basis, pod_try)
             self._binds.start(placement, basis, tried, group)
-        for rejection in taken.rejections:
+        for rejection in batch_outcome.rejections:
             metrics.decided(rejection.decision)
             tried = reporter.decided(rejection, basis, pod_try)
             reporter.rejected(rejection, basis, tried)

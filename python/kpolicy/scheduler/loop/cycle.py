@@ -93,9 +93,11 @@ class Cycle:
         basis = Basis(
             scheduled.program_hash, scheduled.resource_version, started_ns, started_monotonic_ns
         )
-        taken = take(self._queue, batch, scheduled.decisions, self._runtime.clock.monotonic_ns())
-        self._resize(len(batch), taken.took_ns)
-        self._consequences.act(taken, basis, group)
+        batch_outcome = take(
+            self._queue, batch, scheduled.decisions, self._runtime.clock.monotonic_ns()
+        )
+        self._resize(len(batch), batch_outcome.took_ns)
+        self._consequences.act(batch_outcome, basis, group)
         return popped
 
     def _limit(self) -> int:

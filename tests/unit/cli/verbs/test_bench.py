@@ -77,7 +77,7 @@ def test_the_table_has_the_same_figures(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "says"),
+    ("arguments", "code", "message"),
     [
         (["--workload", "basik"], 2, "did you mean `basic`?"),
         (["--workload", "quux"], 2, "one of basic, mixed"),
@@ -88,13 +88,13 @@ def test_the_table_has_the_same_figures(capsys: pytest.CaptureFixture[str]) -> N
     ],
 )
 def test_bad_input(
-    folder: Path, arguments: list[str], code: int, says: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "bad.yaml").write_text("kind: Nothing\n")
     assert cli.main(["bench", *arguments]) == code
     out, err = capsys.readouterr()
     assert out == ""
-    assert says in err
+    assert message in err
 
 
 def test_the_help_names_every_workload(capsys: pytest.CaptureFixture[str]) -> None:

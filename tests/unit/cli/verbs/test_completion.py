@@ -63,13 +63,13 @@ def test_bash(tmp_path: Path, capsys: Capture) -> None:
 
 
 def test_every_verb_and_every_long_flag_is_in_every_script(capsys: Capture) -> None:
-    commands = [one for one in command_tree().walk() if one.words]
-    assert {one.words[0] for one in commands} == set(VERBS)
-    flags = {name for one in commands for flag in one.flags for name in flag.names}
+    commands = [command for command in command_tree().walk() if command.words]
+    assert {command.words[0] for command in commands} == set(VERBS)
+    flags = {name for command in commands for flag in command.flags for name in flag.names}
     assert len(flags) > 20
     for shell, spelled in (("bash", ""), ("zsh", ""), ("fish", "-l ")):
         text = script(capsys, shell)
-        assert [one.words for one in commands if one.words[-1] not in text] == []
+        assert [command.words for command in commands if command.words[-1] not in text] == []
         left = [name for name in flags if name.startswith("--")]
         wanted = [f"{spelled}{name[2:]}" if spelled else name for name in left]
         assert [name for name in wanted if name not in text] == []

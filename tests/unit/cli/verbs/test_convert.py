@@ -68,7 +68,7 @@ def converted(capsys: Capture, tmp_path: Path, data: Any, *flags: str) -> tuple[
 def test_a_legacy_policy_reads_as_if_a_person_had_written_it(
     tmp_path: Path, capsys: Capture
 ) -> None:
-    code, text, said = converted(capsys, tmp_path, POLICY, "--release", "1.9")
+    code, text, messages = converted(capsys, tmp_path, POLICY, "--release", "1.9")
     assert code == 0
     head, _, body = text.partition("apiVersion")
     assert head.startswith("# Converted by `kpolicy convert` from")
@@ -84,7 +84,7 @@ def test_a_legacy_policy_reads_as_if_a_person_had_written_it(
     assert [part for part in expected if part not in text] == []
     assert all(part in text for part in ("affinityLabels:", "zone", "weight: 3"))
     assert not any(word in text for word in ("enableHTTPS", "evaluateAll", "preemption", "null"))
-    assert "KP602" in said
+    assert "KP602" in messages
 
 
 def test_what_is_printed_compiles_without_errors_and_is_laid_out(
@@ -148,10 +148,10 @@ profiles:
 def test_what_cannot_be_expressed_is_refused(
     data: Any, code: str, message: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    exit_code, text, said = converted(capsys, tmp_path, data)
+    exit_code, text, messages = converted(capsys, tmp_path, data)
     assert (exit_code, text) == (1, "")
-    assert f"error[{code}]" in said
-    assert message in said
+    assert f"error[{code}]" in messages
+    assert message in messages
 
 
 def test_the_function_is_public_and_pure() -> None:

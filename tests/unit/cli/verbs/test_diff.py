@@ -105,7 +105,7 @@ def test_a_pod_that_only_one_places_or_serves(capsys: Capture) -> None:
     renamed = POLICY.replace("schedulerName: kpolicy", "schedulerName: default-scheduler")
     Path("renamed.yaml").write_text(renamed)
     _, lines = run(capsys, "old.yaml", "renamed.yaml")
-    assert {(one["pod"], one["kind"]) for one in lines[:-1]} == {
+    assert {(line["pod"], line["kind"]) for line in lines[:-1]} == {
         ("default/web", "servedByOld"),
         ("default/others", "servedByNew"),
     }
@@ -113,7 +113,7 @@ def test_a_pod_that_only_one_places_or_serves(capsys: Capture) -> None:
 
 def test_pods_on_nodes_are_judged_again(capsys: Capture) -> None:
     _, lines = run(capsys, "old.yaml", "fenced.yaml", "--all-pods")
-    [there] = [one for one in lines[:-1] if one["pod"] == "default/there"]
+    [there] = [line for line in lines[:-1] if line["pod"] == "default/there"]
     assert (there["onNode"], there["old"], there["new"]) == (True, {"node": "n1"}, {"node": "n2"})
     assert there["why"]["rule"] == "fence"
     assert lines[-1]["summary"]["pods"] == 3
@@ -148,7 +148,7 @@ def test_what_earlier_pods_took_is_the_reason_of_later_ones(capsys: Capture) -> 
     Path("cluster.json").write_text(listed(cluster))
     code, lines = run(capsys, "old.yaml", "fenced.yaml")
     assert code == 1
-    assert [(one["pod"], one["kind"]) for one in lines[:-1]] == [
+    assert [(line["pod"], line["kind"]) for line in lines[:-1]] == [
         ("default/early", "moved"),
         ("default/late", "placedByOld"),
     ]

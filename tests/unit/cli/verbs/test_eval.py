@@ -96,7 +96,7 @@ def test_values(expression: str, line: Any, capsys: Capture) -> None:
         assert sorted(map(str, got["exact"]["map"])) == sorted(map(str, line["exact"]["map"]))
         got, line = {**got, "exact": 0}, {**line, "exact": 0}
     if isinstance(line["value"], list) and line["type"] == "map":
-        got, line = ({**one, "value": sorted(map(str, one["value"]))} for one in (got, line))
+        got, line = ({**value, "value": sorted(map(str, value["value"]))} for value in (got, line))
     assert (code, got) == (0, line)
     assert type(got["value"]) is type(line["value"])
 
@@ -201,7 +201,7 @@ def test_errors_have_a_code_and_a_place(capsys: Capture) -> None:
 def test_what_is_refused_and_not_reached_has_a_value_and_a_finding(capsys: Capture) -> None:
     code, got, _ = asked(capsys, "true || 1 + 'a' == 2")
     assert (code, got["type"], got["value"]) == (1, "bool", True)
-    assert [one["code"] for one in got["findings"]] == ["KP204"]
+    assert [finding["code"] for finding in got["findings"]] == ["KP204"]
 
 
 def test_every_sub_expression_is_shown(capsys: Capture) -> None:
@@ -248,8 +248,8 @@ def test_a_batch_answers_every_line_whatever_is_in_it(tmp_path: Path, capsys: Ca
     )
     answers = batch(capsys, tmp_path / "b.jsonl", *lines, flags=("--var", "z=1"))
     assert len(answers) == len(lines) - 1
-    assert [one.get("value") for one in answers[:1] + answers[-2:]] == [42, 9, 2]
-    codes = [one["error"]["code"] for one in answers[1:-2]]
+    assert [answer.get("value") for answer in answers[:1] + answers[-2:]] == [42, 9, 2]
+    codes = [answer["error"]["code"] for answer in answers[1:-2]]
     assert codes == [
         "bad_request",
         "bad_request",
@@ -266,14 +266,14 @@ def test_a_batch_answers_every_line_whatever_is_in_it(tmp_path: Path, capsys: Ca
         "bad_request",
         "KP112",
     ]
-    assert all(one["error"]["message"] for one in answers[1:-2])
+    assert all(answer["error"]["message"] for answer in answers[1:-2])
 
 
 def test_a_batch_of_a_snapshot(snapshot: str, tmp_path: Path, capsys: Capture) -> None:
     lines = ('{"expr": "pod.name + node.name"}', '{"expr": "pod.name", "pod": "shop/old"}')
     flags = ("-s", snapshot, "--pod", "shop/web", "--node", "n2")
     answers = batch(capsys, tmp_path / "b.jsonl", *lines, flags=flags)
-    assert [one["value"] for one in answers] == ["webn2", "old"]
+    assert [answer["value"] for answer in answers] == ["webn2", "old"]
 
 
 def test_standard_input(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

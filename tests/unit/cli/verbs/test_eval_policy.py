@@ -82,12 +82,12 @@ def test_a_param_that_is_given_counts_and_is_checked(
 ) -> None:
     code, line, _ = asked(capsys, "params.cap", *files, "--param", "cap=7")
     assert (code, line["value"]) == (0, 7)
-    code, line, said = asked(capsys, "params.cap", *files, "--param", "cap=x")
+    code, line, messages = asked(capsys, "params.cap", *files, "--param", "cap=x")
     assert (code, line) == (1, None)
-    assert "error[KP113]" in said
-    code, line, said = asked(capsys, "params.cap", *files, "--param", "cup=1")
+    assert "error[KP113]" in messages
+    code, line, messages = asked(capsys, "params.cap", *files, "--param", "cup=1")
     assert (code, line) == (1, None)
-    assert "error[KP124]" in said
+    assert "error[KP124]" in messages
 
 
 @pytest.mark.parametrize("rule", ["team-pool", "child/team-pool"])
@@ -148,7 +148,7 @@ def test_a_batch_sees_them_too(files: tuple[str, ...], tmp_path: Path, capsys: C
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("--rule", "NodeName"), "is a built-in"),
         (("--rule", "team-pol"), "did you mean `team-pool`?"),
@@ -157,30 +157,30 @@ def test_a_batch_sees_them_too(files: tuple[str, ...], tmp_path: Path, capsys: C
     ],
 )
 def test_what_cannot_be_meant(
-    arguments: tuple[str, ...], told: str, files: tuple[str, ...], capsys: Capture
+    arguments: tuple[str, ...], message: str, files: tuple[str, ...], capsys: Capture
 ) -> None:
-    code, line, said = asked(capsys, *arguments, *files)
+    code, line, messages = asked(capsys, *arguments, *files)
     assert (code, line) == (2, None)
-    assert told in said
+    assert message in messages
 
 
 def test_a_rule_needs_a_policy(capsys: Capture) -> None:
-    code, _, said = asked(capsys, "1", "--rule", "a")
+    code, _, messages = asked(capsys, "1", "--rule", "a")
     assert code == 2
-    assert "need --policy" in said
+    assert "need --policy" in messages
 
 
 def test_of_several_policies_a_rule_says_which(tmp_path: Path, capsys: Capture) -> None:
     other = BASE.replace("name: base", "name: other").replace("default: 4", "default: 8")
     profile = "spec:\n  profiles: [{schedulerName: kpolicy}]\n"
     policies = tmp_path / "p.yaml"
-    policies.write_text("---\n".join(one.replace("spec:\n", profile) for one in (BASE, other)))
-    code, _, said = asked(capsys, "params.cap", "--policy", str(policies))
+    policies.write_text("---\n".join(text.replace("spec:\n", profile) for text in (BASE, other)))
+    code, _, messages = asked(capsys, "params.cap", "--policy", str(policies))
     assert code == 2
-    assert "2 policies: `base`, `other`" in said
-    code, _, said = asked(capsys, "params.cap", "--policy", str(policies), "--rule", "capped")
+    assert "2 policies: `base`, `other`" in messages
+    code, _, messages = asked(capsys, "params.cap", "--policy", str(policies), "--rule", "capped")
     assert code == 2
-    assert "say which: `base/capped`, `other/capped`" in said
+    assert "say which: `base/capped`, `other/capped`" in messages
     flags = ("--policy", str(policies), "--rule", "other/capped")
     assert asked(capsys, "params.cap", *flags)[:2] == (0, {"type": "int", "value": 8})
 
@@ -188,6 +188,6 @@ def test_of_several_policies_a_rule_says_which(tmp_path: Path, capsys: Capture) 
 def test_a_policy_with_errors_is_refused(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "p.yaml"
     path.write_text(BASE.replace("params.cap", "params.cup"))
-    code, line, said = asked(capsys, "1", "--policy", str(path))
+    code, line, messages = asked(capsys, "1", "--policy", str(path))
     assert (code, line) == (1, None)
-    assert "error[KP201]" in said
+    assert "error[KP201]" in messages

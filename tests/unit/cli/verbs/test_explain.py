@@ -130,7 +130,7 @@ class TestOutput:
         assert run(*SMALL, "--pod", "default/fits", "--output", "json") == 0
         [line] = map(json.loads, capsys.readouterr().out.splitlines())
         assert set(line) == {"pod", "nodes", "best", "selected"}
-        shapes = {frozenset(one) for one in line["nodes"]}
+        shapes = {frozenset(node) for node in line["nodes"]}
         assert shapes == {
             frozenset({"name", "filter", "allFilters"}),
             frozenset({"name", "raw", "weighted", "total"}),
@@ -223,7 +223,7 @@ class TestOutput:
 @pytest.mark.usefixtures("folder")
 class TestBadInput:
     @pytest.mark.parametrize(
-        ("arguments", "says"),
+        ("arguments", "message"),
         [
             (["--snapshot", "none.json"], "none.json: cannot be read: No such file"),
             (["--snapshot", "empty"], "no snapshot file is in this folder"),
@@ -238,7 +238,7 @@ class TestBadInput:
         ],
     )
     def test_what_cannot_work_is_two_and_says_why(
-        self, folder: Path, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+        self, folder: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (folder / "empty").mkdir()
         (folder / "strange.json").write_text('{"kind": "Secret"}')
@@ -254,7 +254,7 @@ class TestBadInput:
         assert cli.main(["explain", *arguments]) == 2
         out, err = capsys.readouterr()
         assert out == ""
-        assert says in err
+        assert message in err
         assert "bug" not in err
 
     def test_a_bad_policy_is_one_with_its_findings(
@@ -301,9 +301,9 @@ def test_a_golden_cluster_gives_what_kube_scheduler_said(
     out, err = capsys.readouterr()
     lines = {line["pod"]: line for line in map(json.loads, out.splitlines())}
     assert err == ""
-    assert sorted(lines) == sorted(one["pod"] for one in case.expected)
+    assert sorted(lines) == sorted(expectation["pod"] for expectation in case.expected)
     for want in case.expected:
         assert lines[want["pod"]].get("best") == (want.get("best") or None), want["pod"]
     assert cli.main(["explain", "--snapshot", str(path), "--top", "3"]) == 0
     text = capsys.readouterr().out
-    assert all(f"{one['pod']}: " in text for one in case.expected)
+    assert all(f"{expectation['pod']}: " in text for expectation in case.expected)

@@ -74,8 +74,8 @@ def test_what_cannot_be_read_is_said_and_kept(folder: Path, capsys: Capture) -> 
     broken = "apiVersion: kpolicy.dev/v1alpha1\nkind: [\n"
     (folder / "p/broken.yaml").write_text(broken)
     assert main(["fmt", "p"]) == 1
-    said = capsys.readouterr().err
-    assert "error[KP101]" in said
-    assert "4 files: 1 laid out, 2 unchanged, 1 not read" in said
+    printed = capsys.readouterr().err
+    assert "error[KP101]" in printed
+    assert "4 files: 1 laid out, 2 unchanged, 1 not read" in printed
     assert (folder / "p/broken.yaml").read_text() == broken
     assert main(["fmt", "nowhere.yaml"]) == 2

@@ -27,9 +27,9 @@ OTHER = POLICY.replace("hashed", "other").replace("kpolicy}", "another}")
 
 def hashed(capsys: Capture, *arguments: str) -> str:
     assert main(["hash", *arguments]) == 0
-    said = capsys.readouterr()
-    assert said.err == ""
-    (line,) = said.out.splitlines()
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    (line,) = printed.out.splitlines()
     return line
 
 
@@ -77,6 +77,6 @@ def test_a_policy_with_errors_has_none(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(POLICY.replace("pod.priority", "pod.urgency"))
     assert main(["hash", str(path)]) == 1
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "error[KP" in said.err
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "error[KP" in printed.err

@@ -144,7 +144,7 @@ class TestLint:
         assert len(lines) >= 7
         run = json.loads((folder / "o.sarif").read_text())["runs"][0]
         assert run["columnKind"] == "unicodeCodePoints"
-        assert [result["ruleId"] for result in run["results"]] == [one["code"] for one in lines]
+        assert [result["ruleId"] for result in run["results"]] == [line["code"] for line in lines]
         for result in run["results"]:
             assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
         suite = ElementTree.fromstring((folder / "o.xml").read_text())

@@ -42,7 +42,7 @@ def findings(written: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def test_json_has_the_documented_keys(findings: list[dict[str, Any]]) -> None:
-    for one in findings:
+    for finding in findings:
         assert {
             "code",
             "level",
@@ -53,13 +53,13 @@ def test_json_has_the_documented_keys(findings: list[dict[str, Any]]) -> None:
             "column",
             "endLine",
             "endColumn",
-        } <= set(one)
-        assert one["code"] in pages()
-        assert one["level"] in LEVELS
-        assert (one["line"], one["column"]) <= (one["endLine"], one["endColumn"])
-        for edit in (one["fix"] or {"edits": []})["edits"]:
+        } <= set(finding)
+        assert finding["code"] in pages()
+        assert finding["level"] in LEVELS
+        assert (finding["line"], finding["column"]) <= (finding["endLine"], finding["endColumn"])
+        for edit in (finding["fix"] or {"edits": []})["edits"]:
             assert (edit["line"], edit["column"]) <= (edit["endLine"], edit["endColumn"])
-    assert sum(one["fix"] is not None for one in findings) >= 15
+    assert sum(finding["fix"] is not None for finding in findings) >= 15
 
 
 def test_json_lines_are_the_same(written: dict[str, str], findings: list[dict[str, Any]]) -> None:
@@ -73,7 +73,8 @@ def test_concise_lines_are_as_editors_read_them(
     read = [(m[1], int(m[2]), int(m[3]), m[4], m[5]) for m in lines if m is not None]
     assert len(read) == len(lines)
     assert read == [
-        (one["file"], one["line"], one["column"], one["level"], one["code"]) for one in findings
+        (finding["file"], finding["line"], finding["column"], finding["level"], finding["code"])
+        for finding in findings
     ]
 
 
@@ -83,7 +84,7 @@ def test_github_commands_are_well_formed(
     lines = [GITHUB.fullmatch(line) for line in written["github"].splitlines()]
     read = [(int(m[3]), int(m[4]), m[7]) for m in lines if m is not None]
     assert len(read) == len(lines)
-    assert read == [(one["line"], one["column"], one["code"]) for one in findings]
+    assert read == [(finding["line"], finding["column"], finding["code"]) for finding in findings]
 
 
 def test_sarif_is_a_log_of_2_1_0(written: dict[str, str], findings: list[dict[str, Any]]) -> None:
@@ -102,18 +103,18 @@ def test_sarif_is_a_log_of_2_1_0(written: dict[str, str], findings: list[dict[st
         assert rule["defaultConfiguration"]["level"] in ("none", "note", "warning", "error")
     assert run["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
     assert len(run["results"]) == len(findings)
-    for result, one in zip(run["results"], findings, strict=True):
-        assert result["message"]["text"].startswith(one["message"])
-        assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == one["code"]
+    for result, finding in zip(run["results"], findings, strict=True):
+        assert result["message"]["text"].startswith(finding["message"])
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == finding["code"]
         assert result["level"] in ("none", "note", "warning", "error")
         (location,) = result["locations"]
         physical = location["physicalLocation"]
-        assert physical["artifactLocation"]["uri"] == one["file"]
+        assert physical["artifactLocation"]["uri"] == finding["file"]
         _is_region(physical["region"])
         assert result["partialFingerprints"]["primaryLocationLineHash"]
         for fix in result.get("fixes", ()):
             for change in fix["artifactChanges"]:
-                assert change["artifactLocation"]["uri"] == one["file"]
+                assert change["artifactLocation"]["uri"] == finding["file"]
                 for replacement in change["replacements"]:
                     _is_region(replacement["deletedRegion"])
                     assert isinstance(replacement["insertedContent"]["text"], str)
@@ -135,7 +136,7 @@ def test_junit_is_read_as_xml_and_counts(
     cases = suite.findall("testcase")
     failed = [case for case in cases if case.find("failure") is not None]
     assert (suite.get("tests"), suite.get("failures")) == (str(len(cases)), str(len(failed)))
-    erring = {one["file"] for one in findings if one["level"] == "error"}
+    erring = {finding["file"] for finding in findings if finding["level"] == "error"}
     assert {case.get("name") for case in failed} == erring
     for case in failed:
         failure = case.find("failure")
@@ -148,5 +149,5 @@ def test_full_has_a_snippet_for_each(
     written: dict[str, str], findings: list[dict[str, Any]]
 ) -> None:
     heads = re.findall(r"(?m)^(error|warning|info)\[(KP\d{3})\]: ", written["full"])
-    assert heads == [(one["level"], one["code"]) for one in findings]
+    assert heads == [(finding["level"], finding["code"]) for finding in findings]
     assert written["full"].count("\n  --> ") == len(findings)

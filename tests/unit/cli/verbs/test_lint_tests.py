@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 def codes(capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str, int]]:
     listed = json.loads(capsys.readouterr().out)
-    return [(one["code"], Path(one["file"]).name, one["line"]) for one in listed]
+    return [(finding["code"], Path(finding["file"]).name, finding["line"]) for finding in listed]
 
 
 @pytest.mark.parametrize("named", ["", "small.test.yaml"])
@@ -48,10 +48,10 @@ def test_findings_are_those_of_a_run(
         ("KP501", "small.test.yaml", 12),
     ]
     run = run_tests(folder / "small.test.yaml")
-    said = [one for _, test in run.tests() for one in test.diagnostics]
-    assert [(one.code, one.place.line) for one in said if one.place] == [
-        (code, line) for code, _, line in found
-    ]
+    diagnostics = [diagnostic for _, test in run.tests() for diagnostic in test.diagnostics]
+    assert [
+        (diagnostic.code, diagnostic.place.line) for diagnostic in diagnostics if diagnostic.place
+    ] == [(code, line) for code, _, line in found]
 
 
 def test_tests_that_are_sound_lint_clean(folder: Path) -> None:

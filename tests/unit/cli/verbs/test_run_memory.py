@@ -63,13 +63,13 @@ over.set()
 """
 
 
-def told(script: str, environment: dict[str, str]) -> Any:
+def output_of(script: str, environment: dict[str, str]) -> Any:
     """What a process says that has settled, and is given no more than this of malloc."""
     malloc = ("MALLOC_", "GLIBC_TUNABLES")
-    given = {name: value for name, value in os.environ.items() if not name.startswith(malloc)}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(malloc)}
     done = subprocess.run(
         [sys.executable, "-c", SETTLED + script],
-        env={**given, **environment},
+        env={**inherited, **environment},
         capture_output=True,
         text=True,
         check=True,
@@ -78,11 +78,11 @@ def told(script: str, environment: dict[str, str]) -> Any:
 
 
 def test_every_large_buffer_is_the_systems() -> None:
-    assert told(BUFFERS, {}) == [1] * 5
+    assert output_of(BUFFERS, {}) == [1] * 5
 
 
 def test_threads_share_two_arenas() -> None:
-    assert told(ARENAS, {}) == 2
+    assert output_of(ARENAS, {}) == 2
 
 
 @pytest.mark.parametrize(
@@ -99,4 +99,4 @@ def test_threads_share_two_arenas() -> None:
 def test_what_the_environment_says_goes_first(
     script: str, environment: dict[str, str], expected: object
 ) -> None:
-    assert told(script, environment) == expected
+    assert output_of(script, environment) == expected

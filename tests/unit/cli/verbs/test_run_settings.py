@@ -33,12 +33,12 @@ HEAD = "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulerConfiguration\n"
 
 def flags(*arguments: str) -> dict[str, Any]:
     parser = argparse.ArgumentParser()
-    for one in ARGUMENTS:
-        parser.add_argument(*one.names, **one.options)
+    for argument in ARGUMENTS:
+        parser.add_argument(*argument.names, **argument.options)
     return vars(parser.parse_args(arguments))
 
 
-def given(
+def settings_of(
     tmp_path: Path, *arguments: str, file: str = "", **environ: str
 ) -> tuple[RunSettings, dict[str, str]]:
     path = tmp_path / "config.yaml"
@@ -48,7 +48,7 @@ def given(
 
 def test_flags_come_before_variables_before_the_file_before_defaults(tmp_path: Path) -> None:
     file = "leaseName: of-file\nport: 1\nlogLevel: debug\nleaderElect: false\nseed: 7\n"
-    settings, origins = given(
+    settings, origins = settings_of(
         tmp_path,
         "--lease-name=of-flag",
         file=file,
@@ -68,7 +68,7 @@ def test_flags_come_before_variables_before_the_file_before_defaults(tmp_path: P
 
 
 def test_every_flag_is_a_variable_and_a_key_of_the_file(tmp_path: Path) -> None:
-    names = [one.name for one in fields(RunSettings)]
+    names = [field.name for field in fields(RunSettings)]
     assert len(names) >= 18
     keys = set(SchedulerConfiguration.model_fields) - {"api_version", "kind"}
     assert keys == set(names)
@@ -84,7 +84,9 @@ def test_every_flag_is_a_variable_and_a_key_of_the_file(tmp_path: Path) -> None:
 
 
 def test_paths_in_the_file_are_relative_to_it(tmp_path: Path) -> None:
-    settings, _ = given(tmp_path, file="policy: [a.yaml, /b]\nkubeconfig: k\nparams: {most: 3}\n")
+    settings, _ = settings_of(
+        tmp_path, file="policy: [a.yaml, /b]\nkubeconfig: k\nparams: {most: 3}\n"
+    )
     assert settings.policy == (tmp_path / "a.yaml", Path("/b"))
     assert settings.kubeconfig == tmp_path / "k"
     assert settings.params == {"most": 3}
@@ -97,7 +99,7 @@ def test_a_service_called_kpolicy_does_not_set_the_port() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("KPOLICY_PORT", "http", "KPOLICY_PORT: `http` is not a whole number"),
         ("KPOLICY_LEADER_ELECT", "perhaps", "is neither true nor false"),
@@ -105,8 +107,8 @@ def test_a_service_called_kpolicy_does_not_set_the_port() -> None:
         ("KPOLICY_PARAM", "most", "KPOLICY_PARAM: write NAME=JSON"),
     ],
 )
-def test_a_variable_that_makes_no_sense_is_named(name: str, value: str, said: str) -> None:
-    with pytest.raises(CannotWorkError, match=re.escape(said)):
+def test_a_variable_that_makes_no_sense_is_named(name: str, value: str, message: str) -> None:
+    with pytest.raises(CannotWorkError, match=re.escape(message)):
         settled({}, {name: value}, {})
 
 
@@ -119,10 +121,10 @@ def test_a_slip_in_a_variables_name_is_told() -> None:
 
 def test_policies_come_from_one_place(tmp_path: Path) -> None:
     with pytest.raises(CannotWorkError, match="--policy and --policy-configmap are both given"):
-        given(tmp_path, "--policy=p.yaml", "--policy-configmap=a/b")
-    settings, _ = given(tmp_path, "--policy=p.yaml", file="policyConfigmap: a/b\n")
+        settings_of(tmp_path, "--policy=p.yaml", "--policy-configmap=a/b")
+    settings, _ = settings_of(tmp_path, "--policy=p.yaml", file="policyConfigmap: a/b\n")
     assert (settings.policy, settings.policy_configmap) == ((Path("p.yaml"),), "")
-    settings, _ = given(tmp_path, file="policy: [p.yaml]\n", KPOLICY_POLICY_CONFIGMAP="a/b")
+    settings, _ = settings_of(tmp_path, file="policy: [p.yaml]\n", KPOLICY_POLICY_CONFIGMAP="a/b")
     assert (settings.policy, settings.policy_configmap) == ((), "a/b")
 
 
@@ -169,9 +171,9 @@ def test_names_become_sources() -> None:
     ],
 )
 def test_findings_have_code_place_and_hint(text: str, code: str, line: int, hint: str) -> None:
-    _, said = read_configuration(Source("c.yaml", HEAD + text))
-    found = [one for one in said if one.code == code]
-    assert found, said
+    _, diagnostics = read_configuration(Source("c.yaml", HEAD + text))
+    found = [diagnostic for diagnostic in diagnostics if diagnostic.code == code]
+    assert found, diagnostics
     place = found[0].place
     assert place is not None
     assert place.file == "c.yaml"
@@ -180,10 +182,10 @@ def test_findings_have_code_place_and_hint(text: str, code: str, line: int, hint
 
 
 def test_another_kind_of_file_is_told() -> None:
-    model, said = read_configuration(Source("c.yaml", "kind: SchedulingPolicy\n"))
+    model, diagnostics = read_configuration(Source("c.yaml", "kind: SchedulingPolicy\n"))
     assert model is None
-    assert [one.code for one in said] == ["KP101"]
-    assert "there is no SchedulerConfiguration in this file" in said[0].message
+    assert [diagnostic.code for diagnostic in diagnostics] == ["KP101"]
+    assert "there is no SchedulerConfiguration in this file" in diagnostics[0].message
 
 
 def test_lint_looks_at_it_and_run_refuses_it(
@@ -219,7 +221,7 @@ def test_help_tells_of_the_three_ways() -> None:
 
 
 def test_how_many_traces_a_second_is_set_by_flag_variable_or_file(tmp_path: Path) -> None:
-    settings, origins = given(
+    settings, origins = settings_of(
         tmp_path,
         "--traces-per-second=7",
         file="tracesPerSecond: 5\nkeptTracesPerSecond: 0\n",
@@ -232,4 +234,4 @@ def test_how_many_traces_a_second_is_set_by_flag_variable_or_file(tmp_path: Path
         with pytest.raises(CannotWorkError, match="KPOLICY_TRACES_PER_SECOND"):
             settled({}, {"KPOLICY_TRACES_PER_SECOND": wrong}, {})
     with pytest.raises(CannotWorkError):
-        given(tmp_path, file="keptTracesPerSecond: -1\n")
+        settings_of(tmp_path, file="keptTracesPerSecond: -1\n")

@@ -121,7 +121,7 @@ def test_a_seed_gives_the_same_placements_each_time(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "says"),
+    ("arguments", "code", "message"),
     [
         (["--snapshot", "none.json"], 2, "No such file"),
         (["--policy", "bad.yaml"], 1, "KP101"),
@@ -129,13 +129,13 @@ def test_a_seed_gives_the_same_placements_each_time(
     ],
 )
 def test_bad_input(
-    folder: Path, arguments: list[str], code: int, says: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "bad.yaml").write_text("kind: Nothing\n")
     assert run(*arguments) == code
     out, err = capsys.readouterr()
     assert out == ""
-    assert says in err
+    assert message in err
 
 
 def test_a_golden_cluster_is_placed_pod_by_pod(
@@ -145,8 +145,12 @@ def test_a_golden_cluster_is_placed_pod_by_pod(
     (folder / "golden.json.gz").write_bytes(gzip.compress(json.dumps(case.cluster).encode()))
     assert cli.main(["simulate", "--snapshot", "golden.json.gz", "--output", "json"]) == 0
     *pods, summary = map(json.loads, capsys.readouterr().out.splitlines())
-    assert sorted(one["pod"] for one in pods) == sorted(one["pod"] for one in case.expected)
-    first = next(one for one in case.expected if one["pod"] == pods[0]["pod"])
+    assert sorted(pod["pod"] for pod in pods) == sorted(
+        expectation["pod"] for expectation in case.expected
+    )
+    first = next(
+        expectation for expectation in case.expected if expectation["pod"] == pods[0]["pod"]
+    )
     # The first pod finds the cluster as it was recorded, and goes where kube-scheduler's would.
     assert pods[0].get("node") in (first.get("best") or [None])
-    assert summary["summary"]["placed"] == sum("node" in one for one in pods)
+    assert summary["summary"]["placed"] == sum("node" in pod for pod in pods)

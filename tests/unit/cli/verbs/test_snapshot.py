@@ -80,7 +80,7 @@ def test_problems_are_shown_and_are_data(folder: Path, capsys: pytest.CaptureFix
     assert [line.split(":")[0] for line in err.splitlines()] == ["warning"] * 3
     assert info("bad.json", "-o", "json") == 0
     out, err = capsys.readouterr()
-    assert [one["code"] for one in json.loads(out)["problems"]] == [
+    assert [problem["code"] for problem in json.loads(out)["problems"]] == [
         "NoName",
         "CutShort",
         "Duplicate",
@@ -89,7 +89,7 @@ def test_problems_are_shown_and_are_data(folder: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["none.json"], "none.json: cannot be read: No such file"),
         (["empty.json"], "there is no object in empty.json"),
@@ -97,13 +97,13 @@ def test_problems_are_shown_and_are_data(folder: Path, capsys: pytest.CaptureFix
     ],
 )
 def test_bad_input_is_two(
-    folder: Path, arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "empty.json").write_text("")
     assert info(*arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert says in err
+    assert message in err
 
 
 def test_a_verb_is_needed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -127,10 +127,13 @@ class TestInfo:
 
     def test_json_has_the_header(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["snapshot", "info", "cluster.kpsnap", "-o", "json"]) == 0
-        [one] = json.loads(capsys.readouterr().out)["recordings"]
-        assert (one["source"], one["recorded"]) == ("cluster.kpsnap", "2026-01-01T00:00:00Z")
-        assert one["content"]["kinds"]["Node"] == {"objects": 4, "resourceVersion": "7"}
-        assert "redacted" not in one
+        [recording] = json.loads(capsys.readouterr().out)["recordings"]
+        assert (recording["source"], recording["recorded"]) == (
+            "cluster.kpsnap",
+            "2026-01-01T00:00:00Z",
+        )
+        assert recording["content"]["kinds"]["Node"] == {"objects": 4, "resourceVersion": "7"}
+        assert "redacted" not in recording
 
 
 class TestRedact:
@@ -166,7 +169,7 @@ class TestRedact:
         assert (folder / "a.kpsnap").read_bytes() != (folder / "b.kpsnap").read_bytes()
 
     @pytest.mark.parametrize(
-        ("arguments", "says"),
+        ("arguments", "message"),
         [
             (
                 ["cluster.kpsnap", "--key", "none", "-o", "x"],
@@ -181,14 +184,14 @@ class TestRedact:
         ],
     )
     def test_bad_input_is_two_and_leaves_nothing(
-        self, arguments: list[str], says: str, folder: Path, capsys: pytest.CaptureFixture[str]
+        self, arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (folder / "short").write_text("abc\n")
         before = sorted(folder.iterdir())
         assert cli.main(["snapshot", "redact", *arguments]) == 2
         out, err = capsys.readouterr()
         assert out == ""
-        assert says in err
+        assert message in err
         assert sorted(folder.iterdir()) == before
 
 
@@ -200,12 +203,12 @@ class TestRecord:
         assert cli.main([*arguments, "-o", "live.kpsnap"]) == 0
         out, err = capsys.readouterr()
         assert (out, err) == ("", "recorded 7 objects in live.kpsnap\n")
-        [one] = Snapshot.load("live.kpsnap").recordings
-        counts = {kind: count for kind, count in one.header.content.counts.items() if count}
+        [recording] = Snapshot.load("live.kpsnap").recordings
+        counts = {kind: count for kind, count in recording.header.content.counts.items() if count}
         assert counts == {"Namespace": 4, "Node": 1, "Pod": 2}
-        assert len(one.header.content.counts) == 15
-        assert len(one.header.origin.recorded) == len("2026-01-01T00:00:00Z")
-        assert len(one.header.origin.resource_versions) == 15
+        assert len(recording.header.content.counts) == 15
+        assert len(recording.header.origin.recorded) == len("2026-01-01T00:00:00Z")
+        assert len(recording.header.origin.resource_versions) == 15
 
     def test_without_a_name_the_file_is_named_after_the_time(
         self, kubeconfig: Path, folder: Path
@@ -222,7 +225,7 @@ class TestRecord:
         assert len(origin.left_out) == 13
 
     @pytest.mark.parametrize(
-        ("arguments", "says"),
+        ("arguments", "message"),
         [
             (["--kinds", "pod"], "`pod` is not a kind that is recorded; did you mean `pods`?"),
             (["--kinds", "secrets"], "`secrets` is not a kind that is recorded"),
@@ -232,12 +235,12 @@ class TestRecord:
         ],
     )
     def test_bad_input_is_two_and_leaves_nothing(
-        self, arguments: list[str], says: str, folder: Path, capsys: pytest.CaptureFixture[str]
+        self, arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         before = sorted(folder.iterdir())
         assert cli.main(["snapshot", "record", *arguments]) == 2
         out, err = capsys.readouterr()
         assert out == ""
-        assert says in err
+        assert message in err
         assert len(err.splitlines()) == 1
         assert sorted(folder.iterdir()) == before

@@ -40,7 +40,7 @@ async def listening(serve: Served) -> AsyncIterator[str]:
     """On a bare socket, for a client that expects TLS."""
     served: set[asyncio.Task[None]] = set()
 
-    async def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         served.add(task)
@@ -51,7 +51,7 @@ async def listening(serve: Served) -> AsyncIterator[str]:
         finally:
             writer.close()
 
-    listener = await asyncio.start_server(taken, "127.0.0.1", 0)
+    listener = await asyncio.start_server(accept, "127.0.0.1", 0)
     try:
         yield f"https://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
     finally:

@@ -76,7 +76,7 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(fence: Callable[[], bool] = lambda: True) -> AsyncIterator[Cluster]:
+async def cluster_with(fence: Callable[[], bool] = lambda: True) -> AsyncIterator[Cluster]:
     async with ControlPlane() as control_plane:
         control_plane.add(node("n1"), node("n2"), pod("a"))
         clock = ImpatientClock()
@@ -93,126 +93,128 @@ def reads(fault: RequestFault, times: int | None = 1) -> FaultRule:
 
 
 async def test_a_bind_is_written_with_its_annotations() -> None:
-    async with cluster() as it:
-        assert await it.binder.bind(it.binding()) == Bound()
-        assert it.pod()["spec"]["nodeName"] == "n1"
-        assert it.pod()["metadata"]["annotations"] == {"k": 'v"é'}
+    async with cluster_with() as cluster:
+        assert await cluster.binder.bind(cluster.binding()) == Bound()
+        assert cluster.pod()["spec"]["nodeName"] == "n1"
+        assert cluster.pod()["metadata"]["annotations"] == {"k": 'v"é'}
 
 
 async def test_the_same_again_is_already_ours_and_another_node_is_taken() -> None:
-    async with cluster() as it:
-        await it.binder.bind(it.binding())
-        assert await it.binder.bind(it.binding()) == AlreadyOurs()
-        assert await it.binder.bind(it.binding(to="n2")) == TakenByOther("n1")
-        assert it.pod()["spec"]["nodeName"] == "n1"
+    async with cluster_with() as cluster:
+        await cluster.binder.bind(cluster.binding())
+        assert await cluster.binder.bind(cluster.binding()) == AlreadyOurs()
+        assert await cluster.binder.bind(cluster.binding(to="n2")) == TakenByOther("n1")
+        assert cluster.pod()["spec"]["nodeName"] == "n1"
 
 
 async def test_a_pod_of_the_same_name_is_not_ours() -> None:
-    async with cluster() as it:
+    async with cluster_with() as cluster:
         other = Binding("default", "a", "another-uid", "n1")
-        assert await it.binder.bind(other) == Gone()
-        assert "nodeName" not in it.pod()["spec"]
+        assert await cluster.binder.bind(other) == Gone()
+        assert "nodeName" not in cluster.pod()["spec"]
 
 
 async def test_a_pod_that_is_not_there_is_gone() -> None:
-    async with cluster() as it:
-        assert await it.binder.bind(Binding("default", "nobody", "u", "n1")) == Gone()
+    async with cluster_with() as cluster:
+        assert await cluster.binder.bind(Binding("default", "nobody", "u", "n1")) == Gone()
 
 
 async def test_a_gated_pod_is_a_conflict() -> None:
-    async with cluster() as it:
-        it.control_plane.add(pod("g", scheduling_gates=["wait"]))
-        outcome = await it.binder.bind(it.binding("g"))
+    async with cluster_with() as cluster:
+        cluster.control_plane.add(pod("g", scheduling_gates=["wait"]))
+        outcome = await cluster.binder.bind(cluster.binding("g"))
         assert isinstance(outcome, Conflict)
         assert "schedulingGates" in outcome.message
 
 
 async def test_an_answer_lost_after_the_write_is_found_out() -> None:
-    async with cluster() as it:
-        it.faults(posts(RequestFault(drop=Drop.AFTER_COMMIT)))
-        assert await it.binder.bind(it.binding()) == AlreadyOurs()
-        assert it.pod()["spec"]["nodeName"] == "n1"
+    async with cluster_with() as cluster:
+        cluster.faults(posts(RequestFault(drop=Drop.AFTER_COMMIT)))
+        assert await cluster.binder.bind(cluster.binding()) == AlreadyOurs()
+        assert cluster.pod()["spec"]["nodeName"] == "n1"
 
 
 async def test_a_request_lost_before_the_write_is_sent_again() -> None:
-    async with cluster() as it:
-        it.faults(posts(RequestFault(drop=Drop.BEFORE_COMMIT)))
-        assert await it.binder.bind(it.binding()) == Bound()
-        assert it.pod()["spec"]["nodeName"] == "n1"
+    async with cluster_with() as cluster:
+        cluster.faults(posts(RequestFault(drop=Drop.BEFORE_COMMIT)))
+        assert await cluster.binder.bind(cluster.binding()) == Bound()
+        assert cluster.pod()["spec"]["nodeName"] == "n1"
 
 
 async def test_a_bind_that_was_sent_and_never_answered_is_not_given_up() -> None:
     """None of the three is written yet, and each of them may be."""
-    async with cluster() as it:
-        it.faults(posts(RequestFault(delay_s=1), times=3))
-        doubt = await it.binder.bind(it.binding())
+    async with cluster_with() as cluster:
+        cluster.faults(posts(RequestFault(delay_s=1), times=3))
+        doubt = await cluster.binder.bind(cluster.binding())
         assert isinstance(doubt, Unknown)
-        assert "nodeName" not in it.pod()["spec"]
+        assert "nodeName" not in cluster.pod()["spec"]
         outcome: BindOutcome = doubt
         while isinstance(outcome, Unknown):
             assert outcome.until_ns == doubt.until_ns, "the request was sent again"
-            outcome = await it.binder.settle(it.binding(), outcome, may_send=False)
+            outcome = await cluster.binder.settle(cluster.binding(), outcome, may_send=False)
         assert outcome == AlreadyOurs()
-        assert it.pod()["spec"]["nodeName"] == "n1"
+        assert cluster.pod()["spec"]["nodeName"] == "n1"
 
 
 async def test_a_bind_in_doubt_is_sent_again_and_the_answer_ends_the_doubt() -> None:
-    async with cluster() as it:
-        it.faults(posts(RequestFault(drop=Drop.BEFORE_COMMIT), times=4))
-        first = await it.binder.bind(it.binding())
+    async with cluster_with() as cluster:
+        cluster.faults(posts(RequestFault(drop=Drop.BEFORE_COMMIT), times=4))
+        first = await cluster.binder.bind(cluster.binding())
         assert isinstance(first, Unknown)
-        await it.clock.advance(1)
-        second = await it.binder.settle(it.binding(), first)
+        await cluster.clock.advance(1)
+        second = await cluster.binder.settle(cluster.binding(), first)
         assert isinstance(second, Unknown)
         assert second.until_ns > first.until_ns
         assert second.sends_left == first.sends_left - 1
-        assert await it.binder.settle(it.binding(), second) == Bound()
+        assert await cluster.binder.settle(cluster.binding(), second) == Bound()
 
 
 async def test_a_bind_is_in_doubt_until_no_server_works_on_it_any_more() -> None:
-    async with cluster() as it:
-        it.faults(posts(RequestFault(drop=Drop.BEFORE_COMMIT), times=None))
-        doubt = await it.binder.bind(it.binding())
+    async with cluster_with() as cluster:
+        cluster.faults(posts(RequestFault(drop=Drop.BEFORE_COMMIT), times=None))
+        doubt = await cluster.binder.bind(cluster.binding())
         while isinstance(doubt, Unknown) and doubt.sends_left:
-            doubt = await it.binder.settle(it.binding(), doubt)
+            doubt = await cluster.binder.settle(cluster.binding(), doubt)
         assert isinstance(doubt, Unknown)
-        sent = it.sent()
+        sent = cluster.sent()
         assert sent == 3 + BIND_SENDS_IN_DOUBT_MAX
-        left_s = (doubt.until_ns - it.clock.monotonic_ns()) / NANOSECONDS
+        left_s = (doubt.until_ns - cluster.clock.monotonic_ns()) / NANOSECONDS
         # Longer than a proxy holds a request, and the API server works on one, after each other.
         assert left_s == UNANSWERED_IN_DOUBT_S > 2 * REQUEST_TIMEOUT_S
-        await it.clock.advance(left_s - 1)
-        assert await it.binder.settle(it.binding(), doubt) == doubt
-        await it.clock.advance(1)
-        assert isinstance(await it.binder.settle(it.binding(), doubt), Overloaded)
-        assert it.sent() == sent
+        await cluster.clock.advance(left_s - 1)
+        assert await cluster.binder.settle(cluster.binding(), doubt) == doubt
+        await cluster.clock.advance(1)
+        assert isinstance(await cluster.binder.settle(cluster.binding(), doubt), Overloaded)
+        assert cluster.sent() == sent
 
 
 async def test_a_later_refusal_tells_nothing_of_what_was_sent_before() -> None:
-    async with cluster() as it:
-        it.faults(
+    async with cluster_with() as cluster:
+        cluster.faults(
             posts(RequestFault(drop=Drop.BEFORE_COMMIT)),
             posts(RequestFault(status=403), times=None),
         )
-        doubt = await it.binder.bind(it.binding())
+        doubt = await cluster.binder.bind(cluster.binding())
         assert isinstance(doubt, Unknown)
-        assert await it.binder.settle(it.binding(), doubt) == doubt
+        assert await cluster.binder.settle(cluster.binding(), doubt) == doubt
 
 
 async def test_the_doubt_stays_when_leadership_or_the_server_goes() -> None:
     leading = [True, False, False]
-    async with cluster(fence=lambda: leading.pop(0)) as it:
-        it.faults(
+    async with cluster_with(fence=lambda: leading.pop(0)) as cluster:
+        cluster.faults(
             posts(RequestFault(drop=Drop.BEFORE_COMMIT), times=None),
             FaultRule(RequestFault(status=500), verb="get", resource="pods", skip=2, times=3),
         )
-        doubt = await it.binder.bind(it.binding())
+        doubt = await cluster.binder.bind(cluster.binding())
         assert isinstance(doubt, Unknown)
-        assert await it.binder.settle(it.binding(), doubt) == doubt, "fenced"
-        await it.clock.advance(UNANSWERED_IN_DOUBT_S)
-        assert await it.binder.settle(it.binding(), doubt) == doubt, "the pod cannot be read"
-        assert isinstance(await it.binder.settle(it.binding(), doubt), Overloaded)
-        assert it.sent() == 1
+        assert await cluster.binder.settle(cluster.binding(), doubt) == doubt, "fenced"
+        await cluster.clock.advance(UNANSWERED_IN_DOUBT_S)
+        assert await cluster.binder.settle(cluster.binding(), doubt) == doubt, (
+            "the pod cannot be read"
+        )
+        assert isinstance(await cluster.binder.settle(cluster.binding(), doubt), Overloaded)
+        assert cluster.sent() == 1
 
 
 async def test_the_api_server_is_asked_to_give_up_before_we_do() -> None:
@@ -223,74 +225,74 @@ async def test_the_api_server_is_asked_to_give_up_before_we_do() -> None:
 
 
 async def test_an_answer_that_takes_too_long_is_found_out() -> None:
-    async with cluster() as it:
-        it.faults(posts(RequestFault(delay_s=30), times=1))
-        assert await it.binder.bind(it.binding()) == Bound()
+    async with cluster_with() as cluster:
+        cluster.faults(posts(RequestFault(delay_s=30), times=1))
+        assert await cluster.binder.bind(cluster.binding()) == Bound()
 
 
 async def test_what_cannot_be_found_out_is_unknown() -> None:
-    async with cluster() as it:
-        it.faults(
+    async with cluster_with() as cluster:
+        cluster.faults(
             posts(RequestFault(drop=Drop.AFTER_COMMIT)),
             reads(RequestFault(status=500), times=None),
         )
-        assert isinstance(await it.binder.bind(it.binding()), Unknown)
-        assert it.pod()["spec"]["nodeName"] == "n1"
+        assert isinstance(await cluster.binder.bind(cluster.binding()), Unknown)
+        assert cluster.pod()["spec"]["nodeName"] == "n1"
 
 
 async def test_reads_are_tried_again_to_find_out() -> None:
-    async with cluster() as it:
-        it.faults(
+    async with cluster_with() as cluster:
+        cluster.faults(
             posts(RequestFault(drop=Drop.AFTER_COMMIT)),
             reads(RequestFault(status=500), times=2),
         )
-        assert await it.binder.bind(it.binding()) == AlreadyOurs()
+        assert await cluster.binder.bind(cluster.binding()) == AlreadyOurs()
 
 
 async def test_a_busy_server_is_waited_for_as_it_asks() -> None:
-    async with cluster() as it:
-        it.faults(posts(RequestFault(status=429, retry_after_s=2), times=2))
-        assert await it.binder.bind(it.binding()) == Bound()
-        assert it.clock.slept == [2.0, 2.0]
+    async with cluster_with() as cluster:
+        cluster.faults(posts(RequestFault(status=429, retry_after_s=2), times=2))
+        assert await cluster.binder.bind(cluster.binding()) == Bound()
+        assert cluster.clock.slept == [2.0, 2.0]
 
 
 async def test_a_server_busy_for_long_is_reported_not_waited_for() -> None:
-    async with cluster() as it:
-        it.faults(posts(RequestFault(status=429, retry_after_s=30), times=None))
-        outcome = await it.binder.bind(it.binding())
+    async with cluster_with() as cluster:
+        cluster.faults(posts(RequestFault(status=429, retry_after_s=30), times=None))
+        outcome = await cluster.binder.bind(cluster.binding())
         assert isinstance(outcome, Overloaded)
         assert outcome.retry_after_s == 30
-        assert it.clock.slept == []
+        assert cluster.clock.slept == []
 
 
 async def test_retries_end() -> None:
-    async with cluster() as it:
-        it.faults(posts(RequestFault(status=503, retry_after_s=1), times=None))
-        assert isinstance(await it.binder.bind(it.binding()), Overloaded)
-        assert len([e for e in it.control_plane.audit() if e.subresource == "binding"]) == 3
+    async with cluster_with() as cluster:
+        cluster.faults(posts(RequestFault(status=503, retry_after_s=1), times=None))
+        assert isinstance(await cluster.binder.bind(cluster.binding()), Overloaded)
+        assert len([e for e in cluster.control_plane.audit() if e.subresource == "binding"]) == 3
 
 
 async def test_what_may_not_be_done_is_refused_at_once() -> None:
-    async with cluster() as it:
-        it.faults(posts(RequestFault(status=403), times=None))
-        outcome = await it.binder.bind(it.binding())
+    async with cluster_with() as cluster:
+        cluster.faults(posts(RequestFault(status=403), times=None))
+        outcome = await cluster.binder.bind(cluster.binding())
         assert isinstance(outcome, Refused)
         assert outcome.code == 403
-        assert it.clock.slept == []
+        assert cluster.clock.slept == []
 
 
 async def test_without_leadership_nothing_is_sent() -> None:
-    async with cluster(fence=lambda: False) as it:
-        assert await it.binder.bind(it.binding()) == Fenced()
-        assert not [e for e in it.control_plane.audit() if e.subresource == "binding"]
+    async with cluster_with(fence=lambda: False) as cluster:
+        assert await cluster.binder.bind(cluster.binding()) == Fenced()
+        assert not [e for e in cluster.control_plane.audit() if e.subresource == "binding"]
 
 
 async def test_the_fence_is_asked_again_before_a_retry() -> None:
     leading = [True, False]
-    async with cluster(fence=lambda: leading.pop(0)) as it:
-        it.faults(posts(RequestFault(status=429, retry_after_s=1), times=None))
-        assert isinstance(await it.binder.bind(it.binding()), Overloaded)
-        assert len([e for e in it.control_plane.audit() if e.subresource == "binding"]) == 1
+    async with cluster_with(fence=lambda: leading.pop(0)) as cluster:
+        cluster.faults(posts(RequestFault(status=429, retry_after_s=1), times=None))
+        assert isinstance(await cluster.binder.bind(cluster.binding()), Overloaded)
+        assert len([e for e in cluster.control_plane.audit() if e.subresource == "binding"]) == 1
 
 
 async def test_an_error_after_the_write_is_found_out() -> None:
@@ -311,13 +313,13 @@ async def test_an_answer_that_is_no_pod_settles_nothing(body: bytes) -> None:
 
 
 async def test_many_at_once_are_each_bound_once() -> None:
-    async with cluster() as it:
-        it.control_plane.add(*(pod(f"p{n}") for n in range(200)))
-        bindings = [it.binding(f"p{n}", "n1") for n in range(200)]
-        outcomes = await asyncio.gather(*(it.binder.bind(binding) for binding in bindings))
+    async with cluster_with() as cluster:
+        cluster.control_plane.add(*(pod(f"p{n}") for n in range(200)))
+        bindings = [cluster.binding(f"p{n}", "n1") for n in range(200)]
+        outcomes = await asyncio.gather(*(cluster.binder.bind(binding) for binding in bindings))
         # A slow machine may time out a request that was committed; the retry finds it ours.
         assert all(isinstance(outcome, Bound | AlreadyOurs) for outcome in outcomes)
-        pods = it.control_plane.objects("Pod", "default")
+        pods = cluster.control_plane.objects("Pod", "default")
         assert sum(pod["spec"].get("nodeName") == "n1" for pod in pods) == 200
 
 

@@ -47,7 +47,7 @@ class Events:
 
 
 @asynccontextmanager
-async def recording() -> AsyncIterator[Events]:
+async def running_recorder() -> AsyncIterator[Events]:
     clock = ManualClock()
     async with ControlPlane() as control_plane, client(control_plane.url, clock) as api:
         recorder = EventRecorder(api, clock, "kpolicy-0")
@@ -60,10 +60,10 @@ async def recording() -> AsyncIterator[Events]:
 
 
 async def test_scheduled_reads_as_kube_schedulers() -> None:
-    async with recording() as it:
-        it.recorder.scheduled(POD, "n1", "my-profile")
-        await it.settled(1)
-        event = it.stored()[0]
+    async with running_recorder() as recorder:
+        recorder.recorder.scheduled(POD, "n1", "my-profile")
+        await recorder.settled(1)
+        event = recorder.stored()[0]
         assert event["type"] == "Normal"
         assert event["reason"] == "Scheduled"
         assert event["action"] == "Binding"
@@ -83,10 +83,10 @@ async def test_scheduled_reads_as_kube_schedulers() -> None:
 
 
 async def test_failed_scheduling_reads_as_kube_schedulers() -> None:
-    async with recording() as it:
-        it.recorder.failed_scheduling(POD, MESSAGE, "my-profile")
-        await it.settled(1)
-        event = it.stored()[0]
+    async with running_recorder() as recorder:
+        recorder.recorder.failed_scheduling(POD, MESSAGE, "my-profile")
+        await recorder.settled(1)
+        event = recorder.stored()[0]
         assert (event["type"], event["reason"], event["action"], event["note"]) == (
             "Warning",
             "FailedScheduling",
@@ -96,65 +96,67 @@ async def test_failed_scheduling_reads_as_kube_schedulers() -> None:
 
 
 async def test_identical_ones_are_one_event_with_a_count() -> None:
-    async with recording() as it:
+    async with running_recorder() as recorder:
         for _ in range(5):
-            it.recorder.failed_scheduling(POD, MESSAGE, "p")
-            await it.clock.advance(10)
-            await eventually(lambda: it.recorder.statistics().waiting == 0)
-        await it.settled(2)
-        await it.clock.advance(80)  # the counts of the last minute are written at the next
-        await it.settled(3)
-        assert [event["series"]["count"] for event in it.stored()] == [5]
+            recorder.recorder.failed_scheduling(POD, MESSAGE, "p")
+            await recorder.clock.advance(10)
+            await eventually(lambda: recorder.recorder.statistics().waiting == 0)
+        await recorder.settled(2)
+        await recorder.clock.advance(80)  # the counts of the last minute are written at the next
+        await recorder.settled(3)
+        assert [event["series"]["count"] for event in recorder.stored()] == [5]
 
 
 async def test_another_note_pod_or_profile_is_another_event() -> None:
-    async with recording() as it:
-        it.recorder.failed_scheduling(POD, MESSAGE, "p")
-        it.recorder.failed_scheduling(POD, MESSAGE + "!", "p")
-        it.recorder.failed_scheduling(POD, MESSAGE, "q")
-        it.recorder.failed_scheduling(Reference("default", "a", "uid-b"), MESSAGE, "p")
-        await it.settled(4)
-        assert len({event["metadata"]["name"] for event in it.stored()}) == 4
+    async with running_recorder() as recorder:
+        recorder.recorder.failed_scheduling(POD, MESSAGE, "p")
+        recorder.recorder.failed_scheduling(POD, MESSAGE + "!", "p")
+        recorder.recorder.failed_scheduling(POD, MESSAGE, "q")
+        recorder.recorder.failed_scheduling(Reference("default", "a", "uid-b"), MESSAGE, "p")
+        await recorder.settled(4)
+        assert len({event["metadata"]["name"] for event in recorder.stored()}) == 4
 
 
 async def test_after_six_minutes_it_is_a_new_event() -> None:
-    async with recording() as it:
-        it.recorder.failed_scheduling(POD, MESSAGE, "p")
-        await it.settled(1)
-        await it.clock.advance(361)
-        it.recorder.failed_scheduling(POD, MESSAGE, "p")
-        await it.settled(2)
-        assert len(it.stored()) == 2
+    async with running_recorder() as recorder:
+        recorder.recorder.failed_scheduling(POD, MESSAGE, "p")
+        await recorder.settled(1)
+        await recorder.clock.advance(361)
+        recorder.recorder.failed_scheduling(POD, MESSAGE, "p")
+        await recorder.settled(2)
+        assert len(recorder.stored()) == 2
 
 
 async def test_an_event_that_could_not_be_written_is_told_again() -> None:
-    async with recording() as it:
+    async with running_recorder() as recorder:
         fault = FaultRule(RequestFault(status=403), resource="events")
-        it.control_plane.faults = ScriptedFaults([fault])
-        it.recorder.failed_scheduling(POD, MESSAGE, "p")
-        await eventually(lambda: it.recorder.statistics().failed == 1)
-        it.recorder.failed_scheduling(POD, MESSAGE, "p")
-        await it.settled(1)
-        assert len(it.stored()) == 1
+        recorder.control_plane.faults = ScriptedFaults([fault])
+        recorder.recorder.failed_scheduling(POD, MESSAGE, "p")
+        await eventually(lambda: recorder.recorder.statistics().failed == 1)
+        recorder.recorder.failed_scheduling(POD, MESSAGE, "p")
+        await recorder.settled(1)
+        assert len(recorder.stored()) == 1
 
 
 async def test_a_busy_server_is_tried_again() -> None:
-    async with recording() as it:
+    async with running_recorder() as recorder:
         fault = FaultRule(RequestFault(status=429), resource="events", times=2)
-        it.control_plane.faults = ScriptedFaults([fault])
-        it.recorder.scheduled(POD, "n1", "p")
+        recorder.control_plane.faults = ScriptedFaults([fault])
+        recorder.recorder.scheduled(POD, "n1", "p")
         for _ in range(2):
-            await eventually(lambda: it.clock.sleepers == 2)  # the retry, and the count's minute
-            await it.clock.jump()
-        await it.settled(1)
-        assert len(it.stored()) == 1
+            await eventually(
+                lambda: recorder.clock.sleepers == 2
+            )  # the retry, and the count's minute
+            await recorder.clock.jump()
+        await recorder.settled(1)
+        assert len(recorder.stored()) == 1
 
 
 async def test_when_the_queue_is_full_events_are_dropped_and_counted() -> None:
-    async with recording() as it:
+    async with running_recorder() as recorder:
         for number in range(EVENT_QUEUE_MAX + 100):
-            it.recorder.scheduled(Reference("default", f"p{number}", "u"), "n1", "p")
-        assert it.recorder.statistics().dropped == 100
+            recorder.recorder.scheduled(Reference("default", f"p{number}", "u"), "n1", "p")
+        assert recorder.recorder.statistics().dropped == 100
 
 
 @pytest.mark.parametrize("size", [1023, 1024])

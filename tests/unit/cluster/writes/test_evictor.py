@@ -71,14 +71,14 @@ class Cluster:
 class Recreating:
     """Before the deletion is looked at, the pod goes and another of its name comes."""
 
-    def __init__(self, it: Cluster) -> None:
-        self._store = it.control_plane.store
-        self._it = it
+    def __init__(self, cluster: Cluster) -> None:
+        self._store = cluster.control_plane.store
+        self._cluster = cluster
 
     def on_request(self, call: Call) -> RequestFault | None:
         if call.verb == "delete":
             self._store.remove(PODS, "default", "a")
-            self._it.control_plane.add(pod("a", node_name="n1"))
+            self._cluster.control_plane.add(pod("a", node_name="n1"))
         return None
 
     def on_watch_event(self, call: Call) -> WatchFault:
@@ -86,7 +86,7 @@ class Recreating:
 
 
 @asynccontextmanager
-async def cluster(fence: Callable[[], bool] = lambda: True) -> AsyncIterator[Cluster]:
+async def cluster_with(fence: Callable[[], bool] = lambda: True) -> AsyncIterator[Cluster]:
     async with ControlPlane(kubelet=None) as control_plane:
         control_plane.add(node("n1"), pod("a", node_name="n1"))
         clock = ImpatientClock()
@@ -103,9 +103,9 @@ def patches(fault: RequestFault, times: int | None = 1) -> FaultRule:
 
 
 async def test_the_pod_says_why_before_it_ends() -> None:
-    async with cluster() as it:
-        assert await it.evictor.evict(it.eviction()) == Evicted()
-        left = it.pods()["a"]
+    async with cluster_with() as cluster:
+        assert await cluster.evictor.evict(cluster.eviction()) == Evicted()
+        left = cluster.pods()["a"]
         assert left["metadata"]["deletionTimestamp"], "the victim has its own grace period"
         (condition,) = [
             condition
@@ -116,49 +116,52 @@ async def test_the_pod_says_why_before_it_ends() -> None:
         assert condition["message"] == MESSAGE
         assert condition["lastTransitionTime"]
         assert condition["observedGeneration"] == 1
-        assert [verb for verb, _ in it.writes()] == ["patch", "delete"]
+        assert [verb for verb, _ in cluster.writes()] == ["patch", "delete"]
 
 
 async def test_the_generation_that_it_observed_is_that_of_the_pod() -> None:
-    async with cluster() as it:
+    async with cluster_with() as cluster:
         path = "/api/v1/namespaces/default/pods/a"
         spec = json.dumps({"spec": {"tolerations": [{"key": "x", "operator": "Exists"}]}})
-        await it.api.request("PATCH", path, body=spec.encode(), content_type=MERGE_PATCH)
-        assert await it.evictor.evict(it.eviction()) == Evicted()
-        condition = it.pods()["a"]["status"]["conditions"][-1]
+        await cluster.api.request("PATCH", path, body=spec.encode(), content_type=MERGE_PATCH)
+        assert await cluster.evictor.evict(cluster.eviction()) == Evicted()
+        condition = cluster.pods()["a"]["status"]["conditions"][-1]
         assert (condition["type"], condition["observedGeneration"]) == ("DisruptionTarget", 2)
-        assert [verb for verb, _ in it.writes()][1:] == ["patch", "patch", "delete"]
+        assert [verb for verb, _ in cluster.writes()][1:] == ["patch", "patch", "delete"]
 
 
 async def test_one_that_ends_already_is_not_deleted_again() -> None:
-    async with cluster() as it:
-        eviction = it.eviction()
-        assert await it.evictor.evict(eviction) == Evicted()
-        assert await it.evictor.evict(eviction) == AlreadyLeaving()
-        assert [verb for verb, _ in it.writes()] == ["patch", "delete", "patch"]
+    async with cluster_with() as cluster:
+        eviction = cluster.eviction()
+        assert await cluster.evictor.evict(eviction) == Evicted()
+        assert await cluster.evictor.evict(eviction) == AlreadyLeaving()
+        assert [verb for verb, _ in cluster.writes()] == ["patch", "delete", "patch"]
 
 
 async def test_a_pod_of_the_same_name_is_left_alone() -> None:
-    async with cluster() as it:
+    async with cluster_with() as cluster:
         other = Eviction("default", "a", "another-uid", MESSAGE)
-        assert await it.evictor.evict(other) == AlreadyGone()
-        assert "deletionTimestamp" not in it.pods()["a"]["metadata"]
-        assert "DisruptionTarget" not in str(it.pods()["a"])
-        assert [verb for verb, _ in it.writes()] == ["patch"]
+        assert await cluster.evictor.evict(other) == AlreadyGone()
+        assert "deletionTimestamp" not in cluster.pods()["a"]["metadata"]
+        assert "DisruptionTarget" not in str(cluster.pods()["a"])
+        assert [verb for verb, _ in cluster.writes()] == ["patch"]
 
 
 async def test_a_pod_recreated_between_the_two_writes_is_left_alone() -> None:
-    async with cluster() as it:
-        eviction = it.eviction()
-        it.control_plane.faults = Recreating(it)
-        assert await it.evictor.evict(eviction) == AlreadyGone()
-        assert it.pods()["a"]["metadata"]["uid"] != eviction.uid
-        assert "deletionTimestamp" not in it.pods()["a"]["metadata"]
+    async with cluster_with() as cluster:
+        eviction = cluster.eviction()
+        cluster.control_plane.faults = Recreating(cluster)
+        assert await cluster.evictor.evict(eviction) == AlreadyGone()
+        assert cluster.pods()["a"]["metadata"]["uid"] != eviction.uid
+        assert "deletionTimestamp" not in cluster.pods()["a"]["metadata"]
 
 
 async def test_one_that_is_not_there_is_gone() -> None:
-    async with cluster() as it:
-        assert await it.evictor.evict(Eviction("default", "nobody", "u", MESSAGE)) == AlreadyGone()
+    async with cluster_with() as cluster:
+        assert (
+            await cluster.evictor.evict(Eviction("default", "nobody", "u", MESSAGE))
+            == AlreadyGone()
+        )
 
 
 @pytest.mark.parametrize(
@@ -177,10 +180,10 @@ async def test_one_that_is_not_there_is_gone() -> None:
 async def test_what_may_pass_is_tried_again_and_twice_is_once(
     fault: RequestFault, write: Callable[[RequestFault, int], FaultRule]
 ) -> None:
-    async with cluster() as it:
-        it.faults(write(fault, 2))
-        assert await it.evictor.evict(it.eviction()) == Evicted()
-        assert it.pods()["a"]["metadata"]["deletionTimestamp"]
+    async with cluster_with() as cluster:
+        cluster.faults(write(fault, 2))
+        assert await cluster.evictor.evict(cluster.eviction()) == Evicted()
+        assert cluster.pods()["a"]["metadata"]["deletionTimestamp"]
 
 
 @pytest.mark.parametrize(
@@ -189,22 +192,22 @@ async def test_what_may_pass_is_tried_again_and_twice_is_once(
 async def test_it_is_given_up_after_tries(
     write: Callable[[RequestFault, None], FaultRule], again_max: int
 ) -> None:
-    async with cluster() as it:
-        it.faults(write(RequestFault(status=500), None))
-        outcome = await it.evictor.evict(it.eviction())
+    async with cluster_with() as cluster:
+        cluster.faults(write(RequestFault(status=500), None))
+        outcome = await cluster.evictor.evict(cluster.eviction())
         assert isinstance(outcome, NotEvicted)
         assert outcome.code == 500
-        tries = len([code for _, code in it.writes() if code == 500])
+        tries = len([code for _, code in cluster.writes() if code == 500])
         assert EVICT_TRIES_MAX + bool(again_max) <= tries <= EVICT_TRIES_MAX + again_max
-        assert "deletionTimestamp" not in it.pods()["a"]["metadata"]
+        assert "deletionTimestamp" not in cluster.pods()["a"]["metadata"]
 
 
 class LateDeletion:
     """Deletions are lost on their way; the first comes through after all, when the pod is read for
     the last time but one: long after the last was sent."""
 
-    def __init__(self, it: Cluster, clock: ImpatientClock, late_s: float) -> None:
-        self._it, self._clock, self._late_s = it, clock, late_s
+    def __init__(self, cluster: Cluster, clock: ImpatientClock, late_s: float) -> None:
+        self._cluster, self._clock, self._late_s = cluster, clock, late_s
         self._sent_ns: int | None = None
 
     def on_request(self, call: Call) -> RequestFault | None:
@@ -213,8 +216,8 @@ class LateDeletion:
             return RequestFault(drop=Drop.BEFORE_COMMIT)
         if call.verb == "get" and self._sent_ns is not None:
             since_s = (self._clock.monotonic_ns() - self._sent_ns) / NANOSECONDS
-            if since_s > self._late_s and "a" in self._it.pods():
-                self._it.control_plane.store.remove(PODS, "default", "a")
+            if since_s > self._late_s and "a" in self._cluster.pods():
+                self._cluster.control_plane.store.remove(PODS, "default", "a")
         return None
 
     def on_watch_event(self, call: Call) -> WatchFault:
@@ -222,25 +225,27 @@ class LateDeletion:
 
 
 async def test_a_deletion_never_answered_is_not_given_up_while_it_may_come_through() -> None:
-    async with cluster() as it:
-        it.control_plane.faults = LateDeletion(it, it.clock, UNANSWERED_IN_DOUBT_S - 12)
-        assert await it.evictor.evict(it.eviction()) == AlreadyGone()
+    async with cluster_with() as cluster:
+        cluster.control_plane.faults = LateDeletion(
+            cluster, cluster.clock, UNANSWERED_IN_DOUBT_S - 12
+        )
+        assert await cluster.evictor.evict(cluster.eviction()) == AlreadyGone()
 
 
 async def test_a_deletion_that_cannot_come_through_any_more_is_given_up() -> None:
-    async with cluster() as it:
-        it.faults(deletes(RequestFault(drop=Drop.BEFORE_COMMIT), None))
-        began_ns = it.clock.monotonic_ns()
-        outcome = await it.evictor.evict(it.eviction())
+    async with cluster_with() as cluster:
+        cluster.faults(deletes(RequestFault(drop=Drop.BEFORE_COMMIT), None))
+        began_ns = cluster.clock.monotonic_ns()
+        outcome = await cluster.evictor.evict(cluster.eviction())
         assert isinstance(outcome, NotEvicted)
-        assert (it.clock.monotonic_ns() - began_ns) / NANOSECONDS >= UNANSWERED_IN_DOUBT_S
+        assert (cluster.clock.monotonic_ns() - began_ns) / NANOSECONDS >= UNANSWERED_IN_DOUBT_S
 
 
 async def test_a_deletion_in_doubt_ends_with_our_leadership() -> None:
     leading = [True, True, *[True] * (EVICT_TRIES_MAX - 1), False]
-    async with cluster(fence=lambda: leading.pop(0)) as it:
-        it.faults(deletes(RequestFault(drop=Drop.BEFORE_COMMIT), None))
-        assert await it.evictor.evict(it.eviction()) == EvictionFenced()
+    async with cluster_with(fence=lambda: leading.pop(0)) as cluster:
+        cluster.faults(deletes(RequestFault(drop=Drop.BEFORE_COMMIT), None))
+        assert await cluster.evictor.evict(cluster.eviction()) == EvictionFenced()
         assert leading == []
 
 
@@ -249,31 +254,31 @@ async def test_a_deletion_in_doubt_ends_with_our_leadership() -> None:
 async def test_what_is_refused_is_asked_once(
     write: Callable[[RequestFault, None], FaultRule], fault: RequestFault
 ) -> None:
-    async with cluster() as it:
-        it.faults(write(fault, None))
-        outcome = await it.evictor.evict(it.eviction())
+    async with cluster_with() as cluster:
+        cluster.faults(write(fault, None))
+        outcome = await cluster.evictor.evict(cluster.eviction())
         assert isinstance(outcome, NotEvicted)
         assert outcome.code == fault.status
-        assert len([code for _, code in it.writes() if code == fault.status]) == 1
-        assert "deletionTimestamp" not in it.pods()["a"]["metadata"]
+        assert len([code for _, code in cluster.writes() if code == fault.status]) == 1
+        assert "deletionTimestamp" not in cluster.pods()["a"]["metadata"]
 
 
 async def test_a_server_that_asks_for_too_much_patience_is_not_waited_for() -> None:
-    async with cluster() as it:
-        it.faults(deletes(RequestFault(status=429, retry_after_s=30), None))
-        outcome = await it.evictor.evict(it.eviction())
+    async with cluster_with() as cluster:
+        cluster.faults(deletes(RequestFault(status=429, retry_after_s=30), None))
+        outcome = await cluster.evictor.evict(cluster.eviction())
         assert isinstance(outcome, NotEvicted)
         assert outcome.code == 429
-        assert [code for _, code in it.writes() if code == 429] == [429]
+        assert [code for _, code in cluster.writes() if code == 429] == [429]
 
 
 @pytest.mark.parametrize("writes", [0, 1])
 async def test_nothing_is_sent_once_we_may_not_lead(writes: int) -> None:
     asked = iter([True] * writes)
-    async with cluster(lambda: next(asked, False)) as it:
-        assert await it.evictor.evict(it.eviction()) == EvictionFenced()
-        assert len(it.writes()) == writes
-        assert "deletionTimestamp" not in it.pods()["a"]["metadata"]
+    async with cluster_with(lambda: next(asked, False)) as cluster:
+        assert await cluster.evictor.evict(cluster.eviction()) == EvictionFenced()
+        assert len(cluster.writes()) == writes
+        assert "deletionTimestamp" not in cluster.pods()["a"]["metadata"]
 
 
 def test_answers_are_read() -> None:

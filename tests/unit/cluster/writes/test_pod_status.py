@@ -63,7 +63,7 @@ class Statuses:
 
 
 @asynccontextmanager
-async def writing(cache_max: int = 100) -> AsyncIterator[Statuses]:
+async def running_writer(cache_max: int = 100) -> AsyncIterator[Statuses]:
     clock = ManualClock()
     async with ControlPlane() as control_plane, client(control_plane.url, clock) as api:
         control_plane.add(pod("a"))
@@ -77,254 +77,256 @@ async def writing(cache_max: int = 100) -> AsyncIterator[Statuses]:
 
 
 async def test_the_condition_is_written_with_the_nominated_node() -> None:
-    async with writing() as it:
-        it.writer.set(it.condition(nominated_node="n1"))
-        await it.settled(1)
-        condition = it.scheduled()
+    async with running_writer() as statuses:
+        statuses.writer.set(statuses.condition(nominated_node="n1"))
+        await statuses.settled(1)
+        condition = statuses.scheduled()
         assert condition["status"] == "False"
         assert condition["reason"] == "Unschedulable"
         assert condition["message"] == "no place"
         assert condition["lastTransitionTime"] == "2023-11-14T22:13:20Z"
-        assert it.pod()["status"]["nominatedNodeName"] == "n1"
-        assert len(it.pod()["status"]["conditions"]) == 1
+        assert statuses.pod()["status"]["nominatedNodeName"] == "n1"
+        assert len(statuses.pod()["status"]["conditions"]) == 1
 
 
 async def test_the_same_is_not_written_twice() -> None:
-    async with writing() as it:
+    async with running_writer() as statuses:
         for _ in range(5):
-            it.writer.set(it.condition())
-        await it.settled(1)
-        it.writer.set(it.condition())
-        assert it.writer.unchanged == 5
-        assert it.writer.statistics().waiting == 0
+            statuses.writer.set(statuses.condition())
+        await statuses.settled(1)
+        statuses.writer.set(statuses.condition())
+        assert statuses.writer.unchanged == 5
+        assert statuses.writer.statistics().waiting == 0
 
 
 async def test_a_change_is_written_and_the_transition_time_stays() -> None:
-    async with writing() as it:
-        it.writer.set(it.condition(nominated_node="n1"))
-        await it.settled(1)
-        await it.clock.advance(100)
-        it.writer.set(
-            it.condition("we failed", reason=ConditionReason.SCHEDULER_ERROR, nominated_node="")
+    async with running_writer() as statuses:
+        statuses.writer.set(statuses.condition(nominated_node="n1"))
+        await statuses.settled(1)
+        await statuses.clock.advance(100)
+        statuses.writer.set(
+            statuses.condition(
+                "we failed", reason=ConditionReason.SCHEDULER_ERROR, nominated_node=""
+            )
         )
-        await it.settled(2)
-        condition = it.scheduled()
+        await statuses.settled(2)
+        condition = statuses.scheduled()
         assert (condition["reason"], condition["message"]) == ("SchedulerError", "we failed")
         assert condition["lastTransitionTime"] == "2023-11-14T22:13:20Z"
-        assert "nominatedNodeName" not in it.pod()["status"]
+        assert "nominatedNodeName" not in statuses.pod()["status"]
 
 
 async def test_a_replaced_first_write_still_has_a_transition_time() -> None:
-    async with writing() as it:
-        it.writer.set(it.condition("one"))
-        it.writer.set(it.condition("two"))
-        await it.settled(1)
-        assert it.scheduled()["message"] == "two"
-        assert it.scheduled()["lastTransitionTime"] == "2023-11-14T22:13:20Z"
+    async with running_writer() as statuses:
+        statuses.writer.set(statuses.condition("one"))
+        statuses.writer.set(statuses.condition("two"))
+        await statuses.settled(1)
+        assert statuses.scheduled()["message"] == "two"
+        assert statuses.scheduled()["lastTransitionTime"] == "2023-11-14T22:13:20Z"
 
 
 async def test_a_pod_made_anew_under_the_name_is_given_up_at_once() -> None:
-    async with writing() as it:
+    async with running_writer() as statuses:
         conflict = FaultRule(RequestFault(status=409), subresource="status", times=None)
-        it.control_plane.faults = ScriptedFaults([conflict])
-        it.writer.set(it.condition())
-        await eventually(lambda: it.writer.statistics().failed == 1)
-        assert [entry.subresource for entry in it.control_plane.audit()] == ["status"]
+        statuses.control_plane.faults = ScriptedFaults([conflict])
+        statuses.writer.set(statuses.condition())
+        await eventually(lambda: statuses.writer.statistics().failed == 1)
+        assert [entry.subresource for entry in statuses.control_plane.audit()] == ["status"]
 
 
 async def test_what_could_not_be_written_is_written_when_it_comes_again() -> None:
-    async with writing() as it:
+    async with running_writer() as statuses:
         fault = FaultRule(RequestFault(status=403), subresource="status")
-        it.control_plane.faults = ScriptedFaults([fault])
-        it.writer.set(it.condition())
-        await eventually(lambda: it.writer.statistics().failed == 1)
-        it.writer.set(it.condition())
-        await it.settled(1)
-        assert it.scheduled()["message"] == "no place"
+        statuses.control_plane.faults = ScriptedFaults([fault])
+        statuses.writer.set(statuses.condition())
+        await eventually(lambda: statuses.writer.statistics().failed == 1)
+        statuses.writer.set(statuses.condition())
+        await statuses.settled(1)
+        assert statuses.scheduled()["message"] == "no place"
 
 
 async def test_what_could_not_be_written_while_the_server_was_away_is_written_later() -> None:
     """The pod is parked, and nobody may ask for its condition again for minutes."""
-    async with writing() as it:
+    async with running_writer() as statuses:
         fault = FaultRule(RequestFault(status=503), subresource="status", times=2 * WRITE_TRIES_MAX)
-        it.control_plane.faults = ScriptedFaults([fault])
-        it.writer.set(it.condition())
-        await eventually_in_time(it, lambda: it.writer.statistics().written == 1)
-        assert it.writer.statistics().failed == 2
-        assert it.scheduled()["message"] == "no place"
+        statuses.control_plane.faults = ScriptedFaults([fault])
+        statuses.writer.set(statuses.condition())
+        await eventually_in_time(statuses, lambda: statuses.writer.statistics().written == 1)
+        assert statuses.writer.statistics().failed == 2
+        assert statuses.scheduled()["message"] == "no place"
 
 
 async def test_what_is_kept_for_later_is_not_written_of_a_pod_that_left() -> None:
-    async with writing() as it:
+    async with running_writer() as statuses:
         fault = FaultRule(RequestFault(status=503), subresource="status", times=None)
-        it.control_plane.faults = ScriptedFaults([fault])
-        it.writer.set(it.condition())
-        await eventually_in_time(it, lambda: it.writer.statistics().failed >= 1)
-        it.writer.forget(it.condition().uid)
-        await eventually_in_time(it, it.rests)
-        assert it.writer.statistics().written == 0
+        statuses.control_plane.faults = ScriptedFaults([fault])
+        statuses.writer.set(statuses.condition())
+        await eventually_in_time(statuses, lambda: statuses.writer.statistics().failed >= 1)
+        statuses.writer.forget(statuses.condition().uid)
+        await eventually_in_time(statuses, statuses.rests)
+        assert statuses.writer.statistics().written == 0
 
 
-def away(it: Statuses, rounds: int | None) -> None:
+def away(statuses: Statuses, rounds: int | None) -> None:
     times = None if rounds is None else rounds * WRITE_TRIES_MAX
     fault = FaultRule(RequestFault(status=503), subresource="status", times=times)
-    it.control_plane.faults = ScriptedFaults([fault])
+    statuses.control_plane.faults = ScriptedFaults([fault])
 
 
-async def nominated(it: Statuses) -> PodCondition:
+async def nominated(statuses: Statuses) -> PodCondition:
     """Written, and then void."""
-    condition = it.condition(nominated_node="n1")
-    it.writer.set(condition)
-    await it.settled(1)
-    assert it.pod()["status"]["nominatedNodeName"] == "n1"
+    condition = statuses.condition(nominated_node="n1")
+    statuses.writer.set(condition)
+    await statuses.settled(1)
+    assert statuses.pod()["status"]["nominatedNodeName"] == "n1"
     return condition
 
 
 async def test_a_release_that_could_not_be_written_is_written_later() -> None:
-    async with writing() as it:
-        condition = await nominated(it)
-        away(it, rounds=2)
-        it.writer.release(condition.namespace, condition.name, condition.uid)
-        await eventually_in_time(it, lambda: it.writer.statistics().written == 2)
-        assert it.writer.statistics().failed == 2
-        assert "nominatedNodeName" not in it.pod()["status"]
-        await eventually(it.rests)
+    async with running_writer() as statuses:
+        condition = await nominated(statuses)
+        away(statuses, rounds=2)
+        statuses.writer.release(condition.namespace, condition.name, condition.uid)
+        await eventually_in_time(statuses, lambda: statuses.writer.statistics().written == 2)
+        assert statuses.writer.statistics().failed == 2
+        assert "nominatedNodeName" not in statuses.pod()["status"]
+        await eventually(statuses.rests)
 
 
 async def test_a_release_goes_along_with_what_is_said_meanwhile() -> None:
-    async with writing() as it:
-        condition = await nominated(it)
-        away(it, rounds=1)
-        it.writer.release(condition.namespace, condition.name, condition.uid)
-        await eventually(lambda: it.clock.sleepers > 0)
-        it.writer.set(it.condition("another reason"))
-        await eventually_in_time(it, lambda: it.writer.statistics().written == 2)
-        assert it.scheduled()["message"] == "another reason"
-        assert "nominatedNodeName" not in it.pod()["status"]
+    async with running_writer() as statuses:
+        condition = await nominated(statuses)
+        away(statuses, rounds=1)
+        statuses.writer.release(condition.namespace, condition.name, condition.uid)
+        await eventually(lambda: statuses.clock.sleepers > 0)
+        statuses.writer.set(statuses.condition("another reason"))
+        await eventually_in_time(statuses, lambda: statuses.writer.statistics().written == 2)
+        assert statuses.scheduled()["message"] == "another reason"
+        assert "nominatedNodeName" not in statuses.pod()["status"]
 
 
 async def test_a_condition_under_way_is_kept_with_the_release_that_overtakes_it() -> None:
-    async with writing() as it:
-        condition = await nominated(it)
-        away(it, rounds=2)
-        it.writer.set(it.condition("another reason"))
-        await eventually(lambda: it.clock.sleepers > 0)
-        it.writer.release(condition.namespace, condition.name, condition.uid)
-        await eventually_in_time(it, lambda: it.writer.statistics().written == 2)
-        assert it.scheduled()["message"] == "another reason"
-        assert "nominatedNodeName" not in it.pod()["status"]
+    async with running_writer() as statuses:
+        condition = await nominated(statuses)
+        away(statuses, rounds=2)
+        statuses.writer.set(statuses.condition("another reason"))
+        await eventually(lambda: statuses.clock.sleepers > 0)
+        statuses.writer.release(condition.namespace, condition.name, condition.uid)
+        await eventually_in_time(statuses, lambda: statuses.writer.statistics().written == 2)
+        assert statuses.scheduled()["message"] == "another reason"
+        assert "nominatedNodeName" not in statuses.pod()["status"]
 
 
 async def test_a_release_that_waits_does_not_undo_a_later_nomination() -> None:
-    async with writing() as it:
-        condition = await nominated(it)
-        away(it, rounds=1)
-        it.writer.release(condition.namespace, condition.name, condition.uid)
-        await eventually(lambda: it.clock.sleepers > 0)
-        it.writer.set(it.condition("again", nominated_node="n2"))
-        await eventually_in_time(it, lambda: it.writer.statistics().written == 2)
-        await eventually(it.rests)
-        assert it.pod()["status"]["nominatedNodeName"] == "n2"
+    async with running_writer() as statuses:
+        condition = await nominated(statuses)
+        away(statuses, rounds=1)
+        statuses.writer.release(condition.namespace, condition.name, condition.uid)
+        await eventually(lambda: statuses.clock.sleepers > 0)
+        statuses.writer.set(statuses.condition("again", nominated_node="n2"))
+        await eventually_in_time(statuses, lambda: statuses.writer.statistics().written == 2)
+        await eventually(statuses.rests)
+        assert statuses.pod()["status"]["nominatedNodeName"] == "n2"
 
 
 async def test_a_release_of_a_pod_that_left_is_not_kept() -> None:
-    async with writing() as it:
-        condition = await nominated(it)
-        away(it, rounds=None)
-        it.writer.release(condition.namespace, condition.name, condition.uid)
-        await eventually_in_time(it, lambda: it.writer.statistics().failed >= 1)
-        it.writer.forget(condition.uid)
-        await eventually_in_time(it, it.rests)
-        assert it.writer.statistics().written == 1
+    async with running_writer() as statuses:
+        condition = await nominated(statuses)
+        away(statuses, rounds=None)
+        statuses.writer.release(condition.namespace, condition.name, condition.uid)
+        await eventually_in_time(statuses, lambda: statuses.writer.statistics().failed >= 1)
+        statuses.writer.forget(condition.uid)
+        await eventually_in_time(statuses, statuses.rests)
+        assert statuses.writer.statistics().written == 1
 
 
-async def eventually_in_time(it: Statuses, true: Callable[[], bool]) -> None:
+async def eventually_in_time(statuses: Statuses, true: Callable[[], bool]) -> None:
     """Each time somebody sleeps, until his sleep is over."""
     while not true():
-        await eventually(lambda: true() or it.clock.sleepers > 0)
-        await it.clock.advance(10)
+        await eventually(lambda: true() or statuses.clock.sleepers > 0)
+        await statuses.clock.advance(10)
 
 
 async def test_a_pod_forgotten_is_written_anew() -> None:
-    async with writing() as it:
-        it.writer.set(it.condition())
-        await it.settled(1)
-        it.writer.forget(it.condition().uid)
-        it.writer.set(it.condition())
-        await it.settled(2)
+    async with running_writer() as statuses:
+        statuses.writer.set(statuses.condition())
+        await statuses.settled(1)
+        statuses.writer.forget(statuses.condition().uid)
+        statuses.writer.set(statuses.condition())
+        await statuses.settled(2)
 
 
 async def test_memory_of_what_was_written_is_bounded() -> None:
-    async with writing(cache_max=1) as it:
-        it.writer.set(it.condition())
-        await it.settled(1)
-        it.writer.set(it.condition(uid="another", name="b"))
-        await eventually(lambda: it.writer.statistics().failed == 1)
-        it.writer.set(it.condition())
-        await it.settled(2)
+    async with running_writer(cache_max=1) as statuses:
+        statuses.writer.set(statuses.condition())
+        await statuses.settled(1)
+        statuses.writer.set(statuses.condition(uid="another", name="b"))
+        await eventually(lambda: statuses.writer.statistics().failed == 1)
+        statuses.writer.set(statuses.condition())
+        await statuses.settled(2)
 
 
 async def test_a_node_is_told_alone() -> None:
-    async with writing() as it:
-        it.writer.nominate("default", "a", it.condition().uid, "n1")
-        await it.writer.at_rest(it.condition().uid)
-        assert it.pod()["status"]["nominatedNodeName"] == "n1"
-        assert it.writer.statistics().written == 1
+    async with running_writer() as statuses:
+        statuses.writer.nominate("default", "a", statuses.condition().uid, "n1")
+        await statuses.writer.at_rest(statuses.condition().uid)
+        assert statuses.pod()["status"]["nominatedNodeName"] == "n1"
+        assert statuses.writer.statistics().written == 1
 
 
 async def test_what_was_said_before_a_node_was_told_is_said_again_after_it() -> None:
     """The same failure twice, and a node told in between: it must not stay."""
-    async with writing() as it:
-        failed = it.condition("no volume", nominated_node="")
-        it.writer.set(failed)
-        await it.settled(1)
-        it.writer.nominate("default", "a", failed.uid, "n1")
-        await it.settled(2)
-        assert it.pod()["status"]["nominatedNodeName"] == "n1"
-        it.writer.set(failed)
-        await it.settled(3)
-        assert "nominatedNodeName" not in it.pod()["status"]
+    async with running_writer() as statuses:
+        failed = statuses.condition("no volume", nominated_node="")
+        statuses.writer.set(failed)
+        await statuses.settled(1)
+        statuses.writer.nominate("default", "a", failed.uid, "n1")
+        await statuses.settled(2)
+        assert statuses.pod()["status"]["nominatedNodeName"] == "n1"
+        statuses.writer.set(failed)
+        await statuses.settled(3)
+        assert "nominatedNodeName" not in statuses.pod()["status"]
 
 
 async def test_a_node_goes_along_with_a_condition_that_waits() -> None:
-    async with writing() as it:
-        it.writer.set(it.condition(nominated_node=""))
-        it.writer.nominate("default", "a", it.condition().uid, "n1")
-        await it.settled(1)
-        assert it.scheduled()["message"] == "no place"
-        assert it.pod()["status"]["nominatedNodeName"] == "n1"
+    async with running_writer() as statuses:
+        statuses.writer.set(statuses.condition(nominated_node=""))
+        statuses.writer.nominate("default", "a", statuses.condition().uid, "n1")
+        await statuses.settled(1)
+        assert statuses.scheduled()["message"] == "no place"
+        assert statuses.pod()["status"]["nominatedNodeName"] == "n1"
 
 
 async def test_a_node_that_could_not_be_told_is_not_told_later() -> None:
-    async with writing() as it:
-        away(it, rounds=1)
-        it.writer.nominate("default", "a", it.condition().uid, "n1")
-        await eventually_in_time(it, it.rests)
-        assert it.writer.statistics().failed == 1
-        assert "nominatedNodeName" not in it.pod()["status"]
+    async with running_writer() as statuses:
+        away(statuses, rounds=1)
+        statuses.writer.nominate("default", "a", statuses.condition().uid, "n1")
+        await eventually_in_time(statuses, statuses.rests)
+        assert statuses.writer.statistics().failed == 1
+        assert "nominatedNodeName" not in statuses.pod()["status"]
 
 
 async def test_the_generation_is_observed() -> None:
-    async with writing() as it:
-        it.writer.set(it.condition())
-        await it.settled(1)
-        assert it.scheduled()["observedGeneration"] == 1
-        assert it.patches() == 1
+    async with running_writer() as statuses:
+        statuses.writer.set(statuses.condition())
+        await statuses.settled(1)
+        assert statuses.scheduled()["observedGeneration"] == 1
+        assert statuses.patches() == 1
 
 
 async def test_a_generation_that_was_not_known_is_learned_from_the_answer() -> None:
     """Gates were lifted before, which counts it up."""
-    async with writing() as it:
-        await it.tolerate()
-        it.writer.set(it.condition())
-        await it.settled(1)
-        assert it.pod()["metadata"]["generation"] == 2
-        assert it.scheduled()["observedGeneration"] == 2
-        assert it.patches() == 2
-        it.writer.set(it.condition("another reason"))
-        await it.settled(2)
-        assert it.scheduled()["observedGeneration"] == 2
-        assert it.patches() == 3, "the generation is known by now"
+    async with running_writer() as statuses:
+        await statuses.tolerate()
+        statuses.writer.set(statuses.condition())
+        await statuses.settled(1)
+        assert statuses.pod()["metadata"]["generation"] == 2
+        assert statuses.scheduled()["observedGeneration"] == 2
+        assert statuses.patches() == 2
+        statuses.writer.set(statuses.condition("another reason"))
+        await statuses.settled(2)
+        assert statuses.scheduled()["observedGeneration"] == 2
+        assert statuses.patches() == 3, "the generation is known by now"
 
 
 def test_a_generation_that_nobody_counts_is_not_told() -> None:

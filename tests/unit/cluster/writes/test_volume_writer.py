@@ -72,7 +72,7 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(
+async def cluster_with(
     *objects: dict[str, Any], fence: Callable[[], bool] = lambda: True
 ) -> AsyncIterator[Cluster]:
     async with ControlPlane() as control_plane:
@@ -82,20 +82,20 @@ async def cluster(
             yield Cluster(control_plane, VolumeWriter(api, clock, fence))
 
 
-def said(it: Cluster) -> tuple[str, str, bool]:
+def bound_pair(cluster: Cluster) -> tuple[str, str, bool]:
     """The claim that the volume names, the node that the claim names, and whether it is marked."""
-    reference = it.read("PersistentVolume")["spec"].get("claimRef") or {}
-    annotations = it.read("PersistentVolumeClaim")["metadata"].get("annotations") or {}
-    mark = it.read("PersistentVolume")["metadata"].get("annotations") or {}
+    reference = cluster.read("PersistentVolume")["spec"].get("claimRef") or {}
+    annotations = cluster.read("PersistentVolumeClaim")["metadata"].get("annotations") or {}
+    mark = cluster.read("PersistentVolume")["metadata"].get("annotations") or {}
     return reference.get("name", ""), annotations.get(SELECTED, ""), mark.get(MARK) == "yes"
 
 
 async def test_a_volume_names_its_claim_and_a_claim_its_node() -> None:
-    async with cluster(volume(), claim(own="kept")) as it:
-        before = it.version("PersistentVolumeClaim")
-        bound = await it.writer.write(it.bind())
-        assert bound == Written(it.version("PersistentVolume").version)
-        assert it.read("PersistentVolume")["spec"]["claimRef"] == {
+    async with cluster_with(volume(), claim(own="kept")) as cluster:
+        before = cluster.version("PersistentVolumeClaim")
+        bound = await cluster.writer.write(cluster.bind())
+        assert bound == Written(cluster.version("PersistentVolume").version)
+        assert cluster.read("PersistentVolume")["spec"]["claimRef"] == {
             "kind": "PersistentVolumeClaim",
             "apiVersion": "v1",
             "namespace": "default",
@@ -103,11 +103,11 @@ async def test_a_volume_names_its_claim_and_a_claim_its_node() -> None:
             "uid": before.uid,
             "resourceVersion": before.version,
         }
-        assert await it.writer.write(it.select()) == Written(
-            it.version("PersistentVolumeClaim").version
+        assert await cluster.writer.write(cluster.select()) == Written(
+            cluster.version("PersistentVolumeClaim").version
         )
-        assert it.read("PersistentVolumeClaim")["metadata"]["annotations"]["own"] == "kept"
-        assert said(it) == ("data", "n1", True)
+        assert cluster.read("PersistentVolumeClaim")["metadata"]["annotations"]["own"] == "kept"
+        assert bound_pair(cluster) == ("data", "n1", True)
 
 
 def _stale(patch: VolumePatch) -> VolumePatch:
@@ -128,35 +128,35 @@ def _of_another(patch: VolumePatch) -> VolumePatch:
 async def test_what_changed_in_nothing_that_matters_is_read_again(
     choose: Callable[[Cluster], VolumePatch],
 ) -> None:
-    async with cluster(volume(), claim()) as it:
-        assert isinstance(await it.writer.write(_stale(choose(it))), Written)
-        assert said(it) != ("", "", False)
+    async with cluster_with(volume(), claim()) as cluster:
+        assert isinstance(await cluster.writer.write(_stale(choose(cluster))), Written)
+        assert bound_pair(cluster) != ("", "", False)
 
 
 @pytest.mark.parametrize("choose", [Cluster.bind, Cluster.select])
 async def test_another_object_of_that_name_is_not_touched(
     choose: Callable[[Cluster], VolumePatch],
 ) -> None:
-    async with cluster(volume(), claim()) as it:
-        outcome = await it.writer.write(_of_another(choose(it)))
+    async with cluster_with(volume(), claim()) as cluster:
+        outcome = await cluster.writer.write(_of_another(choose(cluster)))
         assert isinstance(outcome, NotWritten)
-        assert said(it) == ("", "", False)
+        assert bound_pair(cluster) == ("", "", False)
 
 
 async def test_a_volume_that_another_claim_took_is_given_up() -> None:
-    taken = {"namespace": "default", "name": "other", "uid": "other"}
-    async with cluster(volume(claimRef=taken), claim()) as it:
-        outcome = await it.writer.write(_stale(it.bind()))
+    reference = {"namespace": "default", "name": "other", "uid": "other"}
+    async with cluster_with(volume(claimRef=reference), claim()) as cluster:
+        outcome = await cluster.writer.write(_stale(cluster.bind()))
         assert isinstance(outcome, NotWritten)
         assert "the object has been modified" in outcome.message
-        assert said(it) == ("other", "", False)
+        assert bound_pair(cluster) == ("other", "", False)
 
 
 async def test_a_claim_that_another_scheduler_sent_elsewhere_is_given_up() -> None:
-    async with cluster(volume(), claim(**{SELECTED: "n2"})) as it:
-        outcome = await it.writer.write(_stale(it.select()))
+    async with cluster_with(volume(), claim(**{SELECTED: "n2"})) as cluster:
+        outcome = await cluster.writer.write(_stale(cluster.select()))
         assert isinstance(outcome, NotWritten)
-        assert said(it) == ("", "n2", False)
+        assert bound_pair(cluster) == ("", "n2", False)
 
 
 @pytest.mark.parametrize("choose", [Cluster.bind, Cluster.select])
@@ -173,31 +173,31 @@ async def test_a_claim_that_another_scheduler_sent_elsewhere_is_given_up() -> No
 async def test_a_lost_answer_is_found_out(
     choose: Callable[[Cluster], VolumePatch], fault: RequestFault
 ) -> None:
-    async with cluster(volume(), claim()) as it:
-        it.faults(fault)
-        patch = choose(it)
+    async with cluster_with(volume(), claim()) as cluster:
+        cluster.faults(fault)
+        patch = choose(cluster)
         kind = "PersistentVolume" if isinstance(patch, BindVolume) else "PersistentVolumeClaim"
-        assert await it.writer.write(patch) == Written(it.version(kind).version)
+        assert await cluster.writer.write(patch) == Written(cluster.version(kind).version)
 
 
 async def test_a_server_that_stays_away_is_given_up() -> None:
-    async with cluster(volume(), claim()) as it:
-        it.faults(RequestFault(status=503), times=None)
-        assert isinstance(await it.writer.write(it.bind()), NotWritten)
+    async with cluster_with(volume(), claim()) as cluster:
+        cluster.faults(RequestFault(status=503), times=None)
+        assert isinstance(await cluster.writer.write(cluster.bind()), NotWritten)
 
 
 async def test_what_is_forbidden_or_gone_is_not_tried_again() -> None:
-    async with cluster(volume(), claim()) as it:
-        it.faults(RequestFault(status=403))
-        assert isinstance(await it.writer.write(it.bind()), NotWritten)
-        gone = replace(it.select(), claim=ObjectVersion("no-such-claim", "u", "1"))
-        assert await it.writer.write(gone) == NotWritten(
+    async with cluster_with(volume(), claim()) as cluster:
+        cluster.faults(RequestFault(status=403))
+        assert isinstance(await cluster.writer.write(cluster.bind()), NotWritten)
+        gone = replace(cluster.select(), claim=ObjectVersion("no-such-claim", "u", "1"))
+        assert await cluster.writer.write(gone) == NotWritten(
             'persistentvolumeclaims "no-such-claim" not found'
         )
-        assert said(it) == ("", "", False)
+        assert bound_pair(cluster) == ("", "", False)
 
 
 async def test_nothing_is_sent_behind_the_fence() -> None:
-    async with cluster(volume(), claim(), fence=lambda: False) as it:
-        assert await it.writer.write(it.bind()) == WriteFenced()
-        assert said(it) == ("", "", False)
+    async with cluster_with(volume(), claim(), fence=lambda: False) as cluster:
+        assert await cluster.writer.write(cluster.bind()) == WriteFenced()
+        assert bound_pair(cluster) == ("", "", False)

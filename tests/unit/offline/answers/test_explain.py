@@ -16,7 +16,7 @@ from tests.unit.offline.worlds import Object, aged, cluster, program
 
 def asked(items: list[Object], *pods: str) -> tuple[list[dict[str, Any]], list[str]]:
     found = explain(Snapshot.of(items), program(), pods or None)
-    return found.explanations, [str(one) for one in found.not_explained]
+    return found.explanations, [str(pod) for pod in found.not_explained]
 
 
 def test_without_names_all_pending_pods_that_are_served_in_queue_order() -> None:
@@ -26,7 +26,7 @@ def test_without_names_all_pending_pods_that_are_served_in_queue_order() -> None
         aged(pod("important", priority=7), "2030-01-01T00:00:00Z"),
     ]
     explanations, left = asked(items)
-    assert [one["pod"] for one in explanations] == [
+    assert [explanation["pod"] for explanation in explanations] == [
         "default/important",
         "default/fits",
         "default/giant",
@@ -38,7 +38,7 @@ def test_without_names_all_pending_pods_that_are_served_in_queue_order() -> None
 def test_the_answer_is_the_engines() -> None:
     [fits], _ = asked(cluster(), "fits")
     assert fits["best"] == ["n2"]
-    by_name = {one["name"]: one for one in fits["nodes"]}
+    by_name = {node["name"]: node for node in fits["nodes"]}
     assert by_name["n1"]["filter"] == {
         "plugin": "NodeResourcesFit",
         "code": "Unschedulable",
@@ -56,7 +56,7 @@ def test_a_pod_on_a_node_is_judged_as_if_it_were_not_there_and_then_is_again() -
     [line] = work.lines_of(["default/there"])
     there = json.loads(line)
     assert there["best"] == ["n1"]
-    by_name = {one["name"]: one for one in there["nodes"]}
+    by_name = {node["name"]: node for node in there["nodes"]}
     # Nothing of it is on n1 while it is judged, so the disk alone makes the difference to n2.
     assert by_name["n1"]["raw"]["NodeResourcesFit"] == by_name["n2"]["raw"]["NodeResourcesFit"]
     [after] = work.lines_of(["fits"])
@@ -75,7 +75,7 @@ def test_a_pod_that_ended_is_judged_too() -> None:
 def test_who_cannot_be_explained_is_told_with_a_hint() -> None:
     items = [*cluster(), pod("web", namespace="prod"), aged(pod("bad"), containers=5)]
     explanations, left = asked(items, "fist", "web", "others", "default/fits", "bad")
-    assert [one["pod"] for one in explanations] == ["default/fits"]
+    assert [explanation["pod"] for explanation in explanations] == ["default/fits"]
     assert left == [
         "default/fist: there is no such pod in the snapshot; did you mean `default/fits`?",
         "default/web: there is no such pod in the snapshot; did you mean `prod/web`?",
@@ -95,7 +95,9 @@ def test_many_pods_are_asked_about_in_several_calls(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(pod_decisions, "EXPLAINED_NODES_MAX", 6)
     in_parts, _ = asked(items)
     assert in_parts == whole
-    assert [one["pod"] for one in whole] == [f"default/p{number:02}" for number in range(10)]
+    assert [explanation["pod"] for explanation in whole] == [
+        f"default/p{number:02}" for number in range(10)
+    ]
 
 
 def test_a_name_asked_twice_is_explained_once() -> None:
@@ -108,13 +110,14 @@ def test_what_a_pod_waits_for_is_told_where_it_waits() -> None:
     gated["spec"]["schedulingGates"] = [{"name": "x/y"}]
     huge = pod("huge", cpu="1000")
     found = {
-        one["pod"]: one for one in explain(Snapshot.of([*cluster(), gated, huge])).explanations
+        explanation["pod"]: explanation
+        for explanation in explain(Snapshot.of([*cluster(), gated, huge])).explanations
     }
     assert "waitsFor" not in found["default/fits"]
     [gone] = found["default/gated"]["waitsFor"]
     assert gone["plugin"] == "SchedulingGates"
     assert gone["words"] == ["the pod's last scheduling gate is removed"]
-    waits = {one["plugin"]: one for one in found["default/huge"]["waitsFor"]}
+    waits = {finding["plugin"]: finding for finding in found["default/huge"]["waitsFor"]}
     rejecting = {node["filter"]["plugin"] for node in found["default/huge"]["nodes"]}
     assert set(waits) == rejecting
     fit = waits["NodeResourcesFit"]

@@ -22,7 +22,7 @@ def test_pods_are_placed_in_queue_order_each_seeing_the_ones_before() -> None:
         aged(pod("important", cpu="1", priority=5), "2026-03-01T00:00:00Z"),
     ]
     done = simulate(Snapshot.of(items), program())
-    assert [one.line() for one in done.pods] == [
+    assert [pod.line() for pod in done.pods] == [
         {"pod": "default/important", "node": "n"},
         {"pod": "default/a", "node": "n"},
         {"pod": "default/b", "node": "n"},
@@ -55,7 +55,7 @@ def test_gated_and_deleted_pods_are_told_as_such() -> None:
     deleted = pod("deleted")
     deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     items = [node("n"), pod("gated", scheduling_gates=["example.com/wait"]), deleted]
-    lines = [one.line() for one in simulate(Snapshot.of(items), program()).pods]
+    lines = [pod.line() for pod in simulate(Snapshot.of(items), program()).pods]
     assert lines[0] == {"pod": "default/deleted", "message": "the pod is being deleted"}
     assert "example.com/wait" in lines[1]["message"]
 
@@ -67,13 +67,13 @@ def test_the_same_seed_gives_the_same_placements_in_batches_of_any_size(
     items += [pod(f"p{number:02}", cpu="500m") for number in range(25)]
     whole = simulate(Snapshot.of(items), program(), seed=3)
     monkeypatch.setattr(pod_decisions, "BATCH_PODS", 4)
-    heard: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     in_parts = simulate(
-        Snapshot.of(items), program(), seed=3, progress=lambda *at: heard.append(at)
+        Snapshot.of(items), program(), seed=3, progress=lambda *at: reports.append(at)
     )
     assert in_parts.pods == whole.pods
     assert (whole.summary.placed, whole.summary.pending) == (20, 5)
-    assert heard == [*((number, 25) for number in range(4, 25, 4)), (25, 25)]
+    assert reports == [*((number, 25) for number in range(4, 25, 4)), (25, 25)]
 
 
 def test_a_share_of_nothing_is_none() -> None:

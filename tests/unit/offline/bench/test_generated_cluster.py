@@ -51,18 +51,18 @@ def test_nodes_are_as_the_design_says() -> None:
         ("node.kubernetes.io/instance-type", 4),
         ("kubernetes.io/hostname", 200),
     ):
-        counted = Counter(one[label] for one in labels)
+        counted = Counter(label_[label] for label_ in labels)
         assert len(counted) == kinds
     # Every disk and every type in every zone.
     assert (
         len(
             {
                 (
-                    one["topology.kubernetes.io/zone"],
-                    one["disk"],
-                    one["node.kubernetes.io/instance-type"],
+                    label["topology.kubernetes.io/zone"],
+                    label["disk"],
+                    label["node.kubernetes.io/instance-type"],
                 )
-                for one in labels
+                for label in labels
             }
         )
         == 80
@@ -83,11 +83,11 @@ def test_requests_are_as_the_design_says() -> None:
         workload: [requested(pod) for pod in items(workload, size)["Pod"]]
         for workload in ("basic", "mixed")
     }
-    assert {(one["cpu"], one["memory"]) for one in amounts["basic"]} == {
+    assert {(amount["cpu"], amount["memory"]) for amount in amounts["basic"]} == {
         (quantity("100m"), quantity("256Mi"))
     }
-    cpu = sorted({one["cpu"] for one in amounts["mixed"]})
-    memory = sorted({one["memory"] for one in amounts["mixed"]})
+    cpu = sorted({amount["cpu"] for amount in amounts["mixed"]})
+    memory = sorted({amount["memory"] for amount in amounts["mixed"]})
     assert (cpu[0], cpu[-1]) == (quantity("50m"), quantity("440m"))
     assert (memory[0], memory[-1]) == (quantity("64Mi"), quantity("1087Mi"))
 

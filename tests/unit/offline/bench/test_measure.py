@@ -29,15 +29,15 @@ EVERY_POD = compile_policy(POLICY, every_pod=True).program
     ("workload", "scheduled"), [("basic", 300), ("mixed", 300), ("unschedulable", 0)]
 )
 def test_a_line_says_what_was_done(workload: str, scheduled: int) -> None:
-    heard: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     size = Size(nodes=50, existing=50, pods=300)
-    done = measure(workload, size, EVERY_POD, progress=lambda *at: heard.append(at))
+    done = measure(workload, size, EVERY_POD, progress=lambda *at: reports.append(at))
     line = done.line()
     assert list(line) == KEYS
     assert [line[key] for key in KEYS[:5]] == [workload, 50, 50, 300, scheduled]
     assert line["podsPerSecond"] == pytest.approx(300 / done.seconds, rel=0.01)
     assert 0 < line["p50us"] <= line["p99us"] <= done.seconds * 1e6
-    assert heard == [(256, 300), (300, 300)]
+    assert reports == [(256, 300), (300, 300)]
     assert gc.isenabled()
 
 

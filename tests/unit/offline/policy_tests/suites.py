@@ -64,14 +64,21 @@ def ran(tests: str, more: str = NODES, policy: str = POLICY) -> PolicyTestRun:
 
 
 def mismatches(run: PolicyTestRun) -> list[Mismatch]:
-    return [one for _, test in run.tests() for one in test.mismatches]
+    return [mismatch for _, test in run.tests() for mismatch in test.mismatches]
 
 
-def told(run: PolicyTestRun) -> list[tuple[str, str, str]]:
-    return [(one.what, one.expected, one.got) for one in mismatches(run)]
+def mismatch_rows(run: PolicyTestRun) -> list[tuple[str, str, str]]:
+    return [(mismatch.what, mismatch.expected, mismatch.got) for mismatch in mismatches(run)]
 
 
 def codes(run: PolicyTestRun) -> list[tuple[str, int, int]]:
     """Code, line and column of everything that was found."""
-    said = [*run.said(), *(one for _, test in run.tests() for one in test.diagnostics)]
-    return [(one.code, one.place.line, one.place.column) for one in said if one.place is not None]
+    diagnostics = [
+        *run.all_diagnostics(),
+        *(diagnostic for _, test in run.tests() for diagnostic in test.diagnostics),
+    ]
+    return [
+        (diagnostic.code, diagnostic.place.line, diagnostic.place.column)
+        for diagnostic in diagnostics
+        if diagnostic.place is not None
+    ]

@@ -16,8 +16,8 @@ ALL = """\
 
 
 def coverage(tests: str, more: str = NODES, policy: str = POLICY) -> PolicyCoverage:
-    [one] = ran(tests, more, policy).coverage
-    return one
+    [covered] = ran(tests, more, policy).coverage
+    return covered
 
 
 def missing(found: PolicyCoverage) -> dict[str, str]:
@@ -86,8 +86,8 @@ def test_a_threshold_of_the_caller_counts_instead() -> None:
 
 def test_documents_that_test_one_policy_see_together() -> None:
     sources = [suite(line) for line in ALL.strip().splitlines()]
-    alone = [run_tests(one, policies=[Source("small.yaml", POLICY)]) for one in sources]
-    assert all(one.coverage[0].branches_seen < 17 for one in alone)
+    alone = [run_tests(source, policies=[Source("small.yaml", POLICY)]) for source in sources]
+    assert all(covered.coverage[0].branches_seen < 17 for covered in alone)
     together = run_tests(sources, policies=[Source("small.yaml", POLICY)])
     assert together.coverage[0].branches_seen == 17
 
@@ -99,8 +99,8 @@ def test_tests_that_are_left_out_fail_no_threshold() -> None:
 
 
 def test_what_is_missing_is_a_finding() -> None:
-    said = list(coverage(PLAIN).diagnostics())
-    assert {one.code for one in said} == {"KP503"}
-    assert said[0].message == "in the tests, the rule `off-spot` is never false"
-    assert said[0].place is not None
-    assert (said[0].place.file, said[0].place.line) == ("small.yaml", 15)
+    diagnostics = list(coverage(PLAIN).diagnostics())
+    assert {diagnostic.code for diagnostic in diagnostics} == {"KP503"}
+    assert diagnostics[0].message == "in the tests, the rule `off-spot` is never false"
+    assert diagnostics[0].place is not None
+    assert (diagnostics[0].place.file, diagnostics[0].place.line) == ("small.yaml", 15)

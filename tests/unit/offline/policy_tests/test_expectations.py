@@ -7,9 +7,9 @@ import json
 import pytest
 
 from kpolicy.policy.codes.registry import runtime_pages
-from tests.unit.offline.policy_tests.suites import NODES, POLICY, codes, ran, told
+from tests.unit.offline.policy_tests.suites import NODES, POLICY, codes, mismatch_rows, ran
 
-# An expectation of a pod, and what is told when it is wrong: field, expected, got.
+# An expectation of a pod, and the mismatches that it gives: field, expected, got.
 Case = tuple[str, str, list[tuple[str, str, str]]]
 
 HOLDING = [
@@ -115,27 +115,27 @@ BROKEN: list[Case] = [
 ]
 
 
-def one(pod: str, expect: str) -> str:
+def pod_test(pod: str, expect: str) -> str:
     return f"- name: one\n  pod: {pod}\n  expect: {expect}"
 
 
 @pytest.mark.parametrize(("pod", "expect"), HOLDING)
 def test_what_holds_passes(pod: str, expect: str) -> None:
-    run = ran(one(pod, expect))
-    assert (run.passed, run.failed, codes(run), told(run)) == (1, 0, [], [])
+    run = ran(pod_test(pod, expect))
+    assert (run.passed, run.failed, codes(run), mismatch_rows(run)) == (1, 0, [], [])
 
 
 @pytest.mark.parametrize(("pod", "expect", "wrong"), BROKEN)
 def test_what_does_not_hold_is_told(
     pod: str, expect: str, wrong: list[tuple[str, str, str]]
 ) -> None:
-    run = ran(one(pod, expect))
-    assert told(run) == wrong
+    run = ran(pod_test(pod, expect))
+    assert mismatch_rows(run) == wrong
     assert (run.passed, run.failed, run.is_fine) == (0, 1, False)
 
 
 def test_a_mismatch_stands_where_it_is_written_and_is_explained() -> None:
-    run = ran(one("{}", "{node: n2}"))
+    run = ran(pod_test("{}", "{node: n2}"))
     [(_, test)] = run.tests()
     [mismatch] = test.mismatches
     assert mismatch.place is not None
@@ -145,7 +145,7 @@ def test_a_mismatch_stands_where_it_is_written_and_is_explained() -> None:
 
 def test_an_audited_rule_counts_where_the_pod_goes() -> None:
     nodes = "nodes: [{name: n1, labels: {noisy: very}}]\n"
-    assert ran(one("{}", "{node: n1, audited: [noisy]}"), nodes).is_fine
+    assert ran(pod_test("{}", "{node: n1, audited: [noisy]}"), nodes).is_fine
 
 
 def test_victims_are_told_by_name() -> None:
@@ -153,7 +153,7 @@ def test_victims_are_told_by_name() -> None:
     expect = "{decision: park, preemption: {node: n1, victims: [low]}}"
     pod = "{priority: 10, requests: {cpu: 3}, nodeSelector: {}}"
     full = more.replace("{name: n2, labels: {life: spot}}", "{name: n2, allocatable: {cpu: 1}}")
-    assert told(ran(one(pod, expect), full)) == []
+    assert mismatch_rows(ran(pod_test(pod, expect), full)) == []
 
 
 def test_pods_of_a_sequence_see_those_before_them() -> None:
@@ -167,14 +167,14 @@ def test_pods_of_a_sequence_see_those_before_them() -> None:
             - {pod: {requests: {cpu: 1}}, expect: {node: n1}}
         """
     )
-    assert told(run) == [("pod 3: node", "n1", "none")]
+    assert mismatch_rows(run) == [("pod 3: node", "n1", "none")]
 
 
 def test_tests_do_not_see_each_other_and_ties_fall_by_the_seed() -> None:
     policy = "nodes: [{name: n1}, {name: n2}, {name: n3}]\ndefaults: {seed: 7}\n"
     names = [f"- {{name: t{number}, pod: {{}}, expect: {{node: none}}}}" for number in range(8)]
     run = ran("\n".join(names), policy)
-    assert len({got for _, _, got in told(run)}) == 1
+    assert len({got for _, _, got in mismatch_rows(run)}) == 1
 
 
 # Beyond what linting finds: no fact is unknown, and no program too costly.

@@ -91,8 +91,8 @@ def test_fixtures_build_on_fixtures_and_share_nothing() -> None:
         "b": PodForm.model_validate({"from": "a", "labels": {"y": "2"}, "requests": {"cpu": 1}}),
     }
     form = PodForm.model_validate({"from": "b"})
-    one, two = (fixture_objects.pod(form, fixtures, name="p", scheduler="s") for _ in range(2))
-    one["spec"]["containers"][0]["name"] = "changed"
+    first, two = (fixture_objects.pod(form, fixtures, name="p", scheduler="s") for _ in range(2))
+    first["spec"]["containers"][0]["name"] = "changed"
     assert two["spec"]["containers"][0]["name"] == "c"
     assert two["metadata"]["labels"] == {"x": "1", "y": "2"}
     assert fixtures["a"].spec == {"containers": [{"name": "c"}]}
@@ -129,7 +129,9 @@ def test_patches(
     operations: list[dict[str, Any]], result: dict[str, Any], failed: int | None
 ) -> None:
     item = {"a": [1, 2]}
-    made, index, why = patched(item, [PatchOperation.model_validate(one) for one in operations])
+    made, index, why = patched(
+        item, [PatchOperation.model_validate(operation) for operation in operations]
+    )
     assert (made, index, bool(why)) == (result, failed, failed is not None)
     assert item == {"a": [1, 2]}
 

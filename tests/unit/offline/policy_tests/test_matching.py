@@ -8,7 +8,7 @@ from typing import get_args
 from kpolicy.offline.policy_tests.document_model import Wake
 from kpolicy.offline.policy_tests.expectations import EVENTS, words
 from tests.tree.sources import ROOT
-from tests.unit.offline.policy_tests.suites import ran, told
+from tests.unit.offline.policy_tests.suites import mismatch_rows, ran
 
 PARKED = "pod: {requests: {cpu: 64}, priority: 5000}"
 
@@ -36,7 +36,9 @@ def test_what_a_rule_reads_wakes_the_pod_that_it_rejects() -> None:
 
 
 def test_what_no_rule_reads_does_not() -> None:
-    [(what, wanted, got)] = told(ran(f"- {{name: a, {PARKED}, expect: {{wakesOn: [service]}}}}"))
+    [(what, wanted, got)] = mismatch_rows(
+        ran(f"- {{name: a, {PARKED}, expect: {{wakesOn: [service]}}}}")
+    )
     assert (what, wanted) == ("wakesOn", "service")
     assert "node.free" in got
 
@@ -44,7 +46,7 @@ def test_what_no_rule_reads_does_not() -> None:
 def test_a_pod_that_is_placed_waits_for_nothing() -> None:
     assert ran("- {name: a, pod: {}, expect: {decision: place, wakesOn: []}}").is_fine
     run = ran("- {name: a, pod: {}, expect: {wakesOn: [node.free]}}")
-    [(_, _, got)] = told(run)
+    [(_, _, got)] = mismatch_rows(run)
     assert got == "none"
 
 

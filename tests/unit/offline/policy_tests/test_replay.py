@@ -54,16 +54,16 @@ def run_of(tmp_path: Path, replay: str, expect: str, more: str) -> PolicyTestRun
     return run_tests(file)
 
 
-def told(test: TestResult) -> list[tuple[str, str, str]]:
+def mismatches_of(test: TestResult) -> list[tuple[str, str, str]]:
     assert not test.diagnostics, test.diagnostics
-    return [(one.what, one.expected, one.got) for one in test.mismatches]
+    return [(mismatch.what, mismatch.expected, mismatch.got) for mismatch in test.mismatches]
 
 
 def test_pending_pods_are_placed_where_the_others_stay(tmp_path: Path) -> None:
     test = ran(
         tmp_path, "{}", "{placed: {atLeast: 1, atMost: 50%}, changedFromRecorded: {atMost: 0}}"
     )
-    assert told(test) == []
+    assert mismatches_of(test) == []
     assert test.pods == 2
     assert test.summary.startswith("placed 50.0 %, changed 0.0 %, p99 ")
 
@@ -73,7 +73,7 @@ def test_all_pods_are_taken_off_and_placed_in_the_order_of_creation(tmp_path: Pa
     test = ran(
         tmp_path, "{pods: all}", "{changedFromRecorded: {atMost: 1}, placed: {atLeast: 80%}}"
     )
-    assert told(test) == []
+    assert mismatches_of(test) == []
     assert test.pods == 5
     assert test.summary.startswith("placed 80.0 %, changed 33.3 %, ")
 
@@ -137,24 +137,24 @@ def test_what_does_not_hold_is_told(
     tmp_path: Path, expect: str, wrong: tuple[str, str, str]
 ) -> None:
     test = ran(tmp_path, "{pods: all}", expect)
-    assert told(test) == [wrong]
+    assert mismatches_of(test) == [wrong]
     assert not test.has_passed
 
 
 def test_what_is_soft_is_told_and_does_not_fail(tmp_path: Path) -> None:
     slow = "p99CycleMicros: {atMost: 0.001, soft: true}"
     test = ran(tmp_path, "{pods: all}", f"{{{slow}, placed: {{atLeast: 99%, soft: true}}}}")
-    assert [what for what, _, _ in told(test)] == ["placed", "p99CycleMicros"]
+    assert [what for what, _, _ in mismatches_of(test)] == ["placed", "p99CycleMicros"]
     assert test.has_passed
     assert not ran(tmp_path, "{}", "{p99CycleMicros: {atMost: 0.001}}").has_passed
 
 
 def test_a_snapshot_of_its_own_or_the_document_s_by_name(tmp_path: Path) -> None:
     expect = "{placed: {atLeast: 50%}}"
-    assert told(ran(tmp_path, "{snapshot: c.json}", expect, "")) == []
-    assert told(ran(tmp_path, "{snapshot: c}", expect)) == []
+    assert mismatches_of(ran(tmp_path, "{snapshot: c.json}", expect, "")) == []
+    assert mismatches_of(ran(tmp_path, "{snapshot: c}", expect)) == []
     run = run_of(tmp_path, "{snapshot: d.json}", expect, "")
-    assert [one.code for one in run.said()] == ["KP501"]
+    assert [diagnostic.code for diagnostic in run.all_diagnostics()] == ["KP501"]
 
 
 @pytest.mark.parametrize(
@@ -173,23 +173,23 @@ def test_a_snapshot_of_its_own_or_the_document_s_by_name(tmp_path: Path) -> None
 def test_what_is_wrong_with_a_replay_is_said(
     tmp_path: Path, replay: str, expect: str, code: str
 ) -> None:
-    assert code in [one.code for one in ran(tmp_path, replay, expect).diagnostics]
+    assert code in [diagnostic.code for diagnostic in ran(tmp_path, replay, expect).diagnostics]
 
 
 def test_without_a_snapshot_or_pods_there_is_nothing_to_replay(tmp_path: Path) -> None:
     for more in ("", "snapshot: c.json\nprofile: kpolicy\n"):
         (tmp_path / "e.json").write_text(json.dumps({"kind": "List", "items": [node("n1")]}))
         test = ran(tmp_path, "{}", "{placed: {atLeast: 1}}", more.replace("c.json", "e.json"))
-        assert [one.code for one in test.diagnostics] == ["KP501"]
+        assert [diagnostic.code for diagnostic in test.diagnostics] == ["KP501"]
 
 
 def test_what_is_expected_of_a_replay_is_not_expected_of_a_pod(tmp_path: Path) -> None:
     run_of(tmp_path, "{}", "{}", "")
-    one = "{name: a, pod: {}, expect: {placed: {atLeast: 1}}}"
-    text = f"{HEAD}policies: [small.yaml]\ntests: [{one}]\n"
+    single = "{name: a, pod: {}, expect: {placed: {atLeast: 1}}}"
+    text = f"{HEAD}policies: [small.yaml]\ntests: [{single}]\n"
     (tmp_path / "r.test.yaml").write_text(text)
     [(_, test)] = run_tests(tmp_path / "r.test.yaml").tests()
-    assert [one.code for one in test.diagnostics] == ["KP115"]
+    assert [diagnostic.code for diagnostic in test.diagnostics] == ["KP115"]
 
 
 def test_the_line_of_a_replay_says_how_it_went(

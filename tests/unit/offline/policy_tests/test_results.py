@@ -56,7 +56,9 @@ def test_values_are_written_and_layout_stays() -> None:
     assert count == 7
     # A range is a decision of whoever wrote it, and stays.
     again = run_tests(Source("t.yaml", text), policies=policies)
-    assert [one.what for _, test in again.tests() for one in test.mismatches] == ["scores.n1.total"]
+    assert [mismatch.what for _, test in again.tests() for mismatch in test.mismatches] == [
+        "scores.n1.total"
+    ]
 
 
 @pytest.mark.parametrize(

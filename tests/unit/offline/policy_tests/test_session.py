@@ -62,8 +62,8 @@ def test_snapshots_give_nodes_and_pods(folder: Path) -> None:
     run = run_tests(folder)
     results = {test.name: test for _, test in run.tests()}
     assert [test.has_passed for test in results.values()] == [True, True, True, False]
-    [said] = results["no such pod"].diagnostics
-    assert (said.code, said.hint) == ("KP501", "did you mean `shop/waits`?")
+    [diagnostic] = results["no such pod"].diagnostics
+    assert (diagnostic.code, diagnostic.hint) == ("KP501", "did you mean `shop/waits`?")
 
 
 def test_a_param_need_not_be_of_every_suite(folder: Path) -> None:
@@ -72,15 +72,15 @@ def test_a_param_need_not_be_of_every_suite(folder: Path) -> None:
     (folder / "other.test.yaml").write_text(text)
     passed = run_tests(folder, params={"critical": 9}, run="^other/")
     assert [test.has_passed for _, test in passed.tests()] == [True]
-    assert passed.said() == ()
+    assert passed.all_diagnostics() == ()
     unknown = run_tests(folder / "other.test.yaml", params={"critical": 9})
-    assert [one.code for one in unknown.said()] == ["KP124"]
+    assert [diagnostic.code for diagnostic in unknown.all_diagnostics()] == ["KP124"]
 
 
 def test_a_snapshot_that_is_not_there_is_told(folder: Path) -> None:
     (folder / "cluster.json").unlink()
     run = run_tests(folder / "snapshot.test.yaml")
-    assert [one.code for one in run.said()] == ["KP501"]
+    assert [diagnostic.code for diagnostic in run.all_diagnostics()] == ["KP501"]
     assert not run.is_fine
 
 
@@ -95,12 +95,12 @@ def test_a_folder_gives_its_test_files_in_order(folder: Path) -> None:
 
 def test_processes_give_what_one_gives(folder: Path) -> None:
     write_many(folder, 120)
-    one, two = run_tests(folder), run_tests(folder, jobs=2)
-    assert one.passed == 122
-    assert [test.name for _, test in two.tests()] == [test.name for _, test in one.tests()]
-    assert (two.passed, two.failed) == (one.passed, one.failed)
+    serial, two = run_tests(folder), run_tests(folder, jobs=2)
+    assert serial.passed == 122
+    assert [test.name for _, test in two.tests()] == [test.name for _, test in serial.tests()]
+    assert (two.passed, two.failed) == (serial.passed, serial.failed)
     assert [item.seen for item in two.coverage[0].items] == [
-        item.seen for item in one.coverage[0].items
+        item.seen for item in serial.coverage[0].items
     ]
 
 

@@ -15,8 +15,8 @@ FOLDER = ROOT / "policies"
 def test_every_shipped_policy_lints_clean_of_warnings_too() -> None:
     names = shipped_names()
     assert len(names) >= 13
-    said = {name: compile_policy([shipped_source(name)]).diagnostics for name in names}
-    assert {name: found for name, found in said.items() if found} == {}
+    findings = {name: compile_policy([shipped_source(name)]).diagnostics for name in names}
+    assert {name: found for name, found in findings.items() if found} == {}
 
 
 def test_every_shipped_policy_is_called_like_its_file_and_can_be_extended() -> None:
@@ -35,9 +35,11 @@ def test_tests_of_every_shipped_policy_pass_and_see_all_of_it() -> None:
     assert run.is_fine, [test.mismatches for _, test in run.tests() if not test.has_passed]
     assert {suite.name for suite in run.suites} == set(shipped_names())
     assert run.passed >= 50
-    assert [(one.file, item.label) for one in run.coverage for item in one.uncovered()] == []
-    assert sum(one.rules for one in run.coverage) >= 35
-    assert sum(one.branches for one in run.coverage) >= 150
+    assert [
+        (covered.file, item.label) for covered in run.coverage for item in covered.uncovered()
+    ] == []
+    assert sum(covered.rules for covered in run.coverage) >= 35
+    assert sum(covered.branches for covered in run.coverage) >= 150
 
 
 def test_every_document_asks_for_full_coverage() -> None:

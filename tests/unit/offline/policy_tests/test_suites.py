@@ -13,8 +13,11 @@ GOOD = "- {name: good, pod: {}, expect: {decision: place}}"
 
 def hints(tests: str) -> list[str]:
     run = ran(tests)
-    said = [*run.said(), *(one for _, test in run.tests() for one in test.diagnostics)]
-    return [one.hint for one in said]
+    diagnostics = [
+        *run.all_diagnostics(),
+        *(diagnostic for _, test in run.tests() for diagnostic in test.diagnostics),
+    ]
+    return [diagnostic.hint for diagnostic in diagnostics]
 
 
 # A test, the code and place of what is wrong, and a part of the hint.
@@ -89,8 +92,8 @@ def test_a_wrong_test_is_told_and_others_run(
     run = ran(f"{test}\n{GOOD}")
     assert where in codes(run)
     assert not run.is_fine
-    assert [one.name for _, one in run.tests() if one.has_passed] == ["good"]
-    assert any(hint in one for one in hints(f"{test}\n{GOOD}"))
+    assert [result.name for _, result in run.tests() if result.has_passed] == ["good"]
+    assert any(hint in text for text in hints(f"{test}\n{GOOD}"))
 
 
 def test_two_tests_of_one_name() -> None:
@@ -113,13 +116,13 @@ def test_a_policy_that_does_not_compile_runs_nothing_and_is_told() -> None:
     broken = POLICY.replace("pod.priority <", "pod.prioity <")
     run = ran(GOOD, policy=broken)
     assert (list(run.tests()), run.is_fine) == ([], False)
-    assert [one.code for one in run.said()] == ["KP201"]
+    assert [diagnostic.code for diagnostic in run.all_diagnostics()] == ["KP201"]
 
 
 def test_an_unknown_policy_is_told_with_what_was_perhaps_meant() -> None:
     run = run_tests(suite(GOOD, "policies: [gpu-pool]\n" + NODES))
     assert codes(run) == [("KP501", 5, 12)]
-    assert run.said()[0].hint == "did you mean `gpu-pools`?"
+    assert run.all_diagnostics()[0].hint == "did you mean `gpu-pools`?"
 
 
 def test_shipped_policies_are_known_by_name() -> None:

@@ -28,11 +28,11 @@ def named(kind: str, version: str = "v1", **fields: Any) -> Object:
 
 class TestWords:
     def test_the_same_word_is_the_same_and_another_key_another(self) -> None:
-        one, other = Words(KEY), Words(KEY[::-1])
-        assert one.name("web") == one.name("web") == Words(KEY).name("web")
-        assert one.name("web") != other.name("web")
-        assert STANDS_FOR.fullmatch(one.name("web"))
-        assert one.name("") == ""
+        words, other = Words(KEY), Words(KEY[::-1])
+        assert words.name("web") == words.name("web") == Words(KEY).name("web")
+        assert words.name("web") != other.name("web")
+        assert STANDS_FOR.fullmatch(words.name("web"))
+        assert words.name("") == ""
 
     def test_namespaces_of_every_cluster_and_those_asked_for_stay(self) -> None:
         words = Words(KEY, keep_namespaces=["prod"])

@@ -51,10 +51,10 @@ def test_preemption_says_who_would_go_and_where() -> None:
     ]
     kept = {f"n{number}": ["ns/a", "ns/b", "ns/c", "ns/d"] for number in range(7)}
     explained["preemption"] = {"node": "n2", "spared": kept}
-    told = text(explained)
-    told = told[told.index("  by `preemption.victims` of the policy") + 1 :]
-    assert told[0] == "    n0  keeps ns/a, ns/b, ns/c and 1 more"
-    assert told[5:] == ["    and 2 nodes more"]
+    lines = text(explained)
+    lines = lines[lines.index("  by `preemption.victims` of the policy") + 1 :]
+    assert lines[0] == "    n0  keeps ns/a, ns/b, ns/c and 1 more"
+    assert lines[5:] == ["    and 2 nodes more"]
     explained["preemption"] = {"message": "No preemption victims found."}
     assert text(explained)[-1] == "  preemption: No preemption victims found."
 

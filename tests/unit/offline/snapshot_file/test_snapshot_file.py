@@ -58,7 +58,7 @@ def path(tmp_path: Path) -> Path:
     return target
 
 
-def told(packed: bytes) -> Problem:
+def problem_of(packed: bytes) -> Problem:
     found = read_recording("x.kpsnap", packed)
     assert isinstance(found, Problem)
     assert (found.source, found.is_of_whole_source) == ("x.kpsnap", True)
@@ -109,9 +109,11 @@ class TestWhatIsWritten:
         self, path: Path, tmp_path: Path
     ) -> None:
         write_snapshot(tmp_path / "b.kpsnap", cluster(), Origin(recorded=moment(10**18)))
-        [one], [other] = (Snapshot.load(each).recordings for each in (path, tmp_path / "b.kpsnap"))
+        [first], [other] = (
+            Snapshot.load(each).recordings for each in (path, tmp_path / "b.kpsnap")
+        )
         assert other.header.origin.recorded == "2001-09-09T01:46:40Z"
-        assert other.header.content == one.header.content
+        assert other.header.content == first.header.content
 
     def test_what_is_there_twice_counts_as_last_said(self, tmp_path: Path) -> None:
         old, new = pod("p", cpu="1"), pod("p", cpu="2")
@@ -221,7 +223,7 @@ class TestWhereverAListIsRead:
 class TestDamage:
     def test_every_cut_is_told_as_one(self, path: Path) -> None:
         packed = path.read_bytes()
-        codes = [told(packed[:length]).code for length in range(len(packed))]
+        codes = [problem_of(packed[:length]).code for length in range(len(packed))]
         assert len(codes) > 500
         assert set(codes) == {CUT_OFF}
 
@@ -245,18 +247,18 @@ class TestDamage:
         assert harmless < 10
 
     def test_more_than_was_written_is_damage(self, path: Path) -> None:
-        assert told(path.read_bytes() + b"x").code == DAMAGED
-        assert told(path.read_bytes() * 2).code == DAMAGED
+        assert problem_of(path.read_bytes() + b"x").code == DAMAGED
+        assert problem_of(path.read_bytes() * 2).code == DAMAGED
 
     def test_what_is_foreign_is_told_with_a_way_out(self) -> None:
-        problem = told(b'{"kind": "List"}')
+        problem = problem_of(b'{"kind": "List"}')
         assert problem.code == NOT_A_SNAPSHOT
         assert "kpolicy snapshot record" in problem.hint
 
     def test_what_is_newer_asks_for_a_newer_kpolicy(self, path: Path) -> None:
         packed = bytearray(path.read_bytes())
         packed[len(MAGIC) : len(MAGIC) + 2] = (2).to_bytes(2, "big")
-        problem = told(bytes(packed))
+        problem = problem_of(bytes(packed))
         assert problem.code == NEWER_FORMAT
         assert "format 2" in problem.message
         assert "newer kpolicy" in problem.hint
@@ -283,7 +285,7 @@ class TestDamage:
         text = json.dumps(change(shown)).encode()
         assert decode(text) is None
         prefix = PREFIX.pack(1, len(text), hashlib.sha256(text).digest())
-        assert told(MAGIC + prefix + text + packed[HEADER_AT + length :]).code == DAMAGED
+        assert problem_of(MAGIC + prefix + text + packed[HEADER_AT + length :]).code == DAMAGED
 
     def test_fields_to_come_are_passed_over(self) -> None:
         header = Header(ORIGIN, Content(0, "", {"Node": 4, "Pod": 4}))
@@ -296,12 +298,12 @@ class TestDamage:
         bomb = zstandard.ZstdCompressor().compress(b"\0" * (64 << 20))
         assert len(bomb) < 10_000
         small = Header(Origin(), Content(100, "", {}))
-        assert told(packed_as(small, bomb)).code == DAMAGED
+        assert problem_of(packed_as(small, bomb)).code == DAMAGED
         huge = Header(Origin(), Content(FILE_BYTES_MAX + 1, "", {}))
-        assert told(packed_as(huge, bomb)).code == TOO_LARGE_WHOLE
+        assert problem_of(packed_as(huge, bomb)).code == TOO_LARGE_WHOLE
         # A frame that does not say how much is in it, and one that says too little.
         stream = zstandard.ZstdCompressor(write_content_size=False).compress(b"\0" * (1 << 20))
-        assert told(packed_as(small, stream)).code == DAMAGED
+        assert problem_of(packed_as(small, stream)).code == DAMAGED
 
     def test_right_sizes_and_a_wrong_hash_are_damage(self) -> None:
         text = b'{"a":1}\n'
@@ -310,4 +312,4 @@ class TestDamage:
             read_recording("", packed_as(Header(Origin(), content_of(text)), body)), Recording
         )
         other = Header(Origin(), content_of(b'{"a":2}\n'))
-        assert "hashes differ" in told(packed_as(other, body)).message
+        assert "hashes differ" in problem_of(packed_as(other, body)).message

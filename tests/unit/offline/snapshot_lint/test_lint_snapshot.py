@@ -17,10 +17,10 @@ from tests.spec.lint.cluster import objects
 from tests.unit.policy.policies import policy
 
 
-def said(spec: str, items: list[dict[str, Any]] | None = None) -> list[tuple[str, str, str]]:
+def findings_of(spec: str, items: list[dict[str, Any]] | None = None) -> list[tuple[str, str, str]]:
     snapshot = Snapshot.of(objects() if items is None else items)
     found = lint([Source("p.yaml", policy(spec))], snapshot).diagnostics
-    return [(one.code, one.message, one.hint) for one in found]
+    return [(finding.code, finding.message, finding.hint) for finding in found]
 
 
 def predicate(expression: str) -> str:
@@ -28,17 +28,17 @@ def predicate(expression: str) -> str:
 
 
 def test_the_nearest_name_is_told_with_how_many_have_it() -> None:
-    assert said(predicate("label(node, 'zoen') == 'z1' || node.name == 'n9'"))[0] == (
+    assert findings_of(predicate("label(node, 'zoen') == 'z1' || node.name == 'n9'"))[0] == (
         "KP312",
         "no node in the snapshot has the label `zoen`",
         "9 nodes have `zone`",
     )
-    assert said(predicate("label(node, 'zone') == 'zz1' || node.name == 'n9'"))[0] == (
+    assert findings_of(predicate("label(node, 'zone') == 'zz1' || node.name == 'n9'"))[0] == (
         "KP312",
         "no node in the snapshot has `zone: zz1`",
         "3 nodes have `z1`",
     )
-    assert said(predicate("node.taints.exists(t, t.key == 'dedicatd')"))[0] == (
+    assert findings_of(predicate("node.taints.exists(t, t.key == 'dedicatd')"))[0] == (
         "KP312",
         "no node in the snapshot has the taint `dedicatd`",
         "1 node has `dedicated`",
@@ -57,7 +57,7 @@ def test_the_nearest_name_is_told_with_how_many_have_it() -> None:
     ],
 )
 def test_what_is_there_is_not_told(expression: str) -> None:
-    assert [one for one in said(predicate(expression)) if one[0] == "KP312"] == []
+    assert [row for row in findings_of(predicate(expression)) if row[0] == "KP312"] == []
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_what_is_there_is_not_told(expression: str) -> None:
 def test_api_paths_are_looked_at_as_short_facts_are(
     expression: str, absent: str, hint: str
 ) -> None:
-    found = said(predicate(f"{expression} || node.name == 'n9'"))
-    assert [one for one in found if one[0] == "KP312"] == [("KP312", absent, hint)]
+    found = findings_of(predicate(f"{expression} || node.name == 'n9'"))
+    assert [finding for finding in found if finding[0] == "KP312"] == [("KP312", absent, hint)]
 
 
 def test_labels_of_namespaces_by_api_path() -> None:
@@ -139,7 +139,7 @@ def test_labels_of_namespaces_by_api_path() -> None:
         "KP312",
         "no namespace in the snapshot has the label `tenent`",
         "1 namespace has `tenant`",
-    ) in said(rule, items)
+    ) in findings_of(rule, items)
 
 
 @pytest.mark.parametrize("path", ["node.labels", "node.metadata.labels"])
@@ -147,7 +147,7 @@ def test_a_lookup_that_errs_is_told_with_how_many_lack_the_label(path: str) -> N
     snapshot = Snapshot.of(objects())
     rule = predicate(f"{path}['zone'] == 'z1'")
     found = lint([Source("p.yaml", policy(rule))], snapshot).diagnostics
-    notes = [note.message for one in found if one.code == "KP301" for note in one.notes]
+    notes = [note.message for finding in found if finding.code == "KP301" for note in finding.notes]
     assert notes == ["3 of 12 nodes in the snapshot have no label `zone`"]
 
 
@@ -157,9 +157,11 @@ def recorded(kpolicy: str, cluster: str) -> list[tuple[str, str]]:
     snapshot = Snapshot(texts, (), [Recorded("prod.kpsnap", header)])
     rule = predicate("label(node, 'zone') == 'z1' || node.name == 'n9'")
     found = lint([Source("p.yaml", policy(rule))], snapshot).diagnostics
-    told = [one for one in found if one.code == "KP504"]
-    assert all(one.place is not None and one.place.file == "prod.kpsnap" for one in told)
-    return [(one.message, one.hint) for one in told]
+    superseded = [finding for finding in found if finding.code == "KP504"]
+    assert all(
+        finding.place is not None and finding.place.file == "prod.kpsnap" for finding in superseded
+    )
+    return [(finding.message, finding.hint) for finding in superseded]
 
 
 @pytest.mark.parametrize("cluster", ["v1.36.2", "v1.36.0-gke.100", "1.36", ""])
@@ -168,46 +170,46 @@ def test_a_snapshot_of_this_release_is_as_good_as_any(cluster: str) -> None:
 
 
 def test_a_snapshot_of_another_version_is_told() -> None:
-    (one,) = recorded(VERSION, "v1.30.2")
-    assert one[0] == ("recorded of Kubernetes v1.30.2; kpolicy decides as 1.36 does")
-    (one,) = recorded("99.1.0", "v1.36.2")
-    assert one[0] == f"recorded with kpolicy 99.1.0; this is {VERSION}"
-    assert one[1] == "record it again, or read what may differ in the changelog"
+    (finding,) = recorded(VERSION, "v1.30.2")
+    assert finding[0] == ("recorded of Kubernetes v1.30.2; kpolicy decides as 1.36 does")
+    (finding,) = recorded("99.1.0", "v1.36.2")
+    assert finding[0] == f"recorded with kpolicy 99.1.0; this is {VERSION}"
+    assert finding[1] == "record it again, or read what may differ in the changelog"
     assert len(recorded("0.0.9", "v1.29.0")) == 2
     assert recorded(f"{VERSION.rpartition('.')[0]}.77", "v1.36.9") == []
 
 
 def test_an_empty_snapshot_says_nothing() -> None:
-    assert said(predicate("label(node, 'zoen') == 'z1'"), []) == []
+    assert findings_of(predicate("label(node, 'zoen') == 'z1'"), []) == []
 
 
 def test_a_rule_that_never_differs_is_told() -> None:
-    assert said(predicate("node.podCount >= 0"))[0][:2] == (
+    assert findings_of(predicate("node.podCount >= 0"))[0][:2] == (
         "KP304",
         "on the snapshot this rejects no node, asked for 7 pods on 12 nodes",
     )
-    assert said(predicate("node.podCount > 50"))[0][:2] == (
+    assert findings_of(predicate("node.podCount > 50"))[0][:2] == (
         "KP304",
         "on the snapshot this rejects every node, asked for 7 pods on 12 nodes",
     )
-    assert said(predicate("node.allocatable('cpu') > 8000")) == []
+    assert findings_of(predicate("node.allocatable('cpu') > 8000")) == []
 
 
 def test_pods_of_a_profile_are_asked_about_and_others_where_it_has_none() -> None:
     items = [node("n1"), node("n2"), pod("a"), pod("b", scheduler_name="other", cpu="5")]
     rule = predicate("pod.request('cpu') < 1000 || node.name == 'n1'")
-    assert said(rule, items)[0][1].endswith("asked for 1 pod on 2 nodes")
-    assert [one[0] for one in said(rule, [*items[:2], items[3]])] == []
+    assert findings_of(rule, items)[0][1].endswith("asked for 1 pod on 2 nodes")
+    assert [row[0] for row in findings_of(rule, [*items[:2], items[3]])] == []
 
 
 def test_pods_that_are_alike_are_asked_about_once() -> None:
     items = [node("n1"), *(pod(f"p{number}", node_name="n1") for number in range(30))]
-    assert said(predicate("node.podCount >= 0"), items)[0][1].endswith("1 pod on 1 node")
+    assert findings_of(predicate("node.podCount >= 0"), items)[0][1].endswith("1 pod on 1 node")
 
 
 def test_no_more_pods_than_bounded_are_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rule_verdicts, "JUDGEMENTS_MAX", 36)
-    assert said(predicate("node.podCount >= 0"))[0][1].endswith("3 pods on 12 nodes")
+    assert findings_of(predicate("node.podCount >= 0"))[0][1].endswith("3 pods on 12 nodes")
 
 
 def test_a_score_that_is_the_same_on_all_nodes_is_told() -> None:
@@ -216,7 +218,7 @@ priorities:
   - {name: same, expression: "node.ready ? 50 : 0"}
   - {name: other, expression: "label(node, 'zone') == 'z1' ? 100 : 0"}
 """
-    (found,) = said(text)
+    (found,) = findings_of(text)
     assert found[:2] == (
         "KP323",
         "on the snapshot this score is the same on all nodes, 50, asked for 7 pods on 12 nodes",
@@ -229,7 +231,7 @@ predicates:
   - {name: broken, expression: node.}
   - {name: never, expression: node.podCount > 50}
 """
-    assert [one[0] for one in said(text)] == ["KP110", "KP304"]
+    assert [row[0] for row in findings_of(text)] == ["KP110", "KP304"]
 
 
 def test_a_comment_for_a_snapshot_is_unused_only_where_there_is_one() -> None:

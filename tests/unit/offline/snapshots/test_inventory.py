@@ -19,7 +19,7 @@ def with_uid(item: Object, uid: str) -> Object:
 def test_what_is_there_twice_counts_once_and_is_told_once() -> None:
     first = [node("n", cpu="4"), pod("a", cpu="1"), pod("b", cpu="1")]
     second = [node("n", cpu="8"), pod("a", cpu="2"), pod("b", cpu="2"), pod("c")]
-    made = inventory([("1.json", one) for one in first] + [("2.json", one) for one in second])
+    made = inventory([("1.json", item) for item in first] + [("2.json", item) for item in second])
     assert [(problem.code, str(problem)) for problem in made.problems] == [
         (DUPLICATE, "2.json: Node n: already there, in 1.json; the last is used"),
         (DUPLICATE, "2.json: Pod default/a and 1 more: already there, in 1.json; the last is used"),
@@ -44,7 +44,7 @@ def test_pods_are_told_apart_by_where_they_are() -> None:
     ended = pod("ended", node_name="n")
     ended["status"] = {"phase": "Succeeded"}
     gated = pod("gated", scheduling_gates=["g"])
-    made = inventory([("", one) for one in (ended, gated, *cluster())])
+    made = inventory([("", item) for item in (ended, gated, *cluster())])
     assert {pod.key: pod.state for pod in made.pods()} == {
         "default/ended": State.ENDED,
         "default/gated": State.GATED,

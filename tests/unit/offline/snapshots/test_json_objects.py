@@ -16,7 +16,7 @@ CONFIG: dict[str, Any] = {"kind": "Thing", "items": [1], "spec": {"items": [{"ki
 
 
 def read(*documents: object) -> list[Any]:
-    return list(objects("\n".join(json.dumps(one) for one in documents).encode()))
+    return list(objects("\n".join(json.dumps(document) for document in documents).encode()))
 
 
 @pytest.mark.parametrize(

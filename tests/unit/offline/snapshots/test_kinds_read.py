@@ -14,12 +14,12 @@ def held(engine: Engine) -> int:
     return int(sizes["nodes"] + sizes["pods"] + sizes["objects"])
 
 
-def taken(item: Mapping[str, object]) -> bool:
+def engine_reads(item: Mapping[str, object]) -> bool:
     engine = Engine()
-    told = [one.code for one in engine.load_objects(json.dumps(item).encode(), "")]
-    assert told in ([], ["OtherKind"])
-    assert held(engine) == (0 if told else 1)
-    return not told
+    codes = [problem.code for problem in engine.load_objects(json.dumps(item).encode(), "")]
+    assert codes in ([], ["OtherKind"])
+    assert held(engine) == (0 if codes else 1)
+    return not codes
 
 
 def test_the_engine_takes_what_is_in_the_table_and_nothing_else() -> None:
@@ -29,11 +29,11 @@ def test_the_engine_takes_what_is_in_the_table_and_nothing_else() -> None:
         for kind in kinds:
             version = f"{group}/v1" if group else "v1"
             item = {"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}
-            assert is_read(item) is taken(item), item
+            assert engine_reads(item) is is_read(item), item
             looked_at += 1
     for kind in kinds:
         item = {"kind": kind, "metadata": {"name": "x"}}
-        assert is_read(item) is taken(item), item
+        assert engine_reads(item) is is_read(item), item
         looked_at += 1
     assert looked_at == 8 * 19
 
@@ -43,7 +43,7 @@ def test_keys_and_uids_are_the_engines() -> None:
     assert (key_of(pod), uid_of(pod)) == ("default/x", "default/x")
     engine = Engine()
     engine.load_objects(json.dumps(pod).encode(), "")
-    assert [one.uid for one in engine.pending()] == [uid_of(pod)]
+    assert [pod.uid for pod in engine.pending()] == [uid_of(pod)]
     node = {"kind": "Node", "metadata": {"name": "n", "uid": "u"}}
     assert (key_of(node), uid_of(node)) == ("n", "u")
     assert {"Node", "Namespace", "StorageClass"} <= CLUSTER_SCOPED

@@ -79,7 +79,7 @@ def test_a_text_that_is_cut_short_costs_what_comes_after(tmp_path: Path) -> None
     path.write_text(text[: text.index('"giant"') + 100])
     snapshot = Snapshot.load([path])
     engine = snapshot.engine(program())
-    assert [one.name for one in engine.pending()] == ["fits"]
+    assert [pod.name for pod in engine.pending()] == ["fits"]
     [problem] = snapshot.problems
     assert (problem.code, problem.source) == (CUT_SHORT, str(path))
     assert problem.object == "Pod default/giant (items[6])"
@@ -94,7 +94,7 @@ def test_an_object_that_cannot_be_read_costs_only_itself() -> None:
     assert (first.code, first.source, first.object) == ("BadField", "a.json", "Pod default/bad")
     assert first.message.startswith("spec.nodeName: ")
     assert (second.code, second.object) == ("NoName", "document 0 items[2]")
-    assert [one.name for one in snapshot.engine(program()).pending()] == ["good"]
+    assert [pod.name for pod in snapshot.engine(program()).pending()] == ["good"]
     assert snapshot.problems == (first, second)
 
 
@@ -115,9 +115,11 @@ def test_problems_of_files_stand_beside_what_can_be_read(tmp_path: Path) -> None
 def test_files_are_reported_as_they_are_read(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / f"{name}.json").write_text("{}")
-    heard: list[tuple[int, int]] = []
-    Snapshot.load([tmp_path / "a.json", tmp_path / "b.json"], progress=lambda *at: heard.append(at))
-    assert heard == [(1, 2), (2, 2)]
+    reports: list[tuple[int, int]] = []
+    Snapshot.load(
+        [tmp_path / "a.json", tmp_path / "b.json"], progress=lambda *at: reports.append(at)
+    )
+    assert reports == [(1, 2), (2, 2)]
 
 
 def test_the_seed_decides_ties_and_nothing_else() -> None:

@@ -114,16 +114,16 @@ def _compiled(*patterns: str) -> Compiled:
 
 
 def test_what_has_no_refusal_is_loaded() -> None:
-    chance, taken, refused = Random(7), 0, 0
+    chance, accepted, refused = Random(7), 0, 0
     for _ in range(ROUNDS):
         drawn = {_random(chance, chance.randrange(4)) for _ in range(PATTERNS_A_ROUND)}
         good = [pattern for pattern in drawn if not refusal(pattern)]
-        taken, refused = taken + len(good), refused + len(drawn) - len(good)
+        accepted, refused = accepted + len(good), refused + len(drawn) - len(good)
         compiled = _compiled(*good)
         assert compiled.program is not None, compiled.diagnostics
         assert Engine(0).load(compiled.program.bytes) == []
-    assert taken > 500, (taken, refused)
-    assert refused > 500, (taken, refused)
+    assert accepted > 500, (accepted, refused)
+    assert refused > 500, (accepted, refused)
 
 
 def test_every_property_is_known_to_the_engine() -> None:

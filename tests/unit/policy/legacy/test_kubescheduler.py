@@ -269,8 +269,8 @@ def test_v1beta2_has_the_weights_it_had_and_says_so() -> None:
     result = in_version("v1beta2")
     entry = profile(result, "default-scheduler")
     assert names(entry["filters"]) == FILTERS
-    ones = {"TaintToleration": 1, "NodeAffinity": 1, "InterPodAffinity": 1}
-    assert weights(entry) == {**WEIGHTS, **ones}
+    expected = {"TaintToleration": 1, "NodeAffinity": 1, "InterPodAffinity": 1}
+    assert weights(entry) == {**WEIGHTS, **expected}
     (finding,) = result.diagnostics
     assert (finding.code, finding.severity) == ("KP602", Severity.INFO)
 

@@ -110,10 +110,10 @@ class Silent:
     """Takes the place of the event recorder and of the status writer, and keeps what was told."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[Any, ...]] = []
+        self.reports: list[tuple[Any, ...]] = []
 
     def scheduled(self, *words: Any, **_: Any) -> None:
-        self.told.append(words)
+        self.reports.append(words)
 
     failed_scheduling = set = forget = scheduled
 
@@ -123,10 +123,10 @@ class CountingEngine(Engine):
 
     def __init__(self) -> None:
         super().__init__(0)
-        self.told: list[Sequence[tuple[str, int]]] = []
+        self.settled: list[Sequence[tuple[str, int]]] = []
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Any]:
-        self.told.append(outcomes)
+        self.settled.append(outcomes)
         return super().settle(outcomes, now_ns)
 
 
@@ -154,7 +154,7 @@ class Rig:
             self.binds.start(placement, basis, self.reporter.decided(placement, basis), self.group)
 
     def settled(self) -> dict[str, int]:
-        flat = [outcome for batch in self.engine.told for outcome in batch]
+        flat = [outcome for batch in self.engine.settled for outcome in batch]
         assert len(dict(flat)) == len(flat), "a reservation ended twice"
         return dict(flat)
 
@@ -168,7 +168,7 @@ class Rig:
 
 
 @asynccontextmanager
-async def rig(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
+async def rig_of(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
     clock, engine, queue, events = ManualClock(), CountingEngine(), Queue(), Silent()
     runtime, feed = runtime_of(engine, clock), feed_of(clock, queue)
     reporter = Reporter(
@@ -214,10 +214,10 @@ async def rig(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
 
 
 async def test_a_bind_carries_what_the_decision_rests_on() -> None:
-    async with rig() as one:
-        one.start("a")
-        await one.rest()
-        assert one.binder.bindings == [
+    async with rig_of() as rig:
+        rig.start("a")
+        await rig.rest()
+        assert rig.binder.bindings == [
             Binding(
                 "default",
                 "a",
@@ -230,165 +230,165 @@ async def test_a_bind_carries_what_the_decision_rests_on() -> None:
                 },
             )
         ]
-        assert one.settled() == {"a": 0}
+        assert rig.settled() == {"a": 0}
 
 
 async def test_the_window_bounds_what_is_under_way_and_room_what_is_assumed() -> None:
-    async with rig(window=4) as one:
-        one.binder.answer.clear()
-        before = one.reservations.room
-        one.start("p0", "p1", "p2")
-        await one.rest()
-        assert not one.reservations.is_full()
-        one.start(*(f"p{number}" for number in range(3, 30)))
-        await one.rest()
-        assert (one.binder.highest, one.reservations.in_flight) == (4, 4)
-        assert one.reservations.is_full()
-        assert one.reservations.room == before - 30
-        one.binder.answer.set()
-        await one.rest()
-        assert one.binder.highest == 4
-        assert not one.reservations.is_full()
-        assert one.reservations.room == before
-        assert one.settled() == {f"p{number}": 0 for number in range(30)}
+    async with rig_of(window=4) as rig:
+        rig.binder.answer.clear()
+        before = rig.reservations.room
+        rig.start("p0", "p1", "p2")
+        await rig.rest()
+        assert not rig.reservations.is_full()
+        rig.start(*(f"p{number}" for number in range(3, 30)))
+        await rig.rest()
+        assert (rig.binder.highest, rig.reservations.in_flight) == (4, 4)
+        assert rig.reservations.is_full()
+        assert rig.reservations.room == before - 30
+        rig.binder.answer.set()
+        await rig.rest()
+        assert rig.binder.highest == 4
+        assert not rig.reservations.is_full()
+        assert rig.reservations.room == before
+        assert rig.settled() == {f"p{number}": 0 for number in range(30)}
 
 
 async def test_outcomes_gather_into_few_calls() -> None:
-    async with rig() as one:
-        one.start(*(f"p{number}" for number in range(60)))
-        await one.rest()
-        assert len(one.settled()) == 60
-        assert len(one.engine.told) < 20
+    async with rig_of() as rig:
+        rig.start(*(f"p{number}" for number in range(60)))
+        await rig.rest()
+        assert len(rig.settled()) == 60
+        assert len(rig.engine.settled) < 20
 
 
 async def test_a_pod_that_failed_comes_back_after_its_reservation_ended() -> None:
-    async with rig(Conflict("it has gates")) as one:
-        one.start("a")
-        await one.rest()
-        assert one.settled() == {"a": 1}
-        pod = one.queue.get("a")
+    async with rig_of(Conflict("it has gates")) as rig:
+        rig.start("a")
+        await rig.rest()
+        assert rig.settled() == {"a": 1}
+        pod = rig.queue.get("a")
         assert pod is not None
         assert pod.errors == 1
-        assert any("binding to n1 failed: it has gates" in words for words in one.events.told)
+        assert any("binding to n1 failed: it has gates" in words for words in rig.events.reports)
 
 
 @pytest.mark.parametrize("outcome", [Gone(), TakenByOther("n2")])
 async def test_a_pod_that_is_not_ours_any_more_is_not_told_about(outcome: BindOutcome) -> None:
-    async with rig(outcome) as one:
-        one.start("a")
-        await one.rest()
-        assert one.events.told == []
-        assert one.queue.statistics().backoff == 0
+    async with rig_of(outcome) as rig:
+        rig.start("a")
+        await rig.rest()
+        assert rig.events.reports == []
+        assert rig.queue.statistics().backoff == 0
         # A pod that is gone is so for the engine too, which tells nothing of its watch event; one
         # that somebody else bound leaves the queue with its event.
-        assert (one.queue.get("a") is None) is isinstance(outcome, Gone)
+        assert (rig.queue.get("a") is None) is isinstance(outcome, Gone)
 
 
 async def test_an_unknown_outcome_keeps_the_reservation_until_somebody_knows() -> None:
-    async with rig(LOST, LOST, LOST, AlreadyOurs()) as one:
-        one.start("a")
-        await one.rest()
-        assert one.settled() == {}
+    async with rig_of(LOST, LOST, LOST, AlreadyOurs()) as rig:
+        rig.start("a")
+        await rig.rest()
+        assert rig.settled() == {}
         waits = []
         for _ in range(3):
-            asked, waited = len(one.binder.bindings), 0
-            while len(one.binder.bindings) == asked:
-                await one.clock.advance(1)
-                await one.rest()
+            asked, waited = len(rig.binder.bindings), 0
+            while len(rig.binder.bindings) == asked:
+                await rig.clock.advance(1)
+                await rig.rest()
                 waited += 1
             waits.append(waited)
         assert waits == [1, 2, 4]
-        assert one.settled() == {"a": 0}
+        assert rig.settled() == {"a": 0}
 
 
 async def test_binds_in_doubt_hold_up_no_other_pod() -> None:
-    async with rig(LOST, LOST, window=2) as one:
-        room = one.reservations.room
-        one.start("a", "b")
-        await one.rest()
-        assert (one.reservations.in_doubt, one.reservations.in_flight, one.reservations.room) == (
+    async with rig_of(LOST, LOST, window=2) as rig:
+        room = rig.reservations.room
+        rig.start("a", "b")
+        await rig.rest()
+        assert (rig.reservations.in_doubt, rig.reservations.in_flight, rig.reservations.room) == (
             2,
             0,
             room,
         )
-        one.start("c", "d", "e")
-        await one.rest()
-        assert one.settled() == dict.fromkeys("cde", 0)
-        await one.clock.advance(1)
-        await one.rest()
-        assert one.settled() == dict.fromkeys("abcde", 0)
-        assert one.reservations.in_doubt == 0
+        rig.start("c", "d", "e")
+        await rig.rest()
+        assert rig.settled() == dict.fromkeys("cde", 0)
+        await rig.clock.advance(1)
+        await rig.rest()
+        assert rig.settled() == dict.fromkeys("abcde", 0)
+        assert rig.reservations.in_doubt == 0
 
 
 VOLUME = VolumeWork("data", "u", "1", "", "", "", to_write=True, to_mark=False, seconds_max=600)
 
 
 async def test_pods_that_wait_for_volumes_take_no_place_in_the_window() -> None:
-    async with rig(window=2) as one:
-        room = one.reservations.room
+    async with rig_of(window=2) as rig:
+        room = rig.reservations.room
         waiting = [f"w{number}" for number in range(300)]
-        one.start(*waiting, volumes=[VOLUME])
-        await one.rest()
-        assert (one.reservations.awaiting_volumes, one.reservations.room) == (300, room)
-        one.start("plain")
-        await one.rest()
-        assert one.settled() == {"plain": 0}
-        assert [binding.name for binding in one.binder.bindings] == ["plain"]
-        one.binder.answer.clear()
+        rig.start(*waiting, volumes=[VOLUME])
+        await rig.rest()
+        assert (rig.reservations.awaiting_volumes, rig.reservations.room) == (300, room)
+        rig.start("plain")
+        await rig.rest()
+        assert rig.settled() == {"plain": 0}
+        assert [binding.name for binding in rig.binder.bindings] == ["plain"]
+        rig.binder.answer.clear()
         for uid in waiting:
-            one.pre_binder.ends[uid].set_result(None)
-        await one.rest()
-        assert (one.binder.highest, one.reservations.room) == (2, room - len(waiting))
-        one.binder.answer.set()
-        await one.rest()
-        assert one.binder.highest == 2
-        assert (one.reservations.awaiting_volumes, one.reservations.room) == (0, room)
-        assert one.settled() == dict.fromkeys([*waiting, "plain"], 0)
+            rig.pre_binder.ends[uid].set_result(None)
+        await rig.rest()
+        assert (rig.binder.highest, rig.reservations.room) == (2, room - len(waiting))
+        rig.binder.answer.set()
+        await rig.rest()
+        assert rig.binder.highest == 2
+        assert (rig.reservations.awaiting_volumes, rig.reservations.room) == (0, room)
+        assert rig.settled() == dict.fromkeys([*waiting, "plain"], 0)
 
 
 async def test_volumes_that_fail_end_the_reservation_without_a_bind() -> None:
-    async with rig() as one:
-        one.start("a", volumes=[VOLUME])
-        await one.rest()
-        one.pre_binder.ends["a"].set_result(BindEnd(Outcome.FAILED, True, "no volume"))
-        await one.rest()
-        assert (one.binder.bindings, one.settled()) == ([], {"a": 1})
-        assert any("no volume" in words for words in one.events.told)
-        pod = one.queue.get("a")
+    async with rig_of() as rig:
+        rig.start("a", volumes=[VOLUME])
+        await rig.rest()
+        rig.pre_binder.ends["a"].set_result(BindEnd(Outcome.FAILED, True, "no volume"))
+        await rig.rest()
+        assert (rig.binder.bindings, rig.settled()) == ([], {"a": 1})
+        assert any("no volume" in words for words in rig.events.reports)
+        pod = rig.queue.get("a")
         assert pod is not None
         assert pod.errors == 1
 
 
 async def test_a_pod_that_waits_for_its_volumes_can_be_withdrawn() -> None:
     """Nobody deletes it: its room is free, what waited for its volumes ends, and it is queued."""
-    async with rig() as one:
-        one.start("a", volumes=[VOLUME])
-        await one.rest()
-        assert one.reservations.withdraw("a")
-        await one.rest()
-        assert one.pre_binder.ends["a"].cancelled()
-        assert one.settled() == {"a": Outcome.FAILED}
-        assert (one.reservations.awaiting_volumes, one.reservations.under_way) == (0, 0)
-        assert one.binder.bindings == []
-        assert one.queue.statistics().backoff == 1
-        assert not one.reservations.withdraw("a")
+    async with rig_of() as rig:
+        rig.start("a", volumes=[VOLUME])
+        await rig.rest()
+        assert rig.reservations.withdraw("a")
+        await rig.rest()
+        assert rig.pre_binder.ends["a"].cancelled()
+        assert rig.settled() == {"a": Outcome.FAILED}
+        assert (rig.reservations.awaiting_volumes, rig.reservations.under_way) == (0, 0)
+        assert rig.binder.bindings == []
+        assert rig.queue.statistics().backoff == 1
+        assert not rig.reservations.withdraw("a")
 
 
 async def test_a_pod_whose_volumes_are_bound_can_be_withdrawn_until_its_bind_is_sent() -> None:
-    async with rig(window=1) as one:
-        one.binder.answer.clear()
-        one.start("sent")
-        await one.rest()
-        one.start("a", volumes=[VOLUME])
-        await one.rest()
-        one.pre_binder.ends["a"].set_result(None)
-        await one.rest()
-        assert not one.reservations.withdraw("sent")
-        assert one.reservations.withdraw("a")
-        one.binder.answer.set()
-        await one.rest()
-        assert one.settled() == {"sent": Outcome.BOUND, "a": Outcome.FAILED}
-        assert [binding.name for binding in one.binder.bindings] == ["sent"]
+    async with rig_of(window=1) as rig:
+        rig.binder.answer.clear()
+        rig.start("sent")
+        await rig.rest()
+        rig.start("a", volumes=[VOLUME])
+        await rig.rest()
+        rig.pre_binder.ends["a"].set_result(None)
+        await rig.rest()
+        assert not rig.reservations.withdraw("sent")
+        assert rig.reservations.withdraw("a")
+        rig.binder.answer.set()
+        await rig.rest()
+        assert rig.settled() == {"sent": Outcome.BOUND, "a": Outcome.FAILED}
+        assert [binding.name for binding in rig.binder.bindings] == ["sent"]
 
 
 def node_line(change: str, name: str) -> bytes:
@@ -398,72 +398,72 @@ def node_line(change: str, name: str) -> bytes:
 
 
 async def test_a_bind_is_not_sent_to_a_node_whose_deletion_was_heard_of() -> None:
-    async with rig(window=1) as one:
-        await one.sink.lines("nodes", node_line("ADDED", "n1") + node_line("ADDED", "n2"))
-        one.binder.answer.clear()
-        one.start("sent", "a")
-        one.start("with-volumes", volumes=[VOLUME])
-        await one.rest()
-        await one.sink.lines("nodes", node_line("DELETED", "n2"))
-        await one.rest()
-        assert one.settled() == {}
-        await one.sink.lines("nodes", node_line("DELETED", "n1"))
-        await one.rest()
-        one.binder.answer.set()
-        await one.rest()
-        assert [binding.name for binding in one.binder.bindings] == ["sent"]
+    async with rig_of(window=1) as rig:
+        await rig.sink.lines("nodes", node_line("ADDED", "n1") + node_line("ADDED", "n2"))
+        rig.binder.answer.clear()
+        rig.start("sent", "a")
+        rig.start("with-volumes", volumes=[VOLUME])
+        await rig.rest()
+        await rig.sink.lines("nodes", node_line("DELETED", "n2"))
+        await rig.rest()
+        assert rig.settled() == {}
+        await rig.sink.lines("nodes", node_line("DELETED", "n1"))
+        await rig.rest()
+        rig.binder.answer.set()
+        await rig.rest()
+        assert [binding.name for binding in rig.binder.bindings] == ["sent"]
         failed = Outcome.FAILED
-        assert one.settled() == {"sent": Outcome.BOUND, "a": failed, "with-volumes": failed}
-        told = "node n1 was deleted before the bind"
-        assert len([words for words in one.events.told if told in words]) == 2
-        assert one.queue.statistics().backoff == 2
+        assert rig.settled() == {"sent": Outcome.BOUND, "a": failed, "with-volumes": failed}
+        message = "node n1 was deleted before the bind"
+        assert len([words for words in rig.events.reports if message in words]) == 2
+        assert rig.queue.statistics().backoff == 2
 
 
 async def test_a_node_that_a_new_list_does_not_name_was_deleted() -> None:
-    async with rig(window=1) as one:
-        await one.sink.lines("nodes", node_line("ADDED", "n1"))
-        one.binder.answer.clear()
-        one.start("sent", "a")
-        await one.rest()
-        await one.sink.list_begin("nodes")
-        await one.sink.list_end("nodes", "10")
-        one.binder.answer.set()
-        await one.rest()
-        assert one.settled() == {"sent": Outcome.BOUND, "a": Outcome.FAILED}
+    async with rig_of(window=1) as rig:
+        await rig.sink.lines("nodes", node_line("ADDED", "n1"))
+        rig.binder.answer.clear()
+        rig.start("sent", "a")
+        await rig.rest()
+        await rig.sink.list_begin("nodes")
+        await rig.sink.list_end("nodes", "10")
+        rig.binder.answer.set()
+        await rig.rest()
+        assert rig.settled() == {"sent": Outcome.BOUND, "a": Outcome.FAILED}
 
 
 async def test_a_bind_in_doubt_is_not_sent_again_to_a_node_that_is_gone() -> None:
-    async with rig(LOST, LOST, AlreadyOurs()) as one:
-        await one.sink.lines("nodes", node_line("ADDED", "n1"))
-        one.start("a")
-        await one.rest()
-        await one.clock.advance(1)
-        await one.rest()
-        await one.sink.lines("nodes", node_line("DELETED", "n1"))
-        await one.clock.advance(2)
-        await one.rest()
-        assert one.binder.doubts == [True, False]
-        assert one.settled() == {"a": Outcome.BOUND}
+    async with rig_of(LOST, LOST, AlreadyOurs()) as rig:
+        await rig.sink.lines("nodes", node_line("ADDED", "n1"))
+        rig.start("a")
+        await rig.rest()
+        await rig.clock.advance(1)
+        await rig.rest()
+        await rig.sink.lines("nodes", node_line("DELETED", "n1"))
+        await rig.clock.advance(2)
+        await rig.rest()
+        assert rig.binder.doubts == [True, False]
+        assert rig.settled() == {"a": Outcome.BOUND}
 
 
 async def test_the_way_out_does_not_wait_for_volumes() -> None:
-    async with rig() as one:
-        one.start("a", volumes=[VOLUME])
-        await one.rest()
-        assert await one.binds.drain(5)
-        assert one.reservations.under_way == 1
-        one.pre_binder.ends["a"].set_result(None)
-        await one.rest()
+    async with rig_of() as rig:
+        rig.start("a", volumes=[VOLUME])
+        await rig.rest()
+        assert await rig.binds.drain(5)
+        assert rig.reservations.under_way == 1
+        rig.pre_binder.ends["a"].set_result(None)
+        await rig.rest()
 
 
 async def test_draining_gives_up_in_time() -> None:
-    async with rig() as one:
-        one.binder.answer.clear()
-        one.start("a")
-        draining = asyncio.create_task(one.binds.drain(5))
-        await one.clock.advance(4.9)
+    async with rig_of() as rig:
+        rig.binder.answer.clear()
+        rig.start("a")
+        draining = asyncio.create_task(rig.binds.drain(5))
+        await rig.clock.advance(4.9)
         assert not draining.done()
-        await one.clock.advance(0.2)
+        await rig.clock.advance(0.2)
         assert await draining is False
-        one.binder.answer.set()
-        await one.rest()
+        rig.binder.answer.set()
+        await rig.rest()

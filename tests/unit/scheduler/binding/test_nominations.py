@@ -20,11 +20,11 @@ class SlowStatus:
     """Written when the test says so."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str, str, str]] = []
+        self.nominated: list[tuple[str, str, str, str]] = []
         self.answered = asyncio.Event()
 
     def nominate(self, namespace: str, name: str, uid: str, node: str) -> None:
-        self.told.append((namespace, name, uid, node))
+        self.nominated.append((namespace, name, uid, node))
 
     async def at_rest(self, uid: str) -> None:
         await self.answered.wait()
@@ -45,7 +45,7 @@ async def test_it_is_waited_for() -> None:
     clock, status = ManualClock(), SlowStatus()
     telling = asyncio.create_task(nominations_of(status, clock, leads=True).tell(queued("a"), "n1"))
     await clock.settle()
-    assert status.told == [("default", "a", "a", "n1")]
+    assert status.nominated == [("default", "a", "a", "n1")]
     assert not telling.done()
     status.answered.set()
     await telling
@@ -54,7 +54,7 @@ async def test_it_is_waited_for() -> None:
 async def test_who_may_not_lead_any_more_tells_nothing() -> None:
     status = SlowStatus()
     await nominations_of(status, ManualClock(), leads=False).tell(queued("a"), "n1")
-    assert status.told == []
+    assert status.nominated == []
 
 
 async def test_a_burst_has_a_budget_and_an_end() -> None:
@@ -64,13 +64,13 @@ async def test_a_burst_has_a_budget_and_an_end() -> None:
     many = 3 * NOMINATIONS_IN_FLIGHT_MAX
     telling = [asyncio.create_task(nominations.tell(queued(str(n)), "n1")) for n in range(many)]
     await clock.settle()
-    assert len(status.told) == NOMINATIONS_IN_FLIGHT_MAX
+    assert len(status.nominated) == NOMINATIONS_IN_FLIGHT_MAX
     await clock.advance(NOMINATION_S_MAX + 1)
     await asyncio.gather(*telling)
-    assert len(status.told) == NOMINATIONS_IN_FLIGHT_MAX
+    assert len(status.nominated) == NOMINATIONS_IN_FLIGHT_MAX
     status.answered.set()
     await nominations.tell(queued("later"), "n2")
-    assert status.told[-1] == ("default", "later", "later", "n2")
+    assert status.nominated[-1] == ("default", "later", "later", "n2")
 
 
 async def test_a_write_that_raises_is_not_taken_for_one_that_was_written() -> None:

@@ -49,12 +49,12 @@ class ScriptedNominations:
 
     def __init__(self, writer: ScriptedWriter) -> None:
         self._writer = writer
-        self.told: list[tuple[str, str, int]] = []
+        self.nominated: list[tuple[str, str, int]] = []
         self.held = asyncio.Event()
         self.held.set()
 
     async def tell(self, pod: Attempt, node: str) -> None:
-        self.told.append((pod.uid, node, len(self._writer.patches)))
+        self.nominated.append((pod.uid, node, len(self._writer.patches)))
         await self.held.wait()
 
 
@@ -83,7 +83,7 @@ class Rig:
 
 
 @asynccontextmanager
-async def rig() -> AsyncIterator[Rig]:
+async def rig_of() -> AsyncIterator[Rig]:
     clock, engine, writer = ManualClock(), VolumesEngine(), ScriptedWriter()
     thread = runtime_of(engine, clock).engine
     nominations = ScriptedNominations(writer)
@@ -101,43 +101,43 @@ def failed(why: str) -> BindEnd:
 
 
 async def test_the_pod_may_be_bound_when_all_its_claims_are() -> None:
-    async with rig() as one:
-        end = one.begin()
-        await one.rest()
+    async with rig_of() as rig:
+        end = rig.begin()
+        await rig.rest()
         claim = ObjectVersion("data", "u-data", "5")
-        assert one.writer.patches == [
+        assert rig.writer.patches == [
             BindVolume(ObjectVersion("pv", "u-pv", "7"), "default", claim, mark=True),
             SelectNode("default", ObjectVersion("logs", "u-logs", "6"), "n1"),
         ]
-        one.engine.progress["data"] = BOUND
-        one.pre_binds.heard("persistentvolumeclaims")
-        await one.rest()
+        rig.engine.progress["data"] = BOUND
+        rig.pre_binds.resource_changed("persistentvolumeclaims")
+        await rig.rest()
         assert not end.done()
-        one.engine.progress["logs"] = BOUND
-        one.pre_binds.heard("persistentvolumeclaims")
-        await one.rest()
+        rig.engine.progress["logs"] = BOUND
+        rig.pre_binds.resource_changed("persistentvolumeclaims")
+        await rig.rest()
         assert await end is None
 
 
 async def test_its_node_is_told_before_anything_is_written() -> None:
-    async with rig() as one:
-        one.nominations.held.clear()
-        one.engine.progress = {"data": BOUND, "logs": BOUND}
-        end = one.begin()
-        await one.rest()
-        assert (one.nominations.told, one.writer.patches) == ([("a", "n1", 0)], [])
-        one.nominations.held.set()
-        await one.rest()
+    async with rig_of() as rig:
+        rig.nominations.held.clear()
+        rig.engine.progress = {"data": BOUND, "logs": BOUND}
+        end = rig.begin()
+        await rig.rest()
+        assert (rig.nominations.nominated, rig.writer.patches) == ([("a", "n1", 0)], [])
+        rig.nominations.held.set()
+        await rig.rest()
         assert await end is None
-        assert len(one.writer.patches) == 2
+        assert len(rig.writer.patches) == 2
 
 
 async def test_what_says_so_already_is_not_written_but_waited_for() -> None:
-    async with rig() as one:
-        one.engine.progress["data"] = BOUND
-        end = one.begin(volumes=[TAKES._replace(to_write=False)])
-        await one.rest()
-        assert (await end, one.writer.patches) == (None, [])
+    async with rig_of() as rig:
+        rig.engine.progress["data"] = BOUND
+        end = rig.begin(volumes=[TAKES._replace(to_write=False)])
+        await rig.rest()
+        assert (await end, rig.writer.patches) == (None, [])
 
 
 @pytest.mark.parametrize(
@@ -150,54 +150,54 @@ async def test_what_says_so_already_is_not_written_but_waited_for() -> None:
 async def test_nothing_more_is_written_after_a_write_that_failed(
     outcome: WriteOutcome, end: BindEnd
 ) -> None:
-    async with rig() as one:
-        one.writer.outcomes = [outcome]
-        assert await one.begin() == end
-        assert len(one.writer.patches) == 1
-        assert one.engine.asked == []
+    async with rig_of() as rig:
+        rig.writer.outcomes = [outcome]
+        assert await rig.begin() == end
+        assert len(rig.writer.patches) == 1
+        assert rig.engine.asked == []
 
 
 async def test_a_claim_that_fails_says_why() -> None:
-    async with rig() as one:
+    async with rig_of() as rig:
         why = 'provisioning failed for PVC "logs"'
-        one.engine.progress = {"data": BOUND, "logs": VolumeProgress(VolumeState.FAILED, why)}
-        end = one.begin()
-        await one.rest()
+        rig.engine.progress = {"data": BOUND, "logs": VolumeProgress(VolumeState.FAILED, why)}
+        end = rig.begin()
+        await rig.rest()
         assert await end == failed(f"binding volumes: {why}")
 
 
 async def test_a_pod_that_goes_is_let_go_in_silence() -> None:
-    async with rig() as one:
-        one.engine.progress["data"] = VolumeProgress(VolumeState.GONE, "")
-        end = one.begin()
-        await one.rest()
+    async with rig_of() as rig:
+        rig.engine.progress["data"] = VolumeProgress(VolumeState.GONE, "")
+        end = rig.begin()
+        await rig.rest()
         assert await end == BindEnd(Outcome.FAILED)
 
 
 async def test_a_pod_waits_as_long_as_its_policy_says() -> None:
-    async with rig() as one:
-        end = one.begin(volumes=[TAKES._replace(seconds_max=30)])
-        await one.rest()
-        await one.rest(29)
+    async with rig_of() as rig:
+        end = rig.begin(volumes=[TAKES._replace(seconds_max=30)])
+        await rig.rest()
+        await rig.rest(29)
         assert not end.done()
-        await one.rest(2)
+        await rig.rest(2)
         assert await end == failed("binding volumes: context deadline exceeded")
-        asked = len(one.engine.asked)
-        await one.rest(10)
-        assert len(one.engine.asked) <= asked + 1, "no task waits any more"
+        asked = len(rig.engine.asked)
+        await rig.rest(10)
+        assert len(rig.engine.asked) <= asked + 1, "no task waits any more"
 
 
 async def test_all_who_wait_are_asked_about_in_one_call_now_and_then() -> None:
-    async with rig() as one:
-        ends = [one.begin(f"p{number}") for number in range(50)]
-        await one.rest()
-        before = len(one.engine.asked)
-        await one.rest(0.9)
-        await one.rest(0.9)
-        assert 1 <= len(one.engine.asked) - before <= 4, "once a second where nothing is heard"
-        assert len(one.engine.asked[-1]) == 100
-        one.pre_binds.heard("configmaps")
-        one.engine.progress = {"data": BOUND, "logs": BOUND}
-        one.pre_binds.heard("persistentvolumes")
-        await one.rest()
+    async with rig_of() as rig:
+        ends = [rig.begin(f"p{number}") for number in range(50)]
+        await rig.rest()
+        before = len(rig.engine.asked)
+        await rig.rest(0.9)
+        await rig.rest(0.9)
+        assert 1 <= len(rig.engine.asked) - before <= 4, "once a second where nothing is heard"
+        assert len(rig.engine.asked[-1]) == 100
+        rig.pre_binds.resource_changed("configmaps")
+        rig.engine.progress = {"data": BOUND, "logs": BOUND}
+        rig.pre_binds.resource_changed("persistentvolumes")
+        await rig.rest()
         assert [await end for end in ends] == [None] * 50

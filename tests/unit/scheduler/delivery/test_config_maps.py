@@ -26,7 +26,7 @@ def line(kind: str, object_: dict[str, Any]) -> bytes:
     return json.dumps({"type": kind, "object": object_}).encode() + b"\n"
 
 
-class Told:
+class ListenedSink:
     def __init__(self) -> None:
         self.times = 0
         self.sink = ConfigMapSink(NAME, self._hear)
@@ -42,46 +42,46 @@ class Told:
 
 
 async def test_a_change_of_texts_is_told_and_of_nothing_else() -> None:
-    told = Told()
-    await told.listed(page())
-    assert (told.sink.held, told.times) == (None, 0)
-    await told.listed(page(item({"a": "1"}, name="other"), item({"a": "1"})))
-    assert told.times == 1
-    await told.sink.lines("configmaps", line("MODIFIED", item({"a": "1"}, "9")))
-    assert told.times == 1, "an annotation, or nothing"
-    read = await told.sink.lines("configmaps", line("MODIFIED", item({"a": "2"}, "10")))
-    assert (told.times, read.resource_version) == (2, "10")
-    await told.sink.lines("configmaps", line("DELETED", item({"a": "2"}, "11")))
-    assert (told.sink.held, told.times, told.sink.last_uid) == (None, 3, "u")
-    await told.sink.lines("configmaps", line("ADDED", item(None, "12")))
-    assert (told.sink.held is not None, told.times) == (True, 4), (
+    listened = ListenedSink()
+    await listened.listed(page())
+    assert (listened.sink.held, listened.times) == (None, 0)
+    await listened.listed(page(item({"a": "1"}, name="other"), item({"a": "1"})))
+    assert listened.times == 1
+    await listened.sink.lines("configmaps", line("MODIFIED", item({"a": "1"}, "9")))
+    assert listened.times == 1, "an annotation, or nothing"
+    read = await listened.sink.lines("configmaps", line("MODIFIED", item({"a": "2"}, "10")))
+    assert (listened.times, read.resource_version) == (2, "10")
+    await listened.sink.lines("configmaps", line("DELETED", item({"a": "2"}, "11")))
+    assert (listened.sink.held, listened.times, listened.sink.last_uid) == (None, 3, "u")
+    await listened.sink.lines("configmaps", line("ADDED", item(None, "12")))
+    assert (listened.sink.held is not None, listened.times) == (True, 4), (
         "an empty ConfigMap is not a deleted one"
     )
 
 
 async def test_a_list_that_does_not_name_it_says_that_it_is_gone() -> None:
-    told = Told()
-    await told.listed(page(item({"a": "1"})))
-    await told.listed(b"not a list", page())
-    assert told.sink.held is not None, "an unreadable list must not delete objects"
-    await told.listed(page())
-    assert told.sink.held is None
+    listened = ListenedSink()
+    await listened.listed(page(item({"a": "1"})))
+    await listened.listed(b"not a list", page())
+    assert listened.sink.held is not None, "an unreadable list must not delete objects"
+    await listened.listed(page())
+    assert listened.sink.held is None
 
 
 async def test_words_that_the_watch_needs_are_read() -> None:
-    told = Told()
+    listened = ListenedSink()
     bookmark = {"metadata": {"resourceVersion": "8"}}
-    read = await told.sink.lines("configmaps", line("BOOKMARK", bookmark))
+    read = await listened.sink.lines("configmaps", line("BOOKMARK", bookmark))
     assert read.resource_version == "8"
     gone = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
-    read = await told.sink.lines("configmaps", line("ERROR", gone))
+    read = await listened.sink.lines("configmaps", line("ERROR", gone))
     assert read.status is not None
     assert (read.status.code, read.status.reason) == (410, "Expired")
     for bad in (b"{\n", b"[]\n", b'{"type":"ADDED"}\n', b"\xff\n"):
-        read = await told.sink.lines("configmaps", bad)
+        read = await listened.sink.lines("configmaps", bad)
         assert read.status is not None
         assert read.status.code == 500
-    assert told.times == 0
+    assert listened.times == 0
 
 
 def held(**data: str) -> HeldConfigMap:

@@ -60,9 +60,9 @@ def test_a_damaged_copy_is_never_taken_for_a_whole_one() -> None:
         at = rng.randrange(len(whole))
         damaged.append(whole[:at] + bytes([whole[at] ^ (1 << rng.randrange(8))]) + whole[at + 1 :])
     assert len(damaged) > 300
-    for one in damaged:
-        problem = decoded(one, "the folder")
-        assert isinstance(problem, Problem), one
+    for path in damaged:
+        problem = decoded(path, "the folder")
+        assert isinstance(problem, Problem), path
         assert problem.code == "KPS105"
         assert "the folder" in problem.message
 

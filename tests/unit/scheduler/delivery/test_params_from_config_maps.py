@@ -61,8 +61,8 @@ def priority_below(sources: tuple[Source, ...] | Problem) -> object:
 
 def literal(most: int) -> object:
     sources = (Source("p.yaml", TEXT.replace("numbers}", "numbers, optional: true}")),)
-    given = compile_policy(sources, params={"most": most})
-    return profile(given)["filters"][0]["expression"]["constants"]
+    compiled = compile_policy(sources, params={"most": most})
+    return profile(compiled)["filters"][0]["expression"]["constants"]
 
 
 async def test_a_config_map_of_the_cluster_gives_values() -> None:
@@ -85,7 +85,7 @@ async def test_one_that_is_not_there_is_for_the_compiler_to_tell() -> None:
     async with ControlPlane() as control_plane:
         sources = await read(control_plane, Source("p.yaml", TEXT))
     assert isinstance(sources, tuple)
-    assert [one.code for one in compile_policy(sources).diagnostics] == ["KP123"]
+    assert [diagnostic.code for diagnostic in compile_policy(sources).diagnostics] == ["KP123"]
 
 
 async def test_one_that_must_not_be_read_keeps_the_policy_out() -> None:

@@ -32,7 +32,10 @@ def invalid(count: int) -> Reloaded:
 
 def test_conditions_tell_what_is_wanted_from_what_is_in_force() -> None:
     def shown(last: Reloaded, now: InForce | None) -> list[tuple[str, bool, str]]:
-        return [(one.type, one.is_true, one.reason) for one in conditions(last, now)]
+        return [
+            (condition.type, condition.is_true, condition.reason)
+            for condition in conditions(last, now)
+        ]
 
     assert shown(LOADED, NOW) == [("Accepted", True, "Compiled"), ("Active", True, "InForce")]
     assert shown(invalid(1), NOW) == [
@@ -43,21 +46,21 @@ def test_conditions_tell_what_is_wanted_from_what_is_in_force() -> None:
 
 
 def test_an_event_has_the_first_findings_with_place_code_and_hint() -> None:
-    told = notice(invalid(9), NOW)
-    assert told is not None
-    assert (told.kind, told.reason) == ("Warning", "PolicyRejected")
+    notice_ = notice(invalid(9), NOW)
+    assert notice_ is not None
+    assert (notice_.kind, notice_.reason) == ("Warning", "PolicyRejected")
     first = "configmap/a/b/policy.yaml:1:5: KP102 unknown field `f1` (leave it)"
-    assert told.note.startswith(first)
-    assert "`f3`" in told.note
-    assert "`f4`" not in told.note
-    assert "and 6 more" in told.note
-    assert told.note.endswith("stays in force")
+    assert notice_.note.startswith(first)
+    assert "`f3`" in notice_.note
+    assert "`f4`" not in notice_.note
+    assert "and 6 more" in notice_.note
+    assert notice_.note.endswith("stays in force")
 
 
 def test_every_outcome_has_its_reason_and_nothing_new_has_none() -> None:
     gone = Reloaded("unreadable", problem=Problem(POLICY_UNREADABLE, "there is no ConfigMap a/b"))
     reasons = {
-        name: told.reason if (told := notice(last, now)) is not None else None
+        name: sent.reason if (sent := notice(last, now)) is not None else None
         for name, last, now in (
             ("loaded", LOADED, NOW),
             ("unchanged", Reloaded("unchanged"), NOW),
@@ -74,12 +77,12 @@ def test_every_outcome_has_its_reason_and_nothing_new_has_none() -> None:
 
 
 def test_the_status_is_bounded_and_says_where_the_policy_came_from() -> None:
-    said = document(invalid(60), NOW, {"Accepted": 1_600_000_000_000_000_000}, "me")
-    assert len(said["diagnostics"]) == limits.DIAGNOSTICS_TOLD_MAX
-    assert said["diagnostics"][0]["line"] == 1
-    assert said["conditions"][0]["lastTransitionTime"].startswith("2020-09-13T12:26:40")
-    assert said["active"]["sources"][0]["bytes"] == 2
-    assert json.loads(json.dumps(said)) == said
+    written = document(invalid(60), NOW, {"Accepted": 1_600_000_000_000_000_000}, "me")
+    assert len(written["diagnostics"]) == limits.DIAGNOSTICS_TOLD_MAX
+    assert written["diagnostics"][0]["line"] == 1
+    assert written["conditions"][0]["lastTransitionTime"].startswith("2020-09-13T12:26:40")
+    assert written["active"]["sources"][0]["bytes"] == 2
+    assert json.loads(json.dumps(written)) == written
 
 
 def test_what_was_refused_last_is_shown_and_a_good_one_is_not_refused() -> None:

@@ -41,8 +41,8 @@ class Scripted(ExtenderClient):
         return answer if isinstance(answer, Failed) else json.dumps(answer).encode()
 
 
-def scores(**given: int) -> list[dict[str, Any]]:
-    return [{"Host": name, "Score": score} for name, score in given.items()]
+def scores(**weight: int) -> list[dict[str, Any]]:
+    return [{"Host": name, "Score": score} for name, score in weight.items()]
 
 
 async def test_each_sees_what_the_ones_before_it_kept() -> None:
@@ -64,33 +64,35 @@ async def test_who_is_left_with_nothing_asks_no_more() -> None:
 
 async def test_unresolvable_counts_before_failed() -> None:
     both = {"NodeNames": ["b", "c"], "FailedNodes": {"a": "x"}}
-    one = Scripted({"filter": both | {"FailedAndUnresolvableNodes": {"a": "y", "nowhere": "z"}}})
-    asked = await ask([one], SUBJECT, NODES)
+    extender = Scripted(
+        {"filter": both | {"FailedAndUnresolvableNodes": {"a": "y", "nowhere": "z"}}}
+    )
+    asked = await ask([extender], SUBJECT, NODES)
     assert asked.refused == (RefusedNode("a", "y", True),)
 
 
 async def test_scores_are_weighed_and_summed_up() -> None:
-    one = Scripted({"prioritize": scores(a=10, b=1, nowhere=7)}, weight=5)
+    extender = Scripted({"prioritize": scores(a=10, b=1, nowhere=7)}, weight=5)
     two = Scripted({"prioritize": scores(b=2, c=-1)}, weight=3)
-    asked = await ask([one, two], SUBJECT, NODES)
+    asked = await ask([extender, two], SUBJECT, NODES)
     assert asked.kept == (KeptNode("a", 50), KeptNode("b", 11), KeptNode("c", -3))
 
 
 async def test_one_node_alone_is_not_scored() -> None:
-    one = Scripted({"filter": {"NodeNames": ["b"]}, "prioritize": scores(b=9)})
-    assert (await ask([one], SUBJECT, NODES)).kept == (KeptNode("b"),)
-    assert [verb for verb, _ in one.asked] == ["filter"]
+    extender = Scripted({"filter": {"NodeNames": ["b"]}, "prioritize": scores(b=9)})
+    assert (await ask([extender], SUBJECT, NODES)).kept == (KeptNode("b"),)
+    assert [verb for verb, _ in extender.asked] == ["filter"]
 
 
 async def test_scores_that_do_not_come_are_none() -> None:
-    one = Scripted({"prioritize": Failed("down")})
+    extender = Scripted({"prioritize": Failed("down")})
     two = Scripted({"prioritize": scores(a=1)}, weight=1)
-    assert (await ask([one, two], SUBJECT, NODES)).kept[0] == KeptNode("a", 1)
+    assert (await ask([extender, two], SUBJECT, NODES)).kept[0] == KeptNode("a", 1)
 
 
 async def test_scores_never_leave_sixty_four_bits() -> None:
-    one = Scripted({"prioritize": scores(a=2**62, b=-(2**62))}, weight=1000)
-    kept = (await ask([one], SUBJECT, NODES)).kept
+    extender = Scripted({"prioritize": scores(a=2**62, b=-(2**62))}, weight=1000)
+    kept = (await ask([extender], SUBJECT, NODES)).kept
     assert [node.node for node in kept] == list(NODES)
     assert kept[0].score > 0 > kept[1].score
     assert all(abs(node.score) * 10 < 2**63 for node in kept)
@@ -99,8 +101,8 @@ async def test_scores_never_leave_sixty_four_bits() -> None:
 @pytest.mark.parametrize("ignorable", [False, True])
 async def test_a_failure_ends_the_cycle_unless_it_may_be_ignored(ignorable: bool) -> None:
     for answer in (Failed("down"), {"Error": "down"}):
-        one = Scripted({"filter": answer}, ignorable=ignorable)
-        asked = await ask([one], SUBJECT, NODES)
+        extender = Scripted({"filter": answer}, ignorable=ignorable)
+        asked = await ask([extender], SUBJECT, NODES)
         if ignorable:
             assert asked == Asked(tuple(map(KeptNode, NODES)))
         else:
@@ -108,8 +110,8 @@ async def test_a_failure_ends_the_cycle_unless_it_may_be_ignored(ignorable: bool
 
 
 async def test_a_node_that_was_not_asked_about_is_an_error() -> None:
-    one = Scripted({"filter": {"NodeNames": ["a", "nowhere"]}})
-    assert (await ask([one], SUBJECT, NODES)).error == (
+    extender = Scripted({"filter": {"NodeNames": ["a", "nowhere"]}})
+    assert (await ask([extender], SUBJECT, NODES)).error == (
         'extender "http://x/" claims a filtered node "nowhere" '
         "which is not found in the input node list"
     )
@@ -117,10 +119,10 @@ async def test_a_node_that_was_not_asked_about_is_an_error() -> None:
 
 async def test_whole_nodes_go_to_who_does_not_know_them() -> None:
     items = [{"metadata": {"name": name}} for name in ("c", "nowhere", "a", "a")]
-    one = Scripted({"filter": {"Nodes": {"items": items}}}, nodeCacheCapable=False)
-    asked = await ask([one], SUBJECT, NODES)
+    extender = Scripted({"filter": {"Nodes": {"items": items}}}, nodeCacheCapable=False)
+    asked = await ask([extender], SUBJECT, NODES)
     assert asked.kept == (KeptNode("c"), KeptNode("a"))
-    sent = json.loads(one.asked[0][1])
+    sent = json.loads(extender.asked[0][1])
     assert [node["metadata"]["name"] for node in sent["Nodes"]["items"]] == list(NODES)
 
 

@@ -40,20 +40,20 @@ class Extender:
 
 @asynccontextmanager
 async def extender(*keep: str) -> AsyncIterator[Extender]:
-    it = Extender(keep=set(keep))
+    extender = Extender(keep=set(keep))
     app = web.Application()
-    app.router.add_post("/filter", it.filter)
+    app.router.add_post("/filter", extender.filter)
     runner = web.AppRunner(app, shutdown_timeout=0)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     assert site._server is not None
     port = site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
-    it.url = f"http://127.0.0.1:{port}"
+    extender.url = f"http://127.0.0.1:{port}"
     try:
-        yield it
+        yield extender
     finally:
-        it.answer.set()
+        extender.answer.set()
         await runner.cleanup()
 
 
@@ -67,7 +67,7 @@ def policy(*extenders: dict[str, Any]) -> str:
             "spec": {
                 "extends": "kube-scheduler-default",
                 "profiles": [{"schedulerName": "kpolicy"}],
-                "extenders": [{**base, **one} for one in extenders],
+                "extenders": [{**base, **extender} for extender in extenders],
             },
         }
     )
@@ -94,27 +94,30 @@ async def test_a_reload_while_an_extender_is_asked_asks_the_new_one() -> None:
 
 
 async def test_a_node_that_goes_while_an_extender_is_asked_is_not_chosen() -> None:
-    async with ControlPlane() as control_plane, extender("n1", "n2") as one:
+    async with ControlPlane() as control_plane, extender("n1", "n2") as answering:
         control_plane.add(node("n1"))
-        async with running(control_plane, policy({"urlPrefix": one.url})) as (_, until):
+        async with running(control_plane, policy({"urlPrefix": answering.url})) as (_, until):
             control_plane.add(pod("p"))
-            await until(lambda: one.asked == [["n1"]])
+            await until(lambda: answering.asked == [["n1"]])
             control_plane.add(node("n2"))
             await delete(control_plane, "nodes/n1")
             await asyncio.sleep(0.2)  # the watch is ahead of the answer
-            one.answer.set()
+            answering.answer.set()
             await until(lambda: placed(control_plane) == {"p": "n2"})
-            assert one.asked[-1] == ["n2"]
+            assert answering.asked[-1] == ["n2"]
 
 
 async def test_a_pod_that_goes_while_an_extender_is_asked_is_let_go() -> None:
-    async with ControlPlane() as control_plane, extender("n1") as one:
+    async with ControlPlane() as control_plane, extender("n1") as answering:
         control_plane.add(node("n1"))
-        async with running(control_plane, policy({"urlPrefix": one.url})) as (scheduler, until):
+        async with running(control_plane, policy({"urlPrefix": answering.url})) as (
+            scheduler,
+            until,
+        ):
             control_plane.add(pod("p"))
-            await until(lambda: len(one.asked) == 1)
+            await until(lambda: len(answering.asked) == 1)
             await delete(control_plane, "namespaces/default/pods/p")
-            one.answer.set()
+            answering.answer.set()
             control_plane.add(pod("q"))
             await until(lambda: placed(control_plane) == {"q": "n1"})
             await until(

@@ -80,7 +80,7 @@ async def test_who_is_left_with_nothing_asks_no_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("expected", "why"),
     [
         (Failed("it is down"), "it is down"),
         ([], "extender 'http://x': the answer is no object: list where an object is due"),
@@ -94,9 +94,9 @@ async def test_who_is_left_with_nothing_asks_no_more() -> None:
         ),
     ],
 )
-async def test_a_failure_ends_it_unless_it_may_fail(said: object, why: str) -> None:
-    assert await trimmed(preempting(said)) == LeftRoom(7, why, [])
-    left = await trimmed(preempting(said, ignorable=True))
+async def test_a_failure_ends_it_unless_it_may_fail(expected: object, why: str) -> None:
+    assert await trimmed(preempting(expected)) == LeftRoom(7, why, [])
+    left = await trimmed(preempting(expected, ignorable=True))
     assert left.failure == ""
     assert left.nodes is not None
     assert {node.node: node.victims for node in left.nodes} == {"n1": ["a", "b"], "n2": ["c"]}

@@ -32,7 +32,7 @@ def test_every_verdict_puts_the_pod_where_it_belongs() -> None:
     for uid in ("forgotten", "placed", "parked", "failed", "gone", "gated", "undecided"):
         queue.changed(pending(uid), 0)
     batch = queue.pop_batch(10, 0)
-    taken = take(
+    batch_outcome = take(
         queue,
         batch,
         [
@@ -45,8 +45,13 @@ def test_every_verdict_puts_the_pod_where_it_belongs() -> None:
         ],
         SECOND,
     )
-    assert [(one.pod.uid, one.offset_ns) for one in taken.placements] == [("placed", 0)]
-    assert [(one.pod.uid, one.reason, one.offset_ns) for one in taken.rejections] == [
+    assert [(placement.pod.uid, placement.offset_ns) for placement in batch_outcome.placements] == [
+        ("placed", 0)
+    ]
+    assert [
+        (rejection.pod.uid, rejection.reason, rejection.offset_ns)
+        for rejection in batch_outcome.rejections
+    ] == [
         ("parked", ConditionReason.UNSCHEDULABLE, 15),
         ("failed", ConditionReason.SCHEDULER_ERROR, 22),
     ]
@@ -66,8 +71,8 @@ def test_a_pod_that_left_while_it_was_placed_is_bound_all_the_same() -> None:
     queue.changed(pending("a"), 0)
     batch = queue.pop_batch(1, 0)
     queue.gone("a")
-    taken = take(queue, batch, [decided(Verdict.PLACED, "a", node="n")], 0)
-    assert len(taken.placements) == 1, "only the API server knows which came first"
+    batch_outcome = take(queue, batch, [decided(Verdict.PLACED, "a", node="n")], 0)
+    assert len(batch_outcome.placements) == 1, "only the API server knows which came first"
 
 
 # --- the loop ------------------------------------------------------------------------------------
@@ -94,10 +99,10 @@ class Unbounded:
 
 class Writer:
     def __init__(self) -> None:
-        self.told = 0
+        self.reports = 0
 
     def scheduled(self, *_: Any, **__: Any) -> None:
-        self.told += 1
+        self.reports += 1
 
     failed_scheduling = set = forget = scheduled
 
@@ -144,7 +149,7 @@ class Rig:
 
 
 @asynccontextmanager
-async def rig() -> AsyncIterator[Rig]:
+async def rig_of() -> AsyncIterator[Rig]:
     clock, queue, binds = ManualClock(), Queue(), Unbounded()
     engine = PlacingEngine()
     runtime, feed = runtime_of(engine, clock), feed_of(clock, queue)
@@ -173,98 +178,98 @@ async def rig() -> AsyncIterator[Rig]:
 
 
 async def test_a_burst_is_decided_in_batches_of_one_call_each() -> None:
-    async with rig() as one:
-        one.add(*(f"p{number:04}" for number in range(600)))
-        await one.rest()
-        assert len(one.binds.started) == 600
-        assert max(one.engine.batches) <= limits.BATCH_PODS_MAX
-        assert len(one.engine.batches) == 3
+    async with rig_of() as rig:
+        rig.add(*(f"p{number:04}" for number in range(600)))
+        await rig.rest()
+        assert len(rig.binds.started) == 600
+        assert max(rig.engine.batches) <= limits.BATCH_PODS_MAX
+        assert len(rig.engine.batches) == 3
 
 
 async def test_slow_batches_become_small_and_grow_again() -> None:
-    async with rig() as one:
-        one.engine.pod_ns = limits.BATCH_NS_MAX // 8
-        one.add(*(f"p{number:04}" for number in range(600)))
-        await one.rest()
-        assert one.engine.batches[:7] == [256, 128, 64, 32, 16, 8, 8]
-        one.engine.pod_ns = 0
-        one.add(*(f"q{number:04}" for number in range(2000)))
-        await one.rest()
-        assert max(one.engine.batches[-8:]) == limits.BATCH_PODS_MAX
-        assert len(one.binds.started) == 2600
+    async with rig_of() as rig:
+        rig.engine.pod_ns = limits.BATCH_NS_MAX // 8
+        rig.add(*(f"p{number:04}" for number in range(600)))
+        await rig.rest()
+        assert rig.engine.batches[:7] == [256, 128, 64, 32, 16, 8, 8]
+        rig.engine.pod_ns = 0
+        rig.add(*(f"q{number:04}" for number in range(2000)))
+        await rig.rest()
+        assert max(rig.engine.batches[-8:]) == limits.BATCH_PODS_MAX
+        assert len(rig.binds.started) == 2600
 
 
 async def test_nothing_is_assumed_beyond_the_room_for_binds() -> None:
-    async with rig() as one:
-        one.binds.room = 10
-        one.add(*(f"p{number}" for number in range(30)))
-        await one.rest()
-        assert one.binds.started == [], "a few at a time is not worth the call"
-        one.binds.room = 25
-        one.signals.work_came()
-        await one.rest()
-        assert one.binds.started == []
+    async with rig_of() as rig:
+        rig.binds.room = 10
+        rig.add(*(f"p{number}" for number in range(30)))
+        await rig.rest()
+        assert rig.binds.started == [], "a few at a time is not worth the call"
+        rig.binds.room = 25
+        rig.signals.work_came()
+        await rig.rest()
+        assert rig.binds.started == []
         for number in range(20, 30):
-            one.queue.gone(f"p{number}")
-        one.signals.work_came()
-        await one.rest()
-        assert len(one.binds.started) == 20
-        assert (one.binds.room, one.queue.statistics().active) == (5, 0)
+            rig.queue.gone(f"p{number}")
+        rig.signals.work_came()
+        await rig.rest()
+        assert len(rig.binds.started) == 20
+        assert (rig.binds.room, rig.queue.statistics().active) == (5, 0)
 
 
 async def test_room_that_trickles_back_is_gathered_for_a_batch() -> None:
-    async with rig() as one:
-        one.binds.room = 0
-        one.add(*(f"p{number:04}" for number in range(1000)))
+    async with rig_of() as rig:
+        rig.binds.room = 0
+        rig.add(*(f"p{number:04}" for number in range(1000)))
         for _ in range(30):
-            one.binds.room += 10
-            one.signals.work_came()
-            await one.rest()
-        assert len(one.binds.started) == 300
-        assert one.engine.batches == [100, 100, 100]
+            rig.binds.room += 10
+            rig.signals.work_came()
+            await rig.rest()
+        assert len(rig.binds.started) == 300
+        assert rig.engine.batches == [100, 100, 100]
 
 
 async def test_it_rests_until_a_backoff_ends() -> None:
-    async with rig() as one:
-        one.engine.failing.add("a")
-        one.add("a")
-        await one.rest()
-        assert one.engine.batches == [1]
-        await one.clock.advance(0.9)
-        await one.rest()
-        assert one.engine.batches == [1]
-        one.engine.failing.clear()
-        await one.clock.advance(0.2)
-        await one.rest()
-        assert one.engine.batches == [1, 1]
-        assert one.binds.started == ["a"]
+    async with rig_of() as rig:
+        rig.engine.failing.add("a")
+        rig.add("a")
+        await rig.rest()
+        assert rig.engine.batches == [1]
+        await rig.clock.advance(0.9)
+        await rig.rest()
+        assert rig.engine.batches == [1]
+        rig.engine.failing.clear()
+        await rig.clock.advance(0.2)
+        await rig.rest()
+        assert rig.engine.batches == [1, 1]
+        assert rig.binds.started == ["a"]
 
 
 async def test_it_decides_nothing_while_a_program_is_put_in_force() -> None:
-    async with rig() as one:
-        async with one.signals.deciding:
-            one.add("a")
-            await one.rest()
-            assert one.engine.batches == []
-        await one.rest()
-        assert one.binds.started == ["a"]
+    async with rig_of() as rig:
+        async with rig.signals.deciding:
+            rig.add("a")
+            await rig.rest()
+            assert rig.engine.batches == []
+        await rig.rest()
+        assert rig.binds.started == ["a"]
 
 
 async def test_stopped_it_pops_nothing_more() -> None:
-    async with rig() as one:
-        one.cycle.stop()
-        one.add("a")
-        await one.rest()
-        assert one.engine.batches == []
-        assert one.queue.statistics().active == 1
+    async with rig_of() as rig:
+        rig.cycle.stop()
+        rig.add("a")
+        await rig.rest()
+        assert rig.engine.batches == []
+        assert rig.queue.statistics().active == 1
 
 
 @pytest.mark.parametrize("batches", [1, 2])
 async def test_idle_it_calls_nobody(batches: int) -> None:
-    async with rig() as one:
+    async with rig_of() as rig:
         for number in range(batches):
-            one.add(f"p{number}")
-            await one.rest()
-        await one.clock.advance(3600)
-        await one.rest()
-        assert one.engine.batches == [1] * batches
+            rig.add(f"p{number}")
+            await rig.rest()
+        await rig.clock.advance(3600)
+        await rig.rest()
+        assert rig.engine.batches == [1] * batches

@@ -24,7 +24,7 @@ async def test_what_no_policy_reads_is_watched_no_more_and_forgotten() -> None:
             informers = scheduler._parts.informers
 
             def watched() -> set[str]:
-                return {one.resource for one in informers.statistics()}
+                return {informer.resource for informer in informers.statistics()}
 
             async def held() -> int:
                 return int(json.loads(await scheduler.engine_statistics())["objects"])
@@ -54,8 +54,8 @@ async def test_a_policy_that_comes_back_within_a_moment_costs_no_list() -> None:
             for text in (FEW, DEFAULT):
                 assert (await scheduler.reload([Source("p.yaml", text)])).result == "loaded"
             await until(lambda: informers._retiring is None)
-            assert {one.resource for one in informers.statistics()} == READ_BY_DEFAULT
-            assert {one.lists for one in informers.statistics()} == {1}
+            assert {informer.resource for informer in informers.statistics()} == READ_BY_DEFAULT
+            assert {informer.lists for informer in informers.statistics()} == {1}
 
 
 async def test_a_list_that_fails_by_a_mistake_of_ours_is_not_taken_for_whole(

@@ -49,7 +49,7 @@ IDS = {"ts", "level", "msg", "pod", "pod_uid", "policy_hash", "decision_id", "tr
 
 
 @dataclass
-class Told:
+class Reports:
     """What a run gave."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
@@ -91,13 +91,13 @@ def log() -> Iterator[io.StringIO]:
     ours.setLevel(before)
 
 
-async def told(
+async def reports_of(
     log: io.StringIO,
     control_plane: ControlPlane,
     until: Callable[[set[str]], bool],
     sampling: Sampling | None = None,
     policy: Source = POLICY,
-) -> Told:
+) -> Reports:
     """Run until the names of the pods on nodes are as wanted."""
     exporter = InMemorySpanExporter()
     traces = Traces((exporter,), sampling, Random(3))
@@ -110,8 +110,8 @@ async def told(
     task = asyncio.create_task(scheduler.run())
     async with asyncio.timeout(WAIT_S):
         while True:
-            pods = {one["metadata"]["name"]: one for one in control_plane.objects("Pod")}
-            placed = {name for name, one in pods.items() if one["spec"].get("nodeName")}
+            pods = {pod["metadata"]["name"]: pod for pod in control_plane.objects("Pod")}
+            placed = {name for name, pod in pods.items() if pod["spec"].get("nodeName")}
             if until(placed):
                 break
             assert not task.done(), task.result()
@@ -120,7 +120,7 @@ async def told(
     assert await task is None
     assert traces.stop(WAIT_S)
     lines = [json.loads(line) for line in log.getvalue().splitlines()]
-    return Told(lines, list(exporter.get_finished_spans()), pods)
+    return Reports(lines, list(exporter.get_finished_spans()), pods)
 
 
 def ids(span: ReadableSpan) -> tuple[str, str]:
@@ -137,7 +137,7 @@ async def test_lines_of_a_placed_a_parked_and_a_failed_pod_lead_to_their_traces(
     async with ControlPlane(faults=ScriptedFaults([refused])) as control_plane:
         control_plane.add(node("n", cpu="4"))
         control_plane.add(pod("placed", cpu="1"), pod("parked", cpu="9"), pod("failed", cpu="1"))
-        found = await told(
+        found = await reports_of(
             log,
             control_plane,
             lambda placed: placed >= {"placed", "failed"} and "no node for" in log.getvalue(),
@@ -165,7 +165,7 @@ async def test_lines_of_a_placed_a_parked_and_a_failed_pod_lead_to_their_traces(
 async def test_ids_of_a_trace_that_is_not_kept_are_left_out(log: io.StringIO) -> None:
     async with ControlPlane() as control_plane:
         control_plane.add(node("n", cpu="4"), pod("placed"), pod("parked", cpu="9"))
-        found = await told(
+        found = await reports_of(
             log,
             control_plane,
             lambda placed: placed == {"placed"} and "no node for" in log.getvalue(),
@@ -184,7 +184,7 @@ async def test_making_room_is_in_the_trace_of_the_try_that_asked_for_it(log: io.
     async with ControlPlane(kubelet=QUICK) as control_plane:
         control_plane.add(node("n", cpu="4"))
         control_plane.add(pod("low", cpu="4", node_name="n"), pod("high", cpu="4", priority=9))
-        found = await told(log, control_plane, lambda placed: "high" in placed)
+        found = await reports_of(log, control_plane, lambda placed: "high" in placed)
     first, *_, last = found.roots("high")
     line = found.line("evicted default/low")
     assert (line["trace_id"], line["span_id"]) == ids(first)
@@ -207,7 +207,7 @@ async def test_making_room_is_in_the_trace_of_the_try_that_asked_for_it(log: io.
 async def test_no_time_of_a_bound_pod_is_unexplained(log: io.StringIO) -> None:
     async with ControlPlane() as control_plane:
         control_plane.add(node("n", cpu="4"), pod("placed", cpu="1"))
-        found = await told(log, control_plane, lambda placed: placed == {"placed"})
+        found = await reports_of(log, control_plane, lambda placed: placed == {"placed"})
     (root,) = found.roots("placed")
     steps = sorted(found.below(root).values(), key=lambda span: span.start_time or 0)
     assert [span.name for span in steps] == ["filter", "score", "reserve", "bind queue", "bind"]
@@ -228,7 +228,7 @@ async def test_what_extenders_took_is_in_the_trace_and_their_lines_name_the_pod(
     )
     async with ControlPlane() as control_plane:
         control_plane.add(node("n", cpu="4"), node("m", cpu="4"), pod("placed", cpu="1"))
-        found = await told(
+        found = await reports_of(
             log,
             control_plane,
             lambda placed: placed == {"placed"},

@@ -38,12 +38,14 @@ class Rig:
         self.signals = CountedSignals()
         self.feed = QueueFeed(self.queue, clock, self.signals, on_left=self.left.append)
         self.reservations = Reservations(1, self.signals.work_came)
-        self.sink = EngineSink(self.runtime, self.feed, self.reservations, on_heard=self._heard)
-        self.heard: list[str] = []
+        self.sink = EngineSink(
+            self.runtime, self.feed, self.reservations, on_heard=self._note_resource
+        )
+        self.resources: list[str] = []
         self.feed.serve(frozenset(profiles))
 
-    def _heard(self, resource: str) -> None:
-        self.heard.append(resource)
+    def _note_resource(self, resource: str) -> None:
+        self.resources.append(resource)
 
     @property
     def pokes(self) -> int:
@@ -86,7 +88,7 @@ async def test_a_list_fills_the_queue_and_what_it_does_not_name_is_gone(rig: Rig
     assert (read.continue_token, read.resource_version) == ("more", "9")
     await rig.sink.list_page("pods", page(stored("c")))
     await rig.sink.list_end("pods", "9")
-    assert {one.name for one in rig.queue.pop_batch(10, 0)} == {"a", "b", "c"}
+    assert {pod.name for pod in rig.queue.pop_batch(10, 0)} == {"a", "b", "c"}
     assert rig.pokes
     await rig.sink.list_begin("pods")
     await rig.sink.list_page("pods", page(stored("b")))
@@ -102,7 +104,7 @@ async def test_only_pods_of_served_profiles_come_into_the_queue() -> None:
     )
     with rig_of("kpolicy", "batch") as two, rig_of("*") as everyone:
         await two.sink.lines("pods", lines)
-        assert {one.name for one in two.queue.pop_batch(10, 0)} == {"a", "b"}
+        assert {pod.name for pod in two.queue.pop_batch(10, 0)} == {"a", "b"}
         await everyone.sink.lines("pods", lines)
         assert len(everyone.queue) == 3
 

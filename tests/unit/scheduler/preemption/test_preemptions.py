@@ -49,7 +49,7 @@ class Cluster:
         self.control_plane, self.scheduler, self.until = control_plane, scheduler, until
 
     def pods(self) -> dict[str, Mapping[str, Any]]:
-        return {one["metadata"]["name"]: one for one in self.control_plane.objects("Pod")}
+        return {pod["metadata"]["name"]: pod for pod in self.control_plane.objects("Pod")}
 
     def node_of(self, name: str) -> str:
         return str(self.pods().get(name, {}).get("spec", {}).get("nodeName", ""))
@@ -59,7 +59,9 @@ class Cluster:
 
     def message(self, name: str) -> str:
         conditions = self.pods()[name].get("status", {}).get("conditions", [])
-        found = [one["message"] for one in conditions if one["type"] == "PodScheduled"]
+        found = [
+            condition["message"] for condition in conditions if condition["type"] == "PodScheduled"
+        ]
         return str(found[0]) if found else ""
 
     def deleted(self) -> list[str]:
@@ -71,7 +73,7 @@ class Cluster:
         ]
 
     def events(self, reason: str) -> list[Mapping[str, Any]]:
-        return [one for one in self.control_plane.objects("Event") if one["reason"] == reason]
+        return [event for event in self.control_plane.objects("Event") if event["reason"] == reason]
 
     def remove(self, name: str) -> None:
         self.control_plane.store.remove(PODS, "default", name)
@@ -83,7 +85,7 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(
+async def running_cluster(
     *objects: Mapping[str, Any],
     policies: tuple[str, ...] = (),
     kubelet: KubeletTimes | None = QUICK,
@@ -106,36 +108,36 @@ def full(victims: int = 2) -> list[Mapping[str, Any]]:
 
 
 async def test_the_pod_gets_the_room_of_its_victims_and_nobody_else_goes() -> None:
-    async with cluster(*full()) as it:
-        it.control_plane.add(pod("high", cpu="2", priority=9))
-        await it.until(lambda: it.node_of("high") == "n1")
-        (gone,) = it.deleted()
-        (event,) = it.events("Preempted")
-        uid = it.pods()["high"]["metadata"]["uid"]
+    async with running_cluster(*full()) as cluster:
+        cluster.control_plane.add(pod("high", cpu="2", priority=9))
+        await cluster.until(lambda: cluster.node_of("high") == "n1")
+        (gone,) = cluster.deleted()
+        (event,) = cluster.events("Preempted")
+        uid = cluster.pods()["high"]["metadata"]["uid"]
         assert event["message"] == f"Preempted by pod {uid} on node n1"
         assert (event["type"], event["action"]) == ("Normal", "Preempting")
         assert event["involvedObject"]["name"] == gone
         assert event["related"]["name"] == "high"
-        assert it.metric("scheduler_preemption_attempts_total") == 1
-        assert it.metric("scheduler_preemption_victims_sum") == 1
-        assert it.metric("scheduler_preemption_goroutines_execution_total") == 1
-        assert it.metric("kpolicy_evictions_total") == 1
+        assert cluster.metric("scheduler_preemption_attempts_total") == 1
+        assert cluster.metric("scheduler_preemption_victims_sum") == 1
+        assert cluster.metric("scheduler_preemption_goroutines_execution_total") == 1
+        assert cluster.metric("kpolicy_evictions_total") == 1
 
 
 async def test_while_victims_end_the_pod_waits_and_takes_no_more() -> None:
-    async with cluster(*full(), node("n2", cpu="1"), kubelet=None) as it:
-        it.control_plane.add(pod("high", cpu="2", priority=9))
-        await it.until(lambda: len(it.deleted()) == 1)
-        (gone,) = it.deleted()
-        assert it.nominated("high") == "n1"
+    async with running_cluster(*full(), node("n2", cpu="1"), kubelet=None) as cluster:
+        cluster.control_plane.add(pod("high", cpu="2", priority=9))
+        await cluster.until(lambda: len(cluster.deleted()) == 1)
+        (gone,) = cluster.deleted()
+        assert cluster.nominated("high") == "n1"
         # Whatever happens meanwhile wakes it, and it is not tried at the cost of the other one.
-        it.control_plane.add(node("fenced", cpu="4", taints=["dedicated=others:NoSchedule"]))
+        cluster.control_plane.add(node("fenced", cpu="4", taints=["dedicated=others:NoSchedule"]))
         waiting = "not eligible due to a terminating pod on the nominated node."
-        await it.until(lambda: waiting in it.message("high"))
-        assert it.deleted() == [gone]
-        it.remove(gone)
-        await it.until(lambda: it.node_of("high") == "n1")
-        assert it.deleted() == [gone]
+        await cluster.until(lambda: waiting in cluster.message("high"))
+        assert cluster.deleted() == [gone]
+        cluster.remove(gone)
+        await cluster.until(lambda: cluster.node_of("high") == "n1")
+        assert cluster.deleted() == [gone]
 
 
 @pytest.mark.parametrize(
@@ -149,75 +151,77 @@ async def test_while_victims_end_the_pod_waits_and_takes_no_more() -> None:
     ids=["lost", "answer lost", "500", "429"],
 )
 async def test_a_write_that_fails_once_costs_nobody_else(fault: RequestFault) -> None:
-    async with cluster(*full(4)) as it:
-        it.control_plane.faults = ScriptedFaults(
+    async with running_cluster(*full(4)) as cluster:
+        cluster.control_plane.faults = ScriptedFaults(
             [
                 FaultRule(fault, verb="delete", resource="pods"),
                 FaultRule(fault, verb="patch", subresource="status", skip=1),
             ]
         )
-        it.control_plane.add(pod("high", cpu="3", priority=9))
-        await it.until(lambda: it.node_of("high") == "n1")
-        left = {name for name in it.pods() if name.startswith("low")}
+        cluster.control_plane.add(pod("high", cpu="3", priority=9))
+        await cluster.until(lambda: cluster.node_of("high") == "n1")
+        left = {name for name in cluster.pods() if name.startswith("low")}
         assert len(left) == 1
-        assert set(it.deleted()) | left <= {f"low-{at}" for at in range(4)}
-        assert it.metric("scheduler_preemption_goroutines_execution_total") == 1
+        assert set(cluster.deleted()) | left <= {f"low-{at}" for at in range(4)}
+        assert cluster.metric("scheduler_preemption_goroutines_execution_total") == 1
 
 
 async def test_a_refusal_is_told_gives_the_node_back_and_is_tried_again() -> None:
-    async with cluster(*full(1), kubelet=QUICK) as it:
+    async with running_cluster(*full(1), kubelet=QUICK) as cluster:
         refusal = FaultRule(RequestFault(status=403), verb="delete", resource="pods", times=2)
-        it.control_plane.faults = ScriptedFaults([refusal])
-        it.control_plane.add(pod("high", cpu="2", priority=9))
-        await it.until(lambda: "evicting default/low-0 failed: 403" in it.message("high"))
-        assert it.message("high").startswith("preemption on n1 failed: ")
-        await it.until(lambda: it.node_of("high") == "n1")
-        assert it.deleted() == ["low-0"]
-        assert it.metric("scheduler_preemption_attempts_total") == 3
-        assert len(it.events("Preempted")) == 1
+        cluster.control_plane.faults = ScriptedFaults([refusal])
+        cluster.control_plane.add(pod("high", cpu="2", priority=9))
+        await cluster.until(lambda: "evicting default/low-0 failed: 403" in cluster.message("high"))
+        assert cluster.message("high").startswith("preemption on n1 failed: ")
+        await cluster.until(lambda: cluster.node_of("high") == "n1")
+        assert cluster.deleted() == ["low-0"]
+        assert cluster.metric("scheduler_preemption_attempts_total") == 3
+        assert len(cluster.events("Preempted")) == 1
 
 
 async def test_no_one_goes_for_a_pod_whose_claim_could_not_be_written() -> None:
-    async with cluster(*full(1)) as it:
+    async with running_cluster(*full(1)) as cluster:
         refusal = FaultRule(
             RequestFault(status=403), verb="patch", subresource="status", name="high", times=None
         )
-        it.control_plane.faults = ScriptedFaults([refusal])
-        it.control_plane.add(pod("high", cpu="2", priority=9))
-        await it.until(lambda: it.metric("scheduler_preemption_goroutines_execution_total") >= 1)
-        assert it.deleted() == []
-        it.control_plane.faults = None
-        await it.until(lambda: it.node_of("high") == "n1")
+        cluster.control_plane.faults = ScriptedFaults([refusal])
+        cluster.control_plane.add(pod("high", cpu="2", priority=9))
+        await cluster.until(
+            lambda: cluster.metric("scheduler_preemption_goroutines_execution_total") >= 1
+        )
+        assert cluster.deleted() == []
+        cluster.control_plane.faults = None
+        await cluster.until(lambda: cluster.node_of("high") == "n1")
 
 
 async def test_a_policy_that_says_never_evicts_nobody() -> None:
-    async with cluster(*full(), policies=(NEVER,)) as it:
-        it.control_plane.add(pod("high", cpu="2", priority=9))
-        await it.until(lambda: it.message("high") != "")
-        assert "preemption" not in it.message("high")
-        assert it.metric("scheduler_preemption_attempts_total") == 0
-        assert it.nominated("high") == ""
-        reloaded = await it.scheduler.reload([])
+    async with running_cluster(*full(), policies=(NEVER,)) as cluster:
+        cluster.control_plane.add(pod("high", cpu="2", priority=9))
+        await cluster.until(lambda: cluster.message("high") != "")
+        assert "preemption" not in cluster.message("high")
+        assert cluster.metric("scheduler_preemption_attempts_total") == 0
+        assert cluster.nominated("high") == ""
+        reloaded = await cluster.scheduler.reload([])
         assert reloaded.in_force
-        await it.until(lambda: it.node_of("high") == "n1")
-        assert len(it.deleted()) == 1
+        await cluster.until(lambda: cluster.node_of("high") == "n1")
+        assert len(cluster.deleted()) == 1
 
 
 async def test_a_victim_that_two_pods_share_goes_once() -> None:
-    async with cluster(*full(1)) as it:
-        it.control_plane.add(pod("a", cpu="2", priority=9), pod("b", cpu="2", priority=9))
-        await it.until(lambda: it.node_of("a") == it.node_of("b") == "n1")
-        assert it.deleted() == ["low-0"]
+    async with running_cluster(*full(1)) as cluster:
+        cluster.control_plane.add(pod("a", cpu="2", priority=9), pod("b", cpu="2", priority=9))
+        await cluster.until(lambda: cluster.node_of("a") == cluster.node_of("b") == "n1")
+        assert cluster.deleted() == ["low-0"]
 
 
 async def test_a_higher_pod_takes_the_claim_and_the_lower_one_hears_of_it() -> None:
-    async with cluster(*full(1), kubelet=None) as it:
-        it.control_plane.add(pod("middle", cpu="4", priority=5))
-        await it.until(lambda: it.nominated("middle") == "n1")
-        it.control_plane.add(pod("high", cpu="4", priority=9))
-        await it.until(lambda: it.nominated("high") == "n1")
-        await it.until(lambda: it.nominated("middle") == "")
-        assert it.deleted() == ["low-0"]
+    async with running_cluster(*full(1), kubelet=None) as cluster:
+        cluster.control_plane.add(pod("middle", cpu="4", priority=5))
+        await cluster.until(lambda: cluster.nominated("middle") == "n1")
+        cluster.control_plane.add(pod("high", cpu="4", priority=9))
+        await cluster.until(lambda: cluster.nominated("high") == "n1")
+        await cluster.until(lambda: cluster.nominated("middle") == "")
+        assert cluster.deleted() == ["low-0"]
 
 
 # --- the plan, and what comes of it ---------------------------------------------------------------
@@ -235,20 +239,20 @@ def victim(name: str, *, is_terminating: bool = False) -> Victim:
 def waiting() -> tuple[Queue, Any]:
     queue = Queue()
     queue.changed(pending("p"), 0)
-    (one,) = queue.pop_batch(1, 0)
-    return queue, one
+    (pod,) = queue.pop_batch(1, 0)
+    return queue, pod
 
 
 def test_the_plan_evicts_who_is_not_leaving_yet_the_least_important_last() -> None:
-    _, one = waiting()
-    wanted = plan(one, preempting(victim("a"), victim("b", is_terminating=True), victim("c")))
+    _, pod = waiting()
+    wanted = plan(pod, preempting(victim("a"), victim("b", is_terminating=True), victim("c")))
     assert [each.name for each in wanted.together] == ["a"]
     assert [each.name for each in wanted.last] == ["c"]
     assert wanted.victims_total == 3
     assert wanted.evictions[0].message == (
         "kpolicy: preempting to accommodate a higher priority pod"
     )
-    nobody = plan(one, preempting(victim("b", is_terminating=True)))
+    nobody = plan(pod, preempting(victim("b", is_terminating=True)))
     assert (nobody.together, nobody.last) == ((), ())
 
 
@@ -266,8 +270,8 @@ def test_the_plan_evicts_who_is_not_leaving_yet_the_least_important_last() -> No
     ],
 )
 def test_the_first_trouble_ends_it(outcomes: list[Any], made: bool, trouble: str) -> None:
-    _, one = waiting()
-    room = Room(plan(one, preempting(victim("a"))))
+    _, pod = waiting()
+    room = Room(plan(pod, preempting(victim("a"))))
     for outcome in outcomes:
         room.take(Eviction("default", "a", "uid-a", ""), outcome)
     assert (room.is_made, room.trouble) == (made, trouble)
@@ -276,8 +280,8 @@ def test_the_first_trouble_ends_it(outcomes: list[Any], made: bool, trouble: str
 
 def test_what_counts_as_looking_for_room() -> None:
     assert was_tried(preempting(victim("a")))
-    told = decided(Verdict.PARKED, "p", message="… preemption: 0/1 nodes are available: …")
-    assert was_tried(told)
+    decision = decided(Verdict.PARKED, "p", message="… preemption: 0/1 nodes are available: …")
+    assert was_tried(decision)
     assert not was_tried(decided(Verdict.PARKED, "p", message="0/1 nodes are available: …"))
 
 
@@ -285,15 +289,15 @@ def test_what_counts_as_looking_for_room() -> None:
 
 
 def held() -> Queue:
-    queue, one = waiting()
-    queue.parked(one.uid, ["Fit"], SECOND, held=True)
+    queue, pod = waiting()
+    queue.parked(pod.uid, ["Fit"], SECOND, held=True)
     return queue
 
 
 def lane(queue: Queue) -> Lane:
-    one = queue.get("p")
-    assert one is not None
-    return one.lane
+    pod = queue.get("p")
+    assert pod is not None
+    return pod.lane
 
 
 @pytest.mark.parametrize(
@@ -317,7 +321,7 @@ def test_what_woke_it_meanwhile_is_not_lost() -> None:
     queue.wake("p", "AssignedPodDelete", SECOND)
     queue.release("p", SECOND)
     assert lane(queue) is Lane.BACKOFF
-    assert [one.uid for one in queue.pop_batch(1, SECOND)] == ["p"], "an idle queue pops early"
+    assert [pod.uid for pod in queue.pop_batch(1, SECOND)] == ["p"], "an idle queue pops early"
 
 
 def test_released_it_waits_for_a_wake() -> None:
@@ -333,7 +337,7 @@ def test_failed_it_backs_off_and_is_not_popped_early() -> None:
     queue.fail_held("p", SECOND)
     assert lane(queue) is Lane.BACKOFF
     assert queue.pop_batch(1, SECOND) == []
-    assert [one.uid for one in queue.pop_batch(1, 2 * SECOND)] == ["p"]
+    assert [pod.uid for pod in queue.pop_batch(1, 2 * SECOND)] == ["p"]
 
 
 def test_one_that_left_is_neither_released_nor_failed() -> None:

@@ -52,7 +52,7 @@ def test_what_agrees(roster: Roster, holdings: Holdings, queued: dict[str, str])
 
 
 @pytest.mark.parametrize(
-    ("roster", "holdings", "queued", "said"),
+    ("roster", "holdings", "queued", "difference"),
     [
         (theirs(), NOBODY, QUEUED, Difference("pods", Side.MISSED, KEY, UID)),
         (NO_ROSTER, ours(), {}, Difference("pods", Side.REDUNDANT, KEY, UID)),
@@ -103,14 +103,14 @@ def test_what_agrees(roster: Roster, holdings: Holdings, queued: dict[str, str])
     ],
 )
 def test_what_differs(
-    roster: Roster, holdings: Holdings, queued: dict[str, str], said: Difference
+    roster: Roster, holdings: Holdings, queued: dict[str, str], difference: Difference
 ) -> None:
-    assert found(roster, holdings, queued) == [said]
+    assert found(roster, holdings, queued) == [difference]
 
 
 def test_a_pod_made_anew_under_its_name_is_another_pod() -> None:
     roster = Roster(frozenset({"n1"}), {"u2": RosterPod(KEY, scheduler="kpolicy")})
-    sides = {(one.what, one.side, one.uid) for one in found(roster, ours(), QUEUED)}
+    sides = {(finding.what, finding.side, finding.uid) for finding in found(roster, ours(), QUEUED)}
     assert sides == {
         ("pods", Side.MISSED, "u2"),
         ("pods", Side.REDUNDANT, UID),

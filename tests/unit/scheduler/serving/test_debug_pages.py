@@ -78,7 +78,7 @@ async def test_a_right_cache_compares_clean_and_a_wrong_one_does_not(
             world.engine.watch("nodes", line("ADDED", node("ghost")), 0)
             shown = json.loads((await get(world, "/debug/compare"))[1])
             assert shown["differences"] == 2
-            assert {(one["what"], one["side"]) for one in shown["listed"]} == {
+            assert {(entry["what"], entry["side"]) for entry in shown["listed"]} == {
                 ("pods", "missed"),
                 ("nodes", "redundant"),
             }

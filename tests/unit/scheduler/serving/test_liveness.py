@@ -63,7 +63,7 @@ def stopping(thread: EngineThread) -> Iterator[EngineThread]:
     thread.stop()
 
 
-def said(heartbeats: Heartbeats, clock: ManualClock) -> tuple[int, str]:
+def liveness_answer(heartbeats: Heartbeats, clock: ManualClock) -> tuple[int, str]:
     with stopping(runtime_of(Engine(), clock).engine) as thread:
         health = judge("livez", Liveness(thread, heartbeats), verbose=True)
     return health.status, health.text
@@ -129,9 +129,9 @@ async def test_an_informer_that_hangs_is_dead() -> None:
         await informer.wait_synced()
         await eventually(lambda: clock.sleepers == 1)
         await clock.advance(INFORMER_SILENT_S_MAX - 1)
-        assert said(heartbeats, clock)[0] == 200
+        assert liveness_answer(heartbeats, clock)[0] == 200
         await clock.advance(2)
-        status, text = said(heartbeats, clock)
+        status, text = liveness_answer(heartbeats, clock)
         assert status == 500
         assert "[-]informer-pods failed: has not gone round for 301 s" in text
 
@@ -145,7 +145,7 @@ async def test_an_informer_is_alive_while_the_api_server_is_away() -> None:
                 lambda: informer.statistics().failures > tries and clock.sleepers == 1  # noqa: B023
             )
             tries = informer.statistics().failures
-            assert said(heartbeats, clock)[0] == 200
+            assert liveness_answer(heartbeats, clock)[0] == 200
             await clock.jump()
         assert tries > HOUR_S / INFORMER_SILENT_S_MAX
 
@@ -159,7 +159,7 @@ async def test_an_informer_of_a_silent_watch_is_alive() -> None:
         await informer.wait_synced()
         for _ in range(20):
             await eventually(lambda: clock.sleepers >= 1)
-            assert said(heartbeats, clock)[0] == 200
+            assert liveness_answer(heartbeats, clock)[0] == 200
             await clock.jump()
         assert informer.statistics().reconnects > 3
 
@@ -178,15 +178,17 @@ async def test_a_cycle_that_waits_for_its_turn_for_ever_is_dead() -> None:
                 cycle.run(group, heartbeats.of("cycle", limits.TASK_SILENT_S_MAX))
             )
             await clock.advance(HOUR_S)
-            assert said(heartbeats, clock)[0] == 200, "there is nothing to do"
+            assert liveness_answer(heartbeats, clock)[0] == 200, "there is nothing to do"
             async with feed.signals.deciding:
                 feed.signals.work_came()
                 await clock.advance(limits.TASK_SILENT_S_MAX - 1)
-                assert said(heartbeats, clock)[0] == 200
+                assert liveness_answer(heartbeats, clock)[0] == 200
                 await clock.advance(2)
-                assert "[-]cycle failed: has not gone round" in said(heartbeats, clock)[1]
+                assert (
+                    "[-]cycle failed: has not gone round" in liveness_answer(heartbeats, clock)[1]
+                )
             await clock.advance(1)
-            assert said(heartbeats, clock)[0] == 200
+            assert liveness_answer(heartbeats, clock)[0] == 200
             cycle.stop()
             await asyncio.wait_for(runs, 5)
 
@@ -201,15 +203,15 @@ async def test_an_outbox_whose_writes_never_end_is_dead() -> None:
     outbox: Outbox[int] = Outbox(send, capacity=10, workers=2)
     async with task(outbox.run(heartbeats.of("events", OUTBOX_SILENT_S_MAX))):
         await clock.advance(HOUR_S)
-        assert said(heartbeats, clock)[0] == 200
+        assert liveness_answer(heartbeats, clock)[0] == 200
         outbox.offer("a", 1)
         await clock.advance(1)
-        assert said(heartbeats, clock)[0] == 200
+        assert liveness_answer(heartbeats, clock)[0] == 200
         await clock.advance(OUTBOX_SILENT_S_MAX + 1)
-        assert "[-]events failed: has not gone round" in said(heartbeats, clock)[1]
+        assert "[-]events failed: has not gone round" in liveness_answer(heartbeats, clock)[1]
         written.set()
         await clock.settle()
-        assert said(heartbeats, clock)[0] == 200
+        assert liveness_answer(heartbeats, clock)[0] == 200
 
 
 async def test_an_elector_is_alive_while_the_api_server_is_away_and_dead_when_it_hangs(
@@ -231,17 +233,17 @@ async def test_an_elector_is_alive_while_the_api_server_is_away_and_dead_when_it
     async with task(elector.run()):
         for _ in range(60):
             await clock.advance(30)
-            assert said(heartbeats, clock)[0] == 200
+            assert liveness_answer(heartbeats, clock)[0] == 200
         api.trouble = None
         await clock.advance(5)
         await asyncio.wait_for(elector.acquired(), 5)
         for _ in range(60):
             await clock.advance(30)
             assert elector.fence()
-            assert said(heartbeats, clock)[0] == 200
+            assert liveness_answer(heartbeats, clock)[0] == 200
         monkeypatch.setattr(elector, "_renew", asyncio.Event().wait)
         await clock.advance(LEASE_SILENT_S_MAX + 10)
-        assert "[-]lease failed: has not gone round" in said(heartbeats, clock)[1]
+        assert "[-]lease failed: has not gone round" in liveness_answer(heartbeats, clock)[1]
 
 
 def test_no_bound_is_reached_by_waiting_for_the_api_server() -> None:

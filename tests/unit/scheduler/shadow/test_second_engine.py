@@ -81,8 +81,8 @@ def test_what_counts_as_a_difference(
     verdict: Verdict, opinion: tuple[int, str, bool], result: Result
 ) -> None:
     decision = decided(verdict, "u", node="n" if verdict is PLACED else "")
-    said, chosen, accepts = opinion
-    assert compared(decision, Opinion(said, "u", chosen, accepts)) is result
+    opinion_verdict, chosen, accepts = opinion
+    assert compared(decision, Opinion(opinion_verdict, "u", chosen, accepts)) is result
 
 
 # --- with the real engine ------------------------------------------------------------------------
@@ -120,8 +120,10 @@ class Pair:
 
     def decide(self) -> dict[Result, int]:
         scheduled = self.call(self.engine.schedule, self.uids, 0)
-        told = [one for one in scheduled.decisions if one.verdict in (PLACED, PARKED)]
-        self.compared += len(told)
+        compared = [
+            decision for decision in scheduled.decisions if decision.verdict in (PLACED, PARKED)
+        ]
+        self.compared += len(compared)
         until(lambda: sum(self.shadow.statistics().results.values()) >= self.compared)
         return self.shadow.statistics().results
 
@@ -189,8 +191,8 @@ def test_what_extenders_can_only_confirm_is_compared(
     verdict: Verdict, opinion: tuple[int, str, bool], result: Result
 ) -> None:
     decision = decided(verdict, "u", node="n" if verdict is PLACED else "")
-    said, chosen, accepts = opinion
-    assert without_extenders(decision, Opinion(said, "u", chosen, accepts)) is result
+    opinion_verdict, chosen, accepts = opinion
+    assert without_extenders(decision, Opinion(opinion_verdict, "u", chosen, accepts)) is result
 
 
 EXTENDERS = """\
@@ -343,7 +345,7 @@ async def test_a_scheduler_acts_on_one_and_counts_what_the_other_would_do() -> N
         task = asyncio.create_task(scheduler.run())
         async with asyncio.timeout(WAIT_S), aiohttp.ClientSession() as session:
             while True:
-                placed = [one["spec"].get("nodeName") for one in control_plane.objects("Pod")]
+                placed = [pod["spec"].get("nodeName") for pod in control_plane.objects("Pod")]
                 if scheduler.ready and placed == ["a"] * 5:
                     text = await (await session.get(f"http://127.0.0.1:{port}/metrics")).text()
                     if 'kpolicy_shadow_decisions_total{result="would_reject"} 5' in text:
@@ -371,7 +373,7 @@ async def test_a_shadow_policy_that_is_wrong_changes_nothing() -> None:
         )
         task = asyncio.create_task(scheduler.run())
         async with asyncio.timeout(WAIT_S):
-            while not any(one["spec"].get("nodeName") for one in control_plane.objects("Pod")):
+            while not any(pod["spec"].get("nodeName") for pod in control_plane.objects("Pod")):
                 assert not task.done(), task.result()
                 await asyncio.sleep(0.02)
         scheduler.stop()
