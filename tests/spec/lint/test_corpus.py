@@ -29,14 +29,14 @@ FILES = sorted(
 # Why no file here can have the code.
 WITHOUT_FILE = {
     "KP109": "a megabyte, or 50,000 values: tests/unit/policy/yaml/test_tree_reader.py makes them",
-    "KP119": "of `kpolicy fmt`, which refuses its own layout: tests/unit/cli/verbs/test_fmt.py",
+    "KP119": "`kpolicy fmt` refuses its own layout: tests/unit/cli/verbs/test_documents_fmt.py",
     "KP124": "a value given by hand: tests/unit/policy/assembly/test_params.py",
     "KP142": "a volume of a running scheduler: tests/unit/scheduler/delivery/test_sources.py",
     "KP341": "no fact tells the time; who asks for it has KP201, with a hint",
     "KP501": "of tests, which `kpolicy test` reads",
     "KP502": "of tests, which `kpolicy test` reads",
     "KP503": "of tests, which `kpolicy test` reads",
-    "KP605": "of `kpolicy convert`: tests/unit/cli/verbs/test_convert.py",
+    "KP605": "of `kpolicy convert`: tests/unit/cli/verbs/test_documents_convert.py",
     "KP504": "of a recorded file: tests/unit/offline/snapshot_lint/test_lint_snapshot.py",
 }
 

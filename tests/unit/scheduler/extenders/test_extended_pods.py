@@ -18,7 +18,7 @@ from kpolicy.scheduler.problem_codes import EXTENDER_UNUSABLE
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.cluster.doubles import client
-from tests.unit.scheduler.test_real_engine import placed, running
+from tests.unit.scheduler.test_process_real_engine import placed, running
 
 
 @dataclass

@@ -13,7 +13,7 @@ from kpolicy.policy.yaml.source import Source
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.e2e.test_watched_resources import DEFAULT, FEW, READ_BY_DEFAULT, READ_BY_FEW
-from tests.unit.scheduler.test_real_engine import placed, running
+from tests.unit.scheduler.test_process_real_engine import placed, running
 
 
 async def test_what_no_policy_reads_is_watched_no_more_and_forgotten() -> None:

@@ -30,7 +30,7 @@ from kpolicy.testing.kubelet import KubeletTimes
 from kpolicy.testing.objects.resource_types import PODS
 from tests.unit.scheduler.faulty_engine import decided
 from tests.unit.scheduler.pods import SECOND, pending
-from tests.unit.scheduler.test_real_engine import running
+from tests.unit.scheduler.test_process_real_engine import running
 
 QUICK = KubeletTimes(start_s=0.01, stop_s=0.05)
 NEVER = """\

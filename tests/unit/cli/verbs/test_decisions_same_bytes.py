@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-CASES = Path(__file__).parents[2] / "conformance/kube-scheduler-1.36"
+CASES = Path(__file__).parents[3] / "conformance/kube-scheduler-1.36"
 CHOSEN = sorted(CASES.glob("*.json.gz"))[::33]
 
 

@@ -21,7 +21,7 @@ from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.cluster.doubles import connection
 from tests.unit.scheduler.extenders.test_extended_pods import policy
 from tests.unit.scheduler.garbled import garbled
-from tests.unit.scheduler.test_real_engine import placed
+from tests.unit.scheduler.test_process_real_engine import placed
 
 WAIT_S = 60.0
 # The calls after the start that were kept from the API server in this test, each at least once.

@@ -12,7 +12,7 @@ import yaml
 
 from kpolicy.engine import Engine, PodChange
 
-FOLDER = Path(__file__).parents[2] / "conformance" / "kube-scheduler-1.36"
+FOLDER = Path(__file__).parents[1] / "conformance" / "kube-scheduler-1.36"
 CASES = sorted(FOLDER.glob("*-1.json.gz"))
 
 

@@ -11,7 +11,7 @@ import pytest
 from kpolicy import Program
 from kpolicy.engine import Engine
 from kpolicy.testing import node, pod
-from tests.unit.offline.test_costs import crowded, nodes, program, rule
+from tests.unit.offline.answers.test_pod_decisions_costs import crowded, nodes, program, rule
 
 FEW, MANY = 3, 200
 

@@ -1,1 +1,0 @@
-"""The codec, seen through the engine."""
