@@ -1,7 +1,7 @@
-//! One predicate and one priority over 5,000 lanes: `cargo bench -p kpolicy-cel`.
+//! Measures one predicate and one priority over 5,000 lanes: `cargo bench -p kpolicy-cel`.
 //!
-//! Verified, folded for a pod, asked of all lanes at once, and lane by lane. Facts are columns in
-//! memory, so that only evaluating is timed.
+//! Steps: verify, fold for a pod, evaluate all lanes at once, evaluate lane by lane. Facts are
+//! columns in memory, so only the evaluation is timed.
 
 #![allow(clippy::expect_used, reason = "a benchmark may end with a panic")]
 

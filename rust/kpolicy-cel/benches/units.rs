@@ -1,9 +1,9 @@
-//! What a unit of cost takes, in nanoseconds, for every function and every kind of operation:
-//! `cargo bench -p kpolicy-cel --bench units`.
+//! Measures how many nanoseconds a unit of cost takes, for every function and every kind of
+//! operation: `cargo bench -p kpolicy-cel --bench units`.
 //!
-//! Every overload is called with small and with large operands, readable and unreadable ones. A unit
-//! is meant to take about ten nanoseconds; the dearest kinds are printed first, all of them with
-//! `-- --all`. `docs/internals/decision-budget.md` says what follows from it.
+//! Every overload is called with small and with large operands, readable and unreadable ones. A
+//! unit is meant to take about ten nanoseconds. The most expensive kinds are printed first, all of
+//! them with `-- --all`. `docs/internals/decision-budget.md` says what follows from the figures.
 
 #![allow(
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Bit planes: one bit a lane, 64 lanes a word.
+//! Bit planes: one bit for each lane, 64 lanes in a word.
 
 /// A set of lanes. Bits beyond the last lane are zero.
 #[derive(Clone, Debug, PartialEq, Eq)]

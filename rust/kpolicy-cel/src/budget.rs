@@ -1,4 +1,4 @@
-//! The cost an evaluation may still spend.
+//! The budget of an evaluation: how many units of cost it may still spend.
 
 use crate::error::{Fault, Kind};
 use crate::value::{Answer, Value};

@@ -1,7 +1,7 @@
-//! Puts the nodes of an expression together and keeps its invariants.
+//! Builds an expression node by node and keeps its invariants: depth, free slots, interned reads,
+//! compiled patterns, and which nodes are shared.
 //!
-//! Owns depth, free slots, interning of reads, compiled patterns and the marking of shared nodes.
-//! Assumes that operands were added before their users (both callers check it).
+//! Operands must be added before the nodes that use them. Both callers check this.
 
 use std::sync::Arc;
 

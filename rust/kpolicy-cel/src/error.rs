@@ -1,6 +1,4 @@
-//! What can go wrong: a refusal of an expression, or an error while evaluating it.
-//!
-//! Owns the error values and their stable kinds. Must not know where an expression came from.
+//! Errors: a refusal of an expression, or an error while it is evaluated. Their kinds are stable.
 
 use std::fmt;
 use std::sync::Arc;

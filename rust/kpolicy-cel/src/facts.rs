@@ -1,8 +1,8 @@
-//! What the world answers to an expression: the two traits the host implements.
+//! The two traits through which the host answers an expression: [`Facts`] (one lane at a time) and
+//! [`Columns`] (all lanes at once).
 //!
-//! Owns [`Read`], [`Facts`] (one lane at a time) and [`Columns`] (all lanes at once).
-//! Assumes that one world does not change during an evaluation, and that `Facts` and `Columns` of
-//! one world give the same answers. Must not know what a fact means.
+//! One world does not change during an evaluation, and its `Facts` and `Columns` give the same
+//! answers.
 //!
 //! A fact is named by its path from a root (`node.free`, `pod.priority`, `node.domain.pods.count`)
 //! and takes the arguments of the whole path, in order. An entry of a map fact has the name of the

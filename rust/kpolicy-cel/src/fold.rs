@@ -1,7 +1,7 @@
-//! Partial evaluation: what is known already becomes constant, the rest stays.
+//! Partial evaluation: parts that are known already become constants, the others stay.
 //!
-//! Owns folding. Assumes that facts known now will not change for as long as the residual lives.
-//! A folded error stays where it is, so that it is absorbed, or not, as before.
+//! A fact that is known now must not change while the result is in use. A folded error stays in its
+//! place, so that it is absorbed, or not, as before.
 
 use crate::budget::Budget;
 use crate::builder::Builder;

@@ -1,7 +1,7 @@
-//! The verified expression: nodes in single-assignment order, constants and reads interned.
+//! The verified expression: nodes in single-assignment order, with interned constants and reads.
 //!
-//! Owns the types. Only `verify` and `fold` make expressions, so that every [`Expression`] in the
-//! process satisfies: operands come before their users, depth and slots are within bounds, and no
+//! Only `verify` and `fold` make expressions. So every [`Expression`] in the process is well
+//! formed: operands come before the nodes that use them, depth and slots are within bounds, and no
 //! slot is read outside the loop that binds it.
 
 use std::sync::Arc;

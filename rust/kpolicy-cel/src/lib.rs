@@ -1,9 +1,9 @@
-//! kpolicy-cel: the intermediate form of expressions, its verifier and its evaluators.
+//! kpolicy-cel: the intermediate representation of expressions, its verifier and its evaluators.
 //!
-//! Owns what an expression means once it is compiled: values, functions, error absorption, cost,
-//! one world at a time ([`Expression::evaluate`]) or all lanes at once ([`Expression::filter`],
-//! [`Expression::score`]). Assumes nothing of the bytes it is given. Must not know Kubernetes
-//! objects, Python, the clock or the source text of expressions.
+//! Evaluates one world at a time ([`Expression::evaluate`]) or all lanes at once
+//! ([`Expression::filter`], [`Expression::score`]). The bytes of an expression are not trusted.
+//! This crate knows nothing of Kubernetes objects, Python, the clock, or the source text of
+//! expressions.
 
 mod bits;
 mod budget;

@@ -1,4 +1,4 @@
-//! The names of the host that an expression uses, and what the host resolved them to.
+//! The host's names that an expression uses, and what the host resolved them to.
 
 use std::sync::Arc;
 

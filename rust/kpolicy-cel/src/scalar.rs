@@ -1,7 +1,7 @@
 //! The scalar evaluator: one world, one value.
 //!
-//! Owns the order of evaluation, the absorption of errors by `&&`, `||` and `?:`, and memoising.
-//! Recursion is bounded by the depth of a verified expression, time by the budget.
+//! Evaluates in order, absorbs errors in `&&`, `||` and `?:`, and remembers the values of shared
+//! nodes. Recursion is bounded by the depth of a verified expression, time by the budget.
 
 use std::ops::Range;
 

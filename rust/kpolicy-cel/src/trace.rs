@@ -1,7 +1,6 @@
-//! What each node of an expression gave during one evaluation, for people who ask why.
+//! A trace of one evaluation: the outcomes of each node of an expression, for people who ask why.
 //!
-//! Owns [`Trace`]. Assumes that a node of a loop is reached many times: the first outcomes are kept,
-//! the others counted. Must not know where an expression came from.
+//! A node in a loop is reached many times: the first outcomes are kept, the others are counted.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
-//! Makes an expression of JSON that nobody vouches for.
+//! Verifies JSON and makes an expression of it, or refuses it with a code.
 //!
-//! Owns the form of the IR and the codes of refusals. Assumes nothing about its input: arbitrary
-//! JSON is refused or accepted, in time linear in its size.
+//! Nothing is assumed about the input: arbitrary JSON is refused or accepted, in time linear in its
+//! size.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A cost limit bites in the same lanes, whichever way they are evaluated.
+//! A cost limit has its effect in the same lanes, however they are evaluated.
 
 #![allow(clippy::expect_used, reason = "a test may end with a panic")]
 

@@ -1,4 +1,4 @@
-//! The path of a predicate and of a score, over a small world.
+//! The way of a predicate and of a score, from JSON to a result, over a small world.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Nothing that is handed to the verifier does harm.
+//! No input to the verifier does harm.
 
 #[path = "support/random_ir.rs"]
 mod random_ir;

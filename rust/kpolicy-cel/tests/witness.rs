@@ -1,4 +1,4 @@
-//! What the parts of an expression gave, added up over evaluations.
+//! Outcomes of the parts of an expression, summed over evaluations.
 
 #![allow(clippy::expect_used, reason = "a test may end with a panic")]
 

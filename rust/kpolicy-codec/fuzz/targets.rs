@@ -1,9 +1,8 @@
-//! What is fuzzed: every way in for bytes, and the engine behind it.
+//! The fuzz targets: every function that reads bytes, and the engine behind it.
 //!
-//! Owns one function a target, each giving how many objects it read; shared by the targets of
-//! cargo-fuzz and by `examples/mutate.rs`. Assumes nothing of the bytes. What must hold is asserted
-//! here: no panic, what is named is bounded, a pod is placed on a node that exists, and the same
-//! input gives the same decisions.
+//! Each target returns how many objects it read. The targets of cargo-fuzz and `examples/mutate.rs`
+//! share them. The assertions are here: no panic, messages are bounded, a pod is placed on a node
+//! that exists, and the same input gives the same decisions.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! A place in a JSON text, moved value by value.
+//! A position in a JSON text, moved value by value.
 //!
-//! Owns the outer structure of lists and events, so that one bad value inside costs itself only:
-//! a value that does not fit is skipped from where it began. Assumes UTF-8. Must not know any field.
+//! Walks the outer structure of lists and events, so that one bad value inside costs only itself: a
+//! value that does not fit is skipped from where it began. The text is UTF-8.
 
 use serde::de::{Deserialize, IgnoredAny};
 

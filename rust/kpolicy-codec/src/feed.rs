@@ -1,6 +1,4 @@
-//! What a body said besides its objects.
-//!
-//! Owns `Feed`, one form for pages and watches, and the `Status` of the API.
+//! Metadata of a list page or of watch lines: resource version, continue token, and error status.
 
 use kpolicy_engine::model::Kind;
 

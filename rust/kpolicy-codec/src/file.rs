@@ -1,8 +1,9 @@
-//! A file of objects: one object, several one after another, or lists of them, in JSON or YAML.
+//! Reads a file of objects: one object, several one after another, or lists of them, in JSON or
+//! YAML.
 //!
-//! Owns how documents are told apart: what begins with a brace or bracket is JSON. Kinds that no rule
-//! reads are left out and told in one line: it may be a slip of the pen. A typed list need not repeat
-//! the kind in its items, a `kind: List` mixes kinds.
+//! A document that begins with a brace or bracket is JSON. Kinds that no rule reads are left out
+//! and named in one line, since they may be a typing error. A typed list need not repeat the kind
+//! in its items; a `kind: List` mixes kinds.
 
 use std::collections::BTreeMap;
 

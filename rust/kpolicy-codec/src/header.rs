@@ -1,7 +1,7 @@
-//! What a document says it is: `apiVersion` and `kind`.
+//! Reads `apiVersion` and `kind` of a document without reading the rest, and finds the kind of the
+//! model.
 //!
-//! Owns the peek at them without reading the rest, and how they become a kind of the model. A list
-//! may have its items before its kind, as `kubectl get -o json` prints it.
+//! A list may have its items before its kind, as `kubectl get -o json` prints it.
 
 use kpolicy_engine::model::Kind;
 

@@ -1,9 +1,8 @@
 //! Values at API paths, read from the object as it was written.
 //!
-//! Owns the second walk over an object, which happens only where the program in force asks for paths:
-//! what no path leads to is skipped without being built. Owns also which fields are times and which
-//! are quantities, as JSON does not tell, and which are never kept: they are long, or change all the
-//! time, and no policy could sensibly read them.
+//! This second walk over an object happens only if the program in force reads API paths; everything
+//! else is skipped without being built. The tables here say which fields are times, which are
+//! quantities, and which are never kept because they are long or change all the time.
 
 use std::fmt;
 

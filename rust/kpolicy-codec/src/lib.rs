@@ -1,12 +1,12 @@
-//! The codec: bytes of Kubernetes objects to the engine's model.
+//! The codec: reads bytes of Kubernetes objects into the engine's model.
 //!
-//! Owns JSON and its oddities: what comes out is complete, defaulted and bounded, and what cannot be
-//! read is named and costs itself only. Assumes bodies whole in memory. Must not know what a rule
-//! does with an object, nor Python, files or HTTP; arbitrary bytes never panic.
+//! Objects come out complete, defaulted and bounded. An object that cannot be read is named and
+//! costs only itself. Bodies are whole in memory; arbitrary bytes never panic. The codec does not
+//! know rules, Python, files or HTTP.
 //!
 //! [`list::page`] reads a page of a list, [`watch::lines`] events of a watch, [`file::objects`] a
-//! file of objects; each gives objects one by one to the caller as they are read, with what [`Keep`]
-//! says is to be kept of them by API path.
+//! file of objects. Each hands objects to the caller one by one as they are read, with the API
+//! paths that [`Keep`] asks for.
 
 mod cursor;
 mod feed;

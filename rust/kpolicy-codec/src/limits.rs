@@ -1,7 +1,7 @@
 //! Bounds on what is read (B10), each with what it protects.
 //!
-//! Owns the numbers. A bound that is met gives a message and costs the object or the rest of the
-//! file, never memory or time out of proportion to the input.
+//! At a bound there is a message, and the object or the rest of the file is lost. Memory and time
+//! stay in proportion to the input.
 
 /// One object as JSON text. The API server takes requests of at most 3 MiB and etcd values of
 /// 1.5 MiB, so nothing that exists in a cluster is near it.

@@ -1,8 +1,8 @@
-//! A page of a list as the API server serves it.
+//! Reads a page of a list as the API server sends it: the metadata of the list and its items, in
+//! any order of fields.
 //!
-//! Owns the list's own metadata and the walk over its items, in whatever order the fields come.
-//! Items of a typed list carry neither kind nor apiVersion. A page that breaks off has a status, so
-//! that it is not taken for the whole, and so has a list of another kind.
+//! Items of a typed list carry neither kind nor apiVersion. A page that is cut short has a status,
+//! so that it is not taken for the whole list; so has a list of another kind.
 
 use kpolicy_engine::model::{Event, Kind};
 

@@ -1,7 +1,5 @@
-//! One object of a known kind.
-//!
-//! Owns the choice of the shape to read, and how one that cannot be read is named: by its kind and
-//! name where those can still be told. Must not know lists, watches or files.
+//! Reads one object of a known kind. An object that cannot be read is reported by kind and name, if
+//! these can still be found.
 
 use kpolicy_engine::model::{ControllerKind, Kind, Meta, Object};
 use serde::de::{Deserialize, Deserializer};

@@ -1,9 +1,9 @@
 //! Quantities: text of the API to an exact amount.
 //!
-//! Clause: `Quantity` of apimachinery: sign, digits with an optional point, then a decimal suffix
-//! (`n u m "" k M G T P E`), a binary one (`Ki` … `Ei`) or an exponent (`e3`, `E3`). What lies below
-//! a nano is rounded away from zero. Amounts beyond ±(2⁶³−1) units are held there: apimachinery
-//! caps binary forms so, and reads other forms beyond it as garbage.
+//! Specification: `Quantity` of apimachinery: sign, digits with an optional point, then a decimal
+//! suffix (`n u m "" k M G T P E`), a binary one (`Ki` … `Ei`) or an exponent (`e3`, `E3`).
+//! Anything below a nano is rounded away from zero. Amounts beyond ±(2⁶³−1) units are limited to
+//! it: apimachinery limits binary forms in this way, and reads other forms beyond it as garbage.
 
 use kpolicy_engine::model::Quantity;
 

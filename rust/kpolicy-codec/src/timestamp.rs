@@ -1,7 +1,7 @@
 //! Timestamps: RFC 3339 text to seconds since the epoch.
 //!
-//! Clause: `metav1.Time` is RFC 3339 with a date, a time of day and `Z` or an offset; a fraction is
-//! read and dropped, as the API keeps whole seconds.
+//! Specification: `metav1.Time` is RFC 3339 with a date, a time of day and `Z` or an offset. A
+//! fraction is read and dropped, as the API keeps whole seconds.
 
 /// `None` where the text is not a timestamp.
 pub(crate) fn seconds(text: &str) -> Option<i64> {

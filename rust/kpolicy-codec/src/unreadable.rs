@@ -1,6 +1,5 @@
-//! What could not be read: a code, the object, and a message.
-//!
-//! Owns the texts. Must not know where the bytes came from; a caller adds that.
+//! The report on an object that could not be read: a code, the object, and a message. The caller
+//! adds where the bytes came from.
 
 use crate::limits::{QUOTE_BYTES_MAX, UNREADABLE_NAMED_MAX};
 

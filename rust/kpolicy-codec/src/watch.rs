@@ -1,7 +1,7 @@
-//! Events of a watch, one a line.
+//! Reads events of a watch, one on each line: `{"type": …, "object": …}`.
 //!
-//! Owns the frame `{"type": …, "object": …}` and what each type means. Assumes whole lines. A line
-//! that cannot be read costs that line, and its resourceVersion still counts where it can be told.
+//! Lines are whole. If a line cannot be read, only that event is lost, and its resourceVersion
+//! still counts if it can be found.
 
 use kpolicy_engine::model::{Event, Kind};
 use serde::de::Deserialize;

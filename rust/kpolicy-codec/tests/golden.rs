@@ -1,4 +1,4 @@
-//! Every cluster of the golden cases is read without a remark.
+//! Every cluster of the golden cases is read without a message.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 

@@ -1,4 +1,4 @@
-//! Whatever the bytes: an answer, never a panic, and what is named is bounded.
+//! Any bytes get an answer, never a panic, and messages are bounded.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 

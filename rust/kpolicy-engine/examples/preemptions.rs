@@ -1,9 +1,9 @@
-//! How long it takes to find out whom to evict: `cargo run --release -p kpolicy-engine --example
+//! Measures how long the search for victims takes: `cargo run --release -p kpolicy-engine --example
 //! preemptions -- [nodes] [pods on each] [workload…]`.
 //!
-//! Full nodes of 32 cores in ten zones; a pod that needs a quarter of one. Printed are the
-//! microseconds of the fastest of some decisions, without preemption and with a search for 100 candidates, for a tenth of the nodes,
-//! and over all of them.
+//! Full nodes of 32 cores in ten zones; a pod that needs a quarter of a node. Prints the
+//! microseconds of the fastest of several decisions: without preemption, and with a search for 100
+//! candidates, for a tenth of the nodes, and over all nodes.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a tool may end with a panic")]
 

@@ -1,8 +1,7 @@
 //! The engine's public vocabulary: what goes in (objects, outcomes) and what comes out (pod changes,
 //! wakes, decisions).
 //!
-//! Owns flat values only, so that a skin can turn them into tuples without knowing the engine.
-//! Must not know how anything is decided.
+//! All values are flat, so that `kpolicy-py` can turn them into tuples.
 //!
 //! The engine itself:
 //!

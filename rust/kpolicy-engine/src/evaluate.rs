@@ -1,7 +1,5 @@
-//! One expression, evaluated for a pod and a node of the snapshot.
-//!
-//! Owns which facts are known when not both are given. The answers are those that rules get. Must
-//! not decide anything.
+//! Evaluates one expression for a pod and a node of the snapshot. Either may be missing; then its
+//! facts are unknown. The other facts have the values that rules read.
 
 use kpolicy_cel::{Answer, Facts, Read, answer_json};
 use serde_json::{Value, json};

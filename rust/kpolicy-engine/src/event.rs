@@ -1,7 +1,6 @@
-//! What happened in the cluster, in kube-scheduler's event vocabulary.
-//!
-//! Owns [`Event`] (one kind of happening, with its metrics label), [`Events`] (a set that a rule
-//! registers) and which events an [`Occurrence`] counts as. Must not know who waits for it.
+//! Events of the cluster, in kube-scheduler's vocabulary: [`Event`] (one kind, with its metrics
+//! label), [`Events`] (the set that a rule registers), and which events an [`Occurrence`] counts
+//! as.
 
 use crate::model::Kind;
 use crate::snapshot::node::{Node, NodeParts};

@@ -1,6 +1,5 @@
-//! Everything that can be said of one pod, as a JSON line.
-//!
-//! Owns the shape of that line. Judges by `cycle::reference`, with the same rules that decide.
+//! Explains a pod as a JSON line: every verdict, score and reason. Uses `cycle::reference`, with
+//! the same rules that decide.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Strict reading of the program document: every field is asked for, and what was not is refused.
+//! Strict reading of the program document: a field that is not read is refused.
 //!
-//! Owns [`Fields`] (one JSON object being read), [`Refusals`] and their codes. Places are JSON paths
-//! such as `$.profiles[0].filters[2].args`. Must not know what a field means.
+//! [`Fields`] is one JSON object that is being read; [`Refusals`] holds the codes. Places are JSON
+//! paths such as `$.profiles[0].filters[2].args`.
 
 use serde_json::{Map, Value};
 

@@ -1,9 +1,9 @@
-//! Interning: equal values are held once and known by an id.
+//! Interning: equal values are held once and have an id.
 //!
-//! Owns [`Shared`] (a counted reference with an id) and [`Interner`] (the table of one type). Ids are
-//! never used twice, so a cache keyed by an id can go stale but never lie; a value that nobody holds
-//! any more is swept out when the table has doubled, so tables follow what the cluster holds.
-//! Results may depend on ids only for equality, never for order.
+//! [`Shared`] is a counted reference with an id, [`Interner`] the table of one type. Ids are never
+//! used twice, so a cache keyed by an id can be out of date but never wrong. Values without a
+//! holder are removed when the table has doubled. Results may depend on ids only for equality,
+//! never for order.
 
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};

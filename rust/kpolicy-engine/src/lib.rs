@@ -1,7 +1,7 @@
 //! The engine: the snapshot of a cluster, the rules, and the cycle that places a pod.
 //!
-//! Owns what decides. Assumes that objects arrive decoded (`model`) and programs as JSON values.
-//! Must not know Python, HTTP, files, an async runtime or the clock: time is `now_ns`, chance a seed.
+//! Objects arrive decoded (`model`) and programs as JSON values. The engine has no Python, HTTP,
+//! files, async runtime or clock: time is `now_ns`, chance a seed.
 
 pub mod api;
 pub mod cycle;

@@ -1,7 +1,7 @@
 //! The text that says why a pod fits nowhere, word for word as kube-scheduler writes it.
 //!
-//! Clause: `0/N nodes are available:`, then what rejected the pod as a whole, or how many nodes have
-//! which reason, sorted as strings, then what came of making room.
+//! Specification: `0/N nodes are available:`, then what rejected the pod as a whole, or how many
+//! nodes have which reason, sorted as strings, then the result of preemption.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

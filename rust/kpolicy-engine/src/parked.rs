@@ -1,9 +1,9 @@
-//! Parked pods: who waits, because of which rules, and which event may help whom.
+//! Parked pods: which pods wait, which rules rejected them, and which event may help which pod.
 //!
-//! Owns the groups of pods that wait alike: rejected by the same rules, with equal keys for each of
-//! them, so that a hint is asked once per group, of any of its pods. Clause: one rule that sees a chance
-//! is enough; a rule that registers `NodeAdd` but not `NodeTaint` is always woken by the latter. Sizes are
-//! bounded by the number of pending pods.
+//! Pods that the same rules rejected, with equal keys for each rule, form a group, so that a hint
+//! is asked once for a group. Specification: one rule that sees a chance is enough; a rule that
+//! registers `NodeAdd` but not `NodeTaint` is always woken by the latter. Sizes are bounded by the
+//! number of pending pods.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Parts of the world that an answer may rest on, and the events that change each of them.
+//! The parts of the cluster that an answer may depend on, and the events that change each part.
 //!
-//! A part without an event does not compile. What wakes the pods that a rule rejected follows from the
-//! parts that the rule reads.
+//! A part without an event does not compile. The parts that a rule reads decide what wakes the pods
+//! that it rejected.
 
 use crate::event::{Event, Events};
 use crate::model::Kind;

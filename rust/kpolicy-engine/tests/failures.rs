@@ -1,5 +1,5 @@
-//! A cycle fails, rather than the pod being parked, where a rule cannot judge the pod; and pods that
-//! kpolicy cannot place are parked.
+//! A cycle fails, and the pod is not parked, if a rule cannot judge the pod. Pods that kpolicy
+//! cannot place are parked.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, reason = "a test may end with a panic")]
 

@@ -1,4 +1,4 @@
-//! What becomes of pods and reservations: seen from outside, by the engine's calls only.
+//! The life of pods and reservations, seen through the engine's public calls only.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 

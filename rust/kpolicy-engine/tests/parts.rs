@@ -1,4 +1,4 @@
-//! What the parts of rules gave, as coverage of tests is told it.
+//! The outcomes of the parts of rules, as test coverage reads them.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 

@@ -1,4 +1,4 @@
-//! What a policy says of preemption: who may be evicted, and which candidate is taken.
+//! Preemption as a policy sets it: which pods may be evicted, and which candidate is chosen.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 

@@ -1,5 +1,5 @@
-//! Volumes that are promised to a placed pod: seen by the next one, given back with the reservation,
-//! ended by what the API server says.
+//! Volumes that are promised to a placed pod: the next pod sees them, the end of the reservation
+//! gives them back, and an answer of the API server ends the promise.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 

@@ -1,5 +1,5 @@
-//! What is known again of pods that find no room is what would be found anew: small full clusters,
-//! few sorts of pods that are tried over and over, random changes in between, and every decision
+//! Memos of pods that fit nowhere give what a search from scratch gives: small full clusters, few
+//! kinds of pods that are tried again and again, random changes in between, and every decision
 //! compared with `explain`, which keeps nothing.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]

@@ -1,5 +1,5 @@
-//! What the prepared form of a built-in reads is among the parts that the rule declares: what wakes
-//! its pods follows from these.
+//! The prepared form of a built-in reads only parts that the rule declares. Wakes of its pods
+//! follow from the declared parts.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 

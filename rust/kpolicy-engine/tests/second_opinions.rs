@@ -1,4 +1,4 @@
-//! What an engine says of another one's decisions, and that it takes them on.
+//! An engine compares the decisions of another engine with its own, and adopts them.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 

@@ -1,5 +1,5 @@
-//! What is told of how long stages and rules took: by whom, how often, and that nothing is counted
-//! that was only remembered.
+//! Durations of stages and rules are reported by the right names and as often as they should be,
+//! and remembered answers are not counted.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 

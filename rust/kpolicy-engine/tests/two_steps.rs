@@ -1,4 +1,4 @@
-//! Decisions in two steps: filter, ask others, choose.
+//! Decisions in two calls: filter, ask extenders, choose.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 

@@ -1,4 +1,4 @@
-//! Units of several pods: all of them are placed, or nothing is as if any had been.
+//! Units of several pods: all of them are placed, or the engine is as before.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 

@@ -1,4 +1,4 @@
-//! What is told of a placed pod's volumes, and how far they are while it waits for them.
+//! The volume work of a placed pod, and its progress while the pod waits for its volumes.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 

@@ -1,7 +1,8 @@
-//! The class: each method takes the arguments apart, lets other threads run, and asks the engine.
+//! The Python class `Engine`: each method takes its arguments apart, lets other threads run, and
+//! calls the engine.
 //!
-//! Owns the one mutex. It is taken only while other Python threads may run, so that no thread waits
-//! for it with Python held.
+//! There is one mutex. It is taken only while other Python threads may run, so that no thread waits
+//! for it while it holds Python's lock.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,5 @@
-//! What is asked of one expression, read before the engine is asked: its value, or its manner.
+//! Questions about one expression, read before the engine is asked: its value, or how it would be
+//! evaluated.
 
 use kpolicy_engine::evaluate::{Query, manner_of};
 use pyo3::PyResult;

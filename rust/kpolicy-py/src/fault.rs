@@ -1,7 +1,7 @@
-//! Faults: a panic of ours as a Python exception.
+//! `EngineFault`: a panic of ours as a Python exception.
 //!
-//! Owns `EngineFault`. A panic is caught before it reaches Python; where it happened while the
-//! engine was held, the engine's state is not to be trusted and every later call says so.
+//! A panic is caught before it reaches Python. If the engine was held at that moment, its state
+//! cannot be trusted, and every later call raises the same fault.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
-//! Feeding decoded objects into the engine.
+//! Feeds decoded objects into the engine in batches.
 //!
-//! Owns the batches: objects are decoded without holding the engine, so that a cycle and a long
-//! list do not wait for each other longer than a batch takes.
+//! Objects are decoded without holding the engine, so that a cycle and a long list wait for each
+//! other no longer than a batch takes.
 
 use std::sync::{Arc, Mutex};
 

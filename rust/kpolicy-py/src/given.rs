@@ -1,4 +1,4 @@
-//! What Python gives, as the engine takes it: flat tuples, as the stub file says.
+//! Converts arguments from Python (flat tuples, see `_engine.pyi`) into the engine's types.
 
 use kpolicy_engine::api::{KeptNode, LeftNode, LeftRoom, RefusedNode};
 

@@ -1,7 +1,7 @@
-//! What the mutex guards: the engine, and which lists broke off.
+//! The state behind the mutex: the engine, and which lists were cut short.
 //!
-//! Owns the rule that a list of which a page could not be read whole removes nothing: what it does
-//! not name may still be there.
+//! A list with a page that could not be read whole deletes nothing: an object that it does not name
+//! may still exist.
 
 use std::collections::BTreeMap;
 

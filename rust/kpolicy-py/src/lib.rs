@@ -1,8 +1,8 @@
-//! The skin: `kpolicy._engine`, the engine for Python.
+//! `kpolicy._engine`: the engine for Python. Converts bytes, ints, strings and flat tuples, as
+//! `python/kpolicy/_engine.pyi` says.
 //!
-//! Owns what crosses: bytes, ints, strings and flat tuples, as `python/kpolicy/_engine.pyi` says.
-//! Assumes that `kpolicy.engine` alone imports it. Keeps no Python object, calls nothing back, and
-//! lets other threads run during every call that does work. Must not decide anything.
+//! Only `kpolicy.engine` imports it. It keeps no Python object, calls nothing back, and lets other
+//! threads run during every call that does work.
 
 mod engine;
 mod expression;

@@ -1,6 +1,4 @@
-//! A program's bytes, read before the engine is asked.
-//!
-//! Owns their bound and the refusal of what is not JSON.
+//! Reads a program's bytes before the engine is asked: bounded, and refused if they are not JSON.
 
 use kpolicy_engine::api::Refusal;
 use serde_json::Value;

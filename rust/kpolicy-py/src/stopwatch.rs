@@ -1,4 +1,4 @@
-//! The clock that the engine lacks: time spent in a cycle, for its traces.
+//! The clock for the engine, which has none: time spent in a cycle, for its traces.
 
 use std::time::Instant;
 

@@ -1,6 +1,5 @@
-//! What goes back to Python: flat tuples, as the stub file says.
-//!
-//! Owns the order of fields and the numbers of codes.
+//! Converts the engine's answers into flat tuples for Python (see `_engine.pyi`): the order of
+//! fields and the numbers of codes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Puts the two branches of a condition together, lane by lane.
+//! Combines the two branches of a condition, lane by lane.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! What has no kernel: the scalar evaluator, once for each class of lanes that read the same.
+//! Evaluates operations without a kernel: the scalar evaluator runs once for each class of lanes
+//! that read the same values.
 
 use std::borrow::Cow;
 use std::hash::Hash;

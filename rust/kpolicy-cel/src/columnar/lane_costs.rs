@@ -1,9 +1,9 @@
-//! What lanes have spent, and which of them may have spent too much.
+//! Counts what each lane has spent, and finds the lanes that may have spent too much.
 //!
-//! Owns the account that makes a cost limit the same for lanes in columns as for one world: what the
-//! scalar evaluator would spend on a lane is at most what the lane spent on parts without a kernel
-//! and a bound of what kernels stand for. A lane within the limit by that sum is within it for the
-//! scalar evaluator too; the others are few, and asked again by it.
+//! A cost limit must have the same effect in columns as in the scalar evaluator. The sum kept here
+//! is an upper bound of what the scalar evaluator would spend on a lane: the cost of the parts
+//! without a kernel, and a bound for each kernel. A lane within the limit by this sum is within it
+//! for the scalar evaluator too. The scalar evaluator evaluates the few other lanes again.
 
 use crate::bits::Bits;
 use crate::functions::PARSING;

@@ -1,4 +1,4 @@
-//! Walks an expression once, every node for all lanes.
+//! Walks an expression once and evaluates each node for all lanes.
 
 use super::lane_costs::LaneCosts;
 use super::vector::Vector;

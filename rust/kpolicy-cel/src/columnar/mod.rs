@@ -1,9 +1,9 @@
-//! The columnar evaluator: one expression over all lanes at once.
+//! The columnar evaluator: evaluates one filter or score expression for all lanes at once.
 //!
-//! Owns what a filter and a score over lanes give. Booleans are two bit planes, numbers slices,
-//! strings ids. What has no kernel is evaluated by the scalar evaluator, once for each class of
-//! lanes that read the same, or lane by lane. The result is that of the scalar evaluator in every
-//! lane; which error a lane has is asked of the scalar evaluator when somebody wants to know.
+//! Booleans are two bit planes, numbers slices, strings ids. The scalar evaluator evaluates what
+//! has no kernel, once for each class of lanes that read the same values, or lane by lane. Every
+//! lane has the result that the scalar evaluator would give. The error of a lane is computed by the
+//! scalar evaluator, when a caller asks for it.
 
 mod blend;
 mod fallback;

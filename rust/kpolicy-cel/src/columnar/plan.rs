@@ -1,7 +1,7 @@
-//! What of an expression runs over columns, told before any world is there.
+//! Plans which parts of an expression can run over columns, before any world exists.
 //!
-//! Owns the plan: what the machine will do once everything that all lanes share is folded in. Which
-//! facts have columns, and of what kind, is the host's to say.
+//! The plan is what the machine will do after everything that all lanes share has been folded. The
+//! host says which facts have columns, and of what kind.
 
 use super::machine::has_kernel;
 use crate::ir::{Expression, Operation};

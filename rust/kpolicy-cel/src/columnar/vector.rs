@@ -1,4 +1,4 @@
-//! A value in every lane.
+//! A value for every lane.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,7 @@
-//! The functions an expression may call, by overload id.
+//! The functions that an expression may call, by overload id. Each family of functions has a file.
 //!
-//! Owns the table that joins the families, one family of functions a file. Assumes that operands
-//! arrive evaluated. A function checks the types it meets itself: the static types of an
-//! expression only choose among overloads and kernels.
+//! Operands are evaluated before the call. A function checks the types of its operands itself:
+//! static types only choose among overloads and kernels.
 
 mod arithmetic;
 mod collections;

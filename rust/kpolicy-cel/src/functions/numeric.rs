@@ -1,4 +1,4 @@
-//! What several families need to know of numbers. Not a family.
+//! Conversions of numbers that several families of functions use.
 
 use crate::error::Fault;
 use crate::value::Value;

@@ -1,7 +1,5 @@
-//! The values of CEL: one type, cheap to clone.
-//!
-//! Owns [`Value`] and its names of types. Equality, order and conversion to JSON have files of
-//! their own. Assumes nothing of who makes values: a value is always well formed.
+//! The values of CEL: one type, [`Value`], which is cheap to clone and always well formed.
+//! Equality, order and conversion to JSON have files of their own.
 
 mod compare;
 mod duration;

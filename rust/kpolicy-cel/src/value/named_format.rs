@@ -1,7 +1,7 @@
-//! The named formats of the Kubernetes CEL library: what a text must look like to be a label, …
+//! The named formats of the Kubernetes CEL library, such as `dns1123Label`: checks a text, and
+//! explains in the API's own words why it does not match.
 //!
-//! Owns their names and what is said of a text that does not match, in the API's own words. Lengths
-//! are bytes. Patterns are matched by hand: each is a walk over the text.
+//! Lengths are bytes. Each pattern is matched by a walk over the text.
 
 use super::{Timestamp, Url};
 

@@ -1,7 +1,7 @@
-//! IP addresses and CIDR ranges, read as strictly as the Kubernetes API reads them.
+//! IP addresses and CIDR ranges, parsed as strictly as by the Kubernetes API.
 //!
-//! Owns parsing and containment. No leading zeros, no zones, no IPv4 written inside IPv6; an address
-//! of `::ffff:0:0/96` in hexadecimal is the IPv4 address it maps, as the CEL specification has it.
+//! No leading zeros, no zones, no IPv4 written inside IPv6. An address of `::ffff:0:0/96` in
+//! hexadecimal is the IPv4 address that it maps, as the CEL specification says.
 
 use core::net::{IpAddr, Ipv6Addr};
 use std::fmt;

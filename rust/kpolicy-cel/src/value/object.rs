@@ -1,4 +1,4 @@
-//! Values of the host, and what they answer when a member is read.
+//! Values that belong to the host, and reading their members.
 
 use std::fmt::Debug;
 

@@ -1,7 +1,6 @@
-//! Kubernetes quantities: exact decimals with a suffix.
+//! Kubernetes quantities: exact decimals with a suffix, with their arithmetic and order.
 //!
-//! Owns parsing, exact arithmetic and order. Assumes the limits of the API: at most 2^63 units
-//! before the point, nano after it.
+//! The limits are those of the API: at most 2^63 units before the point, nano after it.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,5 @@
-//! Label selectors: requirements on a map of labels, all of which must hold.
-//!
-//! Owns the type, its text form and matching. Assumes keys and values were checked where a user
-//! wrote them. Must not know what carries the labels.
+//! Label selectors: requirements on a map of labels, all of which must hold. Keys and values were
+//! checked where a user wrote them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -1,6 +1,5 @@
-//! Semantic versions, as the Kubernetes CEL library reads and orders them.
-//!
-//! Owns parsing, normalizing and precedence. Build metadata is checked and has no part in equality.
+//! Semantic versions, parsed, normalized and ordered as in the Kubernetes CEL library. Build
+//! metadata is checked and has no part in equality.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,7 @@
-//! URLs, as Go's `net/url` reads them, which is what the Kubernetes CEL library does.
+//! URLs, parsed as Go's `net/url` does, which the Kubernetes CEL library uses.
 //!
-//! Owns parsing and the parts. Accepted are absolute URLs and absolute paths; a fragment is cut off
-//! after the text has passed as a whole.
+//! Accepted are absolute URLs and absolute paths. The fragment is cut off after the whole text has
+//! been accepted.
 
 use core::net::IpAddr;
 

@@ -1,8 +1,7 @@
 //! Time zones: fixed offsets, and the IANA zones by name.
 //!
-//! Owns reading of compiled zone files (RFC 8536) and of their rule for the future. The data are
-//! built in, so that no result depends on the machine. A name that is not known, or data that do
-//! not hold together, give `None`.
+//! Reads compiled zone files (RFC 8536) and their rule for the future. The data are built in, so
+//! that no result depends on the machine. An unknown name or inconsistent data give `None`.
 
 use super::timestamp::{days_of, fixed_offset};
 

@@ -1,4 +1,4 @@
-//! A small world for the tests: nodes as lanes, one pod; and a seeded source of chance.
+//! A small world for the tests: nodes as lanes, one pod, and a seeded random generator.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
-//! Containers of a pod with what the status says of each.
+//! Containers of a pod, each with its status.
 //!
-//! Owns two defaults of the API: a limit without a request is also the request, a host port's
-//! protocol is TCP and its address all addresses.
+//! Two defaults of the API are applied here: a limit without a request is also the request; the
+//! protocol of a host port is TCP and its address all addresses.
 
 use kpolicy_engine::model::{Container, HostPort, Quantity, ResourceList, StatusResources};
 

@@ -1,7 +1,5 @@
-//! Maps of the wire, read straight into the model's sorted forms.
-//!
-//! Owns their bound and what a `null` value means (the empty string, as Go reads it; an amount of
-//! `null` is zero).
+//! Maps in JSON, read straight into the model's sorted forms and bounded. A `null` value is the
+//! empty string, as Go reads it; an amount of `null` is zero.
 
 use kpolicy_engine::model::{Labels, Quantity, ResourceList};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};

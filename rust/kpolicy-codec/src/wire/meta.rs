@@ -1,7 +1,5 @@
-//! Object metadata.
-//!
-//! Owns what an object gets where a file written by hand leaves it out: namespace `default`, and a
-//! uid made of its names.
+//! Object metadata. A file written by hand may leave out two fields: the namespace is then
+//! `default`, and the uid is made of the names.
 
 use kpolicy_engine::model::{Kind, Meta, OwnerReference};
 

@@ -1,8 +1,7 @@
-//! The shapes of JSON objects, as far as the model keeps them.
+//! The shapes of JSON objects, with only the fields that the model keeps.
 //!
-//! Owns how a field is read: unknown fields are skipped without being built, `null` equals absent,
-//! of duplicate keys the last counts (as in Go), strings are borrowed from the input. Assumes one
-//! object at a time. Must not know lists, watches or files.
+//! Unknown fields are skipped without being built, `null` equals absent, the last of duplicate keys
+//! counts (as in Go), and strings are borrowed from the input.
 
 pub(crate) mod affinity;
 pub(crate) mod cluster;

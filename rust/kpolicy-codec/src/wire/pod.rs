@@ -1,6 +1,4 @@
-//! Pods.
-//!
-//! Owns the defaults of the API: scheduler name `default-scheduler`, priority 0, an empty operator
+//! Pods. Defaults of the API: scheduler name `default-scheduler`, priority 0, and an empty operator
 //! of a toleration is `Equal`.
 
 use kpolicy_engine::model::{

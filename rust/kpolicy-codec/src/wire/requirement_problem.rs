@@ -1,8 +1,9 @@
-//! Why a requirement of a node selector cannot be parsed, word for word as kube-scheduler says it.
+//! Why a requirement of a node selector cannot be parsed, word for word as kube-scheduler writes
+//! it.
 //!
-//! Owns the texts and their order: all that is wrong with one requirement, each with its path.
-//! Clauses: `nodeSelectorRequirementsAsSelector`, `labels.NewRequirement` and the names that the API
-//! allows. Must not know which rule reads the selector.
+//! All mistakes of one requirement are reported, each with its path, in kube-scheduler's order.
+//! Specification: `nodeSelectorRequirementsAsSelector`, `labels.NewRequirement` and the names that
+//! the API allows.
 
 use super::scalar::Text;
 use super::selector::{

@@ -1,6 +1,4 @@
-//! Scalars of the wire: text, times and amounts.
-//!
-//! Owns how one is borrowed from the input or refused. Must not know which field it stands in.
+//! Scalars in JSON: text, times and amounts, borrowed from the input or refused.
 
 use kpolicy_engine::model::Quantity;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};

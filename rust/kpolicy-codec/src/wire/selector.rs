@@ -1,7 +1,7 @@
-//! Label selectors and requirements.
+//! Label selectors and requirements. A requirement that cannot be parsed has the operator
+//! `Invalid`.
 //!
-//! Owns which requirements can be parsed; one that cannot has the operator `Invalid`. Clauses:
-//! `LabelSelectorAsSelector` and `labels.NewRequirement` of apimachinery.
+//! Specification: `LabelSelectorAsSelector` and `labels.NewRequirement` of apimachinery.
 
 use kpolicy_engine::model::{Labels, Requirement, Selector, SelectorOperator};
 

@@ -1,7 +1,5 @@
-//! Lists of the wire.
-//!
-//! Owns their bound and how elements become what the model holds. A `null` element is read as the
-//! empty value, as Go does. Most lists have one or two elements: they grow from one.
+//! Lists in JSON, bounded, with elements converted to the model. A `null` element is read as the
+//! empty value, as Go does. Most lists have one or two elements, so they grow from one.
 
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 use std::fmt;

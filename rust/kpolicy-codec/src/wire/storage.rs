@@ -1,7 +1,5 @@
-//! Storage objects.
-//!
-//! Owns the legacy class annotation, which counts before the field, and the API's defaults
-//! (`volumeMode: Filesystem`).
+//! Storage objects. The legacy class annotation counts before the field; the API's default is
+//! `volumeMode: Filesystem`.
 
 use kpolicy_engine::model::{
     CsiDriver, CsiNode, CsiStorageCapacity, Kind, Meta, PersistentVolume, PersistentVolumeClaim,

@@ -1,8 +1,8 @@
-//! YAML to JSON: what `kubectl get -o yaml` prints and people write.
+//! Converts YAML, as `kubectl get -o yaml` prints it and people write it, to JSON: one line for
+//! each document.
 //!
-//! Owns the writing of one JSON document a line for each YAML document, and its bounds: aliases may
-//! not grow the text without end. Assumes nothing of the text. Scalars mean what they mean to
-//! kubectl: YAML 1.1 words and numbers, everything else text. Must not know Kubernetes.
+//! Nothing is assumed about the text. Bounds keep aliases from growing it without end. Scalars mean
+//! what they mean to kubectl: YAML 1.1 words and numbers, everything else text.
 
 mod scalar;
 

@@ -1,7 +1,7 @@
 //! Scalars of YAML: which are words and numbers, and how text is written in JSON.
 //!
-//! Clause: the YAML 1.1 rules of `sigs.k8s.io/yaml`, except that `y` and `n` are text. Numbers keep
-//! their digits, so that quantities stay exact.
+//! Specification: the YAML 1.1 rules of `sigs.k8s.io/yaml`, except that `y` and `n` are text.
+//! Numbers keep their digits, so that quantities stay exact.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! The highest totals, found without looking at every node.
 //!
-//! Owns the highest total of each block of slots, brought up to date where totals change. Most
-//! decisions change one node; then one block is looked through, and not all nodes.
+//! Keeps the highest total of each block of slots. A decision usually changes one node, and then
+//! only one block is read again.
 
 use crate::snapshot::NodeSlot;
 

@@ -1,7 +1,8 @@
-//! What one rule makes of every node, for all pods of one sub-shape.
+//! The answers of one rule for every node, for all pods of one sub-shape.
 //!
-//! Owns a prepared rule and its answers by slot, brought up to date by asking again only the nodes that
-//! changed in what the rule reads. Answers are only worked out once somebody needs all of them.
+//! Holds the prepared rule and its answers by slot. After a change, only the nodes that changed in
+//! what the rule reads are asked again. The answers are first computed when a caller needs all of
+//! them.
 
 use std::fmt::Debug;
 

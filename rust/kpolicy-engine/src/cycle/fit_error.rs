@@ -1,7 +1,8 @@
-//! Why no node will have a pod, in full: the text, the rules, and what came of making room.
+//! Why no node fits a pod, in full: the text, the rules, and the result of preemption.
 //!
-//! Owns [`FitError`], and when one is as good as new: for a pod of the same shape that matters as much,
-//! as long as nothing moved at all. What rests on a lot that was drawn, or on who asks, is not kept.
+//! A [`FitError`] can be used again for a pod of the same shape and the same priority, as long as
+//! nothing in the cluster changed. One that depends on a random choice, or on the pod itself, is
+//! not kept.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! The cycle: from one pod to one node, or to why there is none.
+//! The cycle: finds a node for a pod, or the reasons why there is none.
 //!
-//! Owns the order of things (before any node, filters, scores, choice) and what is kept from decision
-//! to decision. Assumes that the snapshot stands still meanwhile. Every node is judged; where nothing
-//! moved, by looking up what was found before. `reference` does the same from scratch, and both always
-//! agree. Must not change the snapshot.
+//! Stages: checks before any node, filters, scores, choice. Results are kept from decision to
+//! decision: every node is judged, but where nothing changed the answer is looked up. The snapshot
+//! does not change during a decision, and a decision does not change it. `reference` makes the same
+//! decision from scratch, and both always agree.
 
 pub mod best;
 mod column;

@@ -1,8 +1,8 @@
-//! What follows when no node will do: making room, and what the user reads of it.
+//! The stage after no node fits: preemption, and the text about it for the user.
 //!
-//! Clauses (since 1.34): `DynamicResources` is asked before preemption, and for a pod without claims
-//! says so; where a rule before it rejected the pod as a whole it was never prepared, which ends the
-//! attempt with `not found`.
+//! Specification (since 1.34): `DynamicResources` is asked before preemption, and reports so for a
+//! pod without claims. If a rule before it rejected the whole pod, it was never prepared, which
+//! ends the attempt with `not found`.
 
 use std::sync::Arc;
 

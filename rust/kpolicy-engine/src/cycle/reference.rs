@@ -1,7 +1,8 @@
-//! The same decision from scratch: every rule prepared anew, every node unplaced, nothing kept.
+//! The same decision from scratch: every rule is prepared anew, every node is asked, nothing is
+//! kept.
 //!
-//! Owns the plain meaning of a decision. Slow and simple; what `explain` shows, and what the cycle is
-//! compared with.
+//! It is slow and simple, and defines what a decision is. `explain` shows its answers, and the
+//! cycle is compared with it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

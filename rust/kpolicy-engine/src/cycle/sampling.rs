@@ -1,7 +1,7 @@
-//! Looking at only some of the nodes, where a policy asks for it.
+//! Judges only some of the nodes, if the policy asks for it.
 //!
-//! Clauses: below 100 nodes all are looked at; otherwise a share of them, at least 100; the search
-//! starts where the last one ended. Nodes go by name.
+//! Specification: below 100 nodes all are judged; otherwise a share of them, at least 100. The
+//! search starts where the last one ended. Nodes are in order of their names.
 
 use crate::judging::NodeRejection;
 use crate::snapshot::{NodeSlot, Nodes};

@@ -1,7 +1,7 @@
 //! The scores that one rule gives all nodes.
 //!
-//! Where a rule normalises without looking at other nodes, only the finished scores are kept, a byte
-//! each; raw scores otherwise, with the extremes that they lie within.
+//! If a rule normalizes without looking at other nodes, only the finished scores are kept, one byte
+//! each. Otherwise the raw scores are kept, with their extremes.
 
 use crate::rules::lanes::extremes;
 use crate::rules::normalization::ready;

@@ -1,6 +1,5 @@
-//! A shape: all pods that every rule of a profile answers alike, and what is known for them.
-//!
-//! Owns which nodes are feasible, kept from decision to decision, and the shape's totals.
+//! A shape: all pods for which every rule of a profile gives the same answers. Keeps the feasible
+//! nodes and the totals of the shape from decision to decision.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! The shapes of the program in force, and the bound on what they hold.
+//! The shapes of the program in force, within a bound of memory.
 //!
-//! Owns which shape a pod has and which shapes are dropped when they hold too much: those used
-//! longest ago. Dropping one loses time, never a result.
+//! Finds the shape of a pod. When the shapes hold too much, those that were used longest ago are
+//! dropped. This costs time and never changes a result.
 
 use rustc_hash::FxHashMap;
 

@@ -1,6 +1,4 @@
-//! The store of columns, by rule and sub-shape.
-//!
-//! Owns which columns exist and who uses them. A column lives as long as a shape uses it.
+//! The store of columns, by rule and sub-shape. A column lives as long as a shape uses it.
 
 use rustc_hash::FxHashMap;
 

@@ -1,8 +1,7 @@
-//! Totals: every feasible node's weighted sum, kept from decision to decision.
+//! Totals: the weighted sum of scores for every feasible node, kept from decision to decision.
 //!
-//! Owns what a shape knows of scores. Touched nodes are summed up anew; all are, where a column was
-//! rewritten or the extremes of a normalisation moved. The outcome always equals summing up from
-//! scratch.
+//! Nodes that changed are summed again; all nodes are, if a column was rewritten or the extremes of
+//! a normalization changed. The result always equals summing from scratch.
 
 use crate::judging::{Tie, pre_score_failure};
 use crate::program::Profile;

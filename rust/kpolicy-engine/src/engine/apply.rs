@@ -1,4 +1,4 @@
-//! What the API server says: objects applied, lists, outcomes of binds.
+//! Applies what the API server reports: objects, lists, and outcomes of binds.
 
 use std::sync::Arc;
 

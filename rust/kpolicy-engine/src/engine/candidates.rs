@@ -1,8 +1,8 @@
-//! Preemption for those who ask others about it: the candidates first, then the choice among what is
-//! left of them.
+//! Preemption in two calls, for callers that ask extenders in between: first the candidates, then
+//! the choice among those that are left.
 //!
-//! Owns the two calls between and in place of [`Engine::choose`], and where pods are that others name.
-//! Room is made by the same code as otherwise. Must not know who is asked, nor how.
+//! Uses the same code as preemption in one call. The second call also finds the pods that the
+//! extenders name.
 
 use std::sync::Arc;
 

@@ -1,7 +1,5 @@
-//! Who is in the snapshot, said line by line for those who compare it with the API server.
-//!
-//! Owns the lines: the nodes in the first, then one pod each. Assumes that the reader takes them
-//! apart one at a time. Must not change anything.
+//! Lists what the snapshot holds, for a comparison with the API server: the nodes in the first
+//! line, then one pod on each line. Nothing is changed.
 
 use serde_json::json;
 

@@ -1,7 +1,8 @@
-//! The engine: one snapshot, one program in force, and all that is kept between calls.
+//! The engine: one snapshot, one program in force, and everything that is kept between calls. `api`
+//! lists the public calls.
 //!
-//! Owns the public calls (`api` lists them). Assumes one caller at a time. A change of the snapshot
-//! and a new program take force between calls, so every decision sees one of each.
+//! There is one caller at a time. Changes of the snapshot and a new program take effect between
+//! calls, so every decision sees one of each.
 
 mod apply;
 mod candidates;

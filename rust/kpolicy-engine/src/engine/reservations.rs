@@ -1,8 +1,8 @@
-//! From a chosen node to a reservation: the pod is assumed there, and what its rules promise it stands
-//! in the snapshot.
+//! Turns a chosen node into a reservation: the pod is assumed there, and the objects that its rules
+//! promise it are in the snapshot.
 //!
-//! Assumes that whoever binds writes what the decision names and asks [`Engine::volumes`] until all of
-//! a pod's claims are bound. Must not know how anything is written.
+//! The caller writes what the decision names, and asks [`Engine::volumes`] until all claims of the
+//! pod are bound.
 
 use std::sync::Arc;
 

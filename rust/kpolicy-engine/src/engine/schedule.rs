@@ -1,4 +1,4 @@
-//! Deciding on pods, one after the other, each seeing the ones before it.
+//! Decides pods one after the other; each sees the placements before it.
 
 use std::sync::Arc;
 

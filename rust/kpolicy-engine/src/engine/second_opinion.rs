@@ -1,9 +1,9 @@
-//! What this program would have decided where another one did, and taking on what the other did.
+//! Compares the decisions of another engine with what this program would have decided, and adopts
+//! them.
 //!
-//! Owns the judgement without consequences: nothing is nominated, nobody is parked, and the pod is
-//! assumed where the other put it, however little this program likes the node. Assumes that the
-//! other's decisions come in their order, between the same changes of the cluster. Must not know
-//! what is made of a difference.
+//! Only judges: nothing is nominated and no pod is parked. The pod is assumed on the node that the
+//! other engine chose, even if this program would reject it. The decisions of the other engine must
+//! come in their order, between the same changes of the cluster.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
-//! Whether all objects held were read with what the program in force reads by API path.
-//!
-//! Unplaced of the objects themselves, so that it is true whatever was loaded or listed in between.
+//! Finds out whether all objects were read with the API paths that the program in force needs. The
+//! objects themselves are asked, so the answer is right whatever was loaded or listed in between.
 
 use crate::model::{ApiPaths, ApiValues, Kind};
 use crate::snapshot::Cluster;

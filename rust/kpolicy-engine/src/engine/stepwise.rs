@@ -1,9 +1,8 @@
-//! A decision in two steps, for those who ask others in between: first which nodes pass, then the
-//! choice among the nodes that were kept.
+//! A decision in two calls, for callers that ask extenders in between: first the nodes that pass,
+//! then the choice among the nodes that were kept.
 //!
-//! Owns the two calls, which decide by the same code as `schedule`. Between them the cluster may
-//! change: the second step judges every node again and chooses only among kept nodes that still
-//! pass. Must not know who is asked in between, nor how.
+//! Uses the same code as `schedule`. The cluster may change between the calls: the second one
+//! judges every node again and chooses only among kept nodes that still pass.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! Pods that are placed together or not at all.
+//! Units: pods that are placed together or not at all.
 //!
-//! Owns the checkpoint of a unit: if one of its pods cannot be placed, the others are taken off their
-//! nodes again, and the snapshot, the nominations and the parked pods are as they were. Nobody is woken
-//! by what was taken back, as no pod was ever told of it.
+//! If one pod of a unit cannot be placed, the others are removed from their nodes, and the
+//! snapshot, the nominations and the parked pods are as before. Nothing is woken, since no pod
+//! outside has seen the placements.
 
 use std::sync::Arc;
 

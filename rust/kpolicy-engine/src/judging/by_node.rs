@@ -1,9 +1,9 @@
-//! What was found out about single nodes under some assumption, kept until it may not hold.
+//! A memo of findings about single nodes under an assumption, such as nominated pods.
 //!
-//! Owns [`ByNode`], and when an entry is forgotten: the node or its pods changed, other pods are
-//! nominated to it, a newer row of one of its pods came. Everything is forgotten where a rule asked all
-//! nodes again, where other rules have a say, and where who asks matters more or less than before. Keeps
-//! nothing while a rule's answers rest on other nodes. Must not know what is found out.
+//! An entry is forgotten when its node or its pods changed, when other pods are nominated to it, or
+//! when one of its pods was updated. All entries are forgotten when a rule asked all nodes again,
+//! when other rules are active, or when the pod has another priority. Nothing is kept while the
+//! answers of a rule depend on other nodes.
 
 use rustc_hash::FxHashMap;
 

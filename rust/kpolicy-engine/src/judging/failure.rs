@@ -1,4 +1,4 @@
-//! What the user reads where a rule could not judge, word for word as kube-scheduler writes it.
+//! The message when a rule could not judge a pod, word for word as kube-scheduler writes it.
 
 use crate::program::Profile;
 use crate::rules::{PreparedScore, Rejection, Status};

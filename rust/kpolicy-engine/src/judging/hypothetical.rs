@@ -1,9 +1,7 @@
-//! One node under an assumption: pods put on it or taken away, and what the filters say then.
+//! Judges one node with pods added or removed, without changing the snapshot.
 //!
-//! Owns copies of the prepared filters, so that arguing leaves no trace. Rules that have no say in
-//! this cycle are not asked, nor told of the pods. Assumes that nothing else is assumed of the
-//! cluster, and that a filter told of a pod put and taken again (or taken and put) is as before. Must
-//! not know why anybody argues.
+//! Works on copies of the prepared filters. Rules that are not active in this cycle are not asked.
+//! A filter that sees a pod added and removed again (or removed and added) must be as before.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! The judging of nodes for one pod: prepared filters, what they say, and what they would say of a
-//! node with other pods on it.
+//! Judges nodes for one pod: prepared filters, their verdicts, and their verdicts with other pods
+//! on the node.
 //!
-//! Knows the snapshot, the rules and the program. Must not know preemption or the cycle, which both
-//! build on it, nor keep anything between decisions except what its caller holds for it.
+//! Depends on the snapshot, the rules and the program. Preemption and the cycle build on it. It
+//! keeps nothing between decisions, except what its caller holds for it.
 
 mod by_node;
 mod failure;

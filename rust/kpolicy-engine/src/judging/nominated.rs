@@ -1,7 +1,7 @@
-//! Nodes with nominated pods: judged a second time as if those were there already.
+//! Judges nodes with nominated pods a second time, as if these pods were on the node already.
 //!
-//! Clause: for each node, pods nominated to it with a priority at least as high as the pod's count;
-//! the node must pass both with and without them, because affinity may rest on a pod that is not
+//! Specification: on each node, nominated pods count whose priority is at least that of the pod.
+//! The node must pass both with and without them, because affinity may depend on a pod that is not
 //! there yet. Rules that skipped this cycle are not asked either time.
 
 use std::sync::Arc;

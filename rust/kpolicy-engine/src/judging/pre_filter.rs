@@ -1,8 +1,8 @@
-//! The stage before any node is looked at: skips, rejections of the whole pod, and which nodes are
-//! left to look at (kube-scheduler's PreFilter).
+//! kube-scheduler's `PreFilter` stage: which rules skip the pod, which reject it as a whole, and
+//! which nodes are left to judge.
 //!
-//! Clauses: a rejection for good ends it; of others the last one counts; sets of nodes are
-//! intersected, and an empty intersection is a rejection for good.
+//! Specification: an unresolvable rejection ends the stage; of other rejections the last one
+//! counts. Sets of nodes are intersected, and an empty intersection is an unresolvable rejection.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a decision is about, besides the snapshot.
+//! The inputs of a decision besides the snapshot.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Which of the best nodes gets the pod.
+//! Chooses among the best nodes.
 //!
-//! A lot is a function of the seed and the number of the decision, over nodes in order of names, so
-//! that neither hashing nor the order of arrival matters.
+//! The choice is a function of the seed and the number of the decision, over nodes in order of
+//! names. So neither hashing nor the order of arrival has an effect.
 
 use crate::program::TieBreak;
 use crate::snapshot::{Cluster, NodeSlot, Nodes};

@@ -1,4 +1,4 @@
-//! What a cycle says when no node will do, and what goes with it.
+//! The result of a cycle in which no node fits.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! Values at API paths: what expressions read of the objects themselves, and nothing else of them.
+//! Values at API paths: the parts of objects that expressions read.
 //!
-//! Owns [`ApiPaths`] (what is to be kept, by kind) and [`ApiValues`] (what was kept of one object). A path
-//! that was not asked for when the object was read is not there, which differs from a path without a
-//! value. Must not know how a value is read.
+//! [`ApiPaths`] says what is kept, by kind; [`ApiValues`] holds what was kept of one object. A path
+//! that was not requested when the object was read is missing, which differs from a path without a
+//! value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};

@@ -1,7 +1,5 @@
-//! The kinds of objects that the engine reads, as one table.
-//!
-//! Owns the names by which the API knows each kind, its group and its scope. Assumes the stable API
-//! groups. A kind is one line here.
+//! The kinds of objects that the engine reads, as one table: names, group and scope in the API.
+//! Groups are the stable ones.
 
 /// Where objects of a kind live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,8 +1,7 @@
-//! The model: what the rules may read of Kubernetes objects, decoded and normalised.
+//! The model: the parts of Kubernetes objects that rules may read, decoded and normalized. Plain
+//! values, one module for each kind.
 //!
-//! Owns plain values, one module per kind. Assumes that whoever decodes keeps API defaults that
-//! matter here (empty protocol is TCP, and so on) out: defaults are applied by the decoder, so that a
-//! rule reads one form. Must not know JSON, the snapshot, or any rule.
+//! The decoder applies the defaults of the API, so that a rule reads one form.
 
 pub mod affinity;
 pub mod api_values;

@@ -1,6 +1,4 @@
 //! One object of any kind that the engine reads.
-//!
-//! Must not know how an object is decoded or what reads it.
 
 use super::kind::Kind;
 use super::{

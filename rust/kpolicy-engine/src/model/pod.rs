@@ -1,4 +1,4 @@
-//! Pods: everything that a rule may read of one.
+//! Pods: everything that a rule may read of a pod.
 
 use super::{Affinity, ApiValues, Effect, Labels, Meta, ResourceList, SpreadConstraint, Volume};
 

@@ -1,7 +1,7 @@
 //! Quantities: exact decimal numbers with the API's suffixes.
 //!
-//! Clause: Kubernetes API `Quantity`: decimal SI (`n u m "" k M G T P E`), binary (`Ki` … `Ei`) and
-//! exponent (`e3`, `E3`) forms; the API server keeps at most nano precision, rounded up.
+//! Specification: Kubernetes API `Quantity`: decimal SI (`n u m "" k M G T P E`), binary (`Ki` …
+//! `Ei`) and exponent (`e3`, `E3`) forms; the API server keeps at most nano precision, rounded up.
 
 /// An exact amount in nano-units: 10⁻⁹ of the resource's unit.
 ///

@@ -1,8 +1,8 @@
-//! Disruption budgets: which victims would go beyond one.
+//! Disruption budgets: which victims would exceed one.
 //!
-//! Clauses: victims of one node share a budget, in order of importance, and every node starts from
-//! full budgets; a pod that `status.disruptedPods` names is counted already; a selector that is
-//! absent, empty or invalid means nobody, and no selector means a pod without labels.
+//! Specification: victims of one node share a budget, in order of importance, and every node starts
+//! from full budgets; a pod that `status.disruptedPods` names is counted already; a selector that
+//! is absent, empty or invalid selects no pod, and a pod without labels is selected by none.
 
 use std::sync::Arc;
 

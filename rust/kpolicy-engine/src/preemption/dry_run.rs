@@ -1,8 +1,9 @@
-//! What would have to go on one node.
+//! The victims that one node would need.
 //!
-//! Clauses: all that may go are taken away; if the pod does not fit even then, the node is no help.
-//! Then one after the other is put back, those beyond a budget first, the important ones first, and
-//! stays if the pod still fits. The pod must fit both with and without the pods nominated to the node.
+//! Specification: all possible victims are removed; if the pod does not fit even then, the node is
+//! no candidate. Then they are put back one after the other, those that exceed a disruption budget
+//! first, important pods first, and each stays if the pod still fits. The pod must fit both with
+//! and without the pods nominated to the node.
 
 use std::sync::Arc;
 

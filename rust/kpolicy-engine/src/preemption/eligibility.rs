@@ -1,7 +1,8 @@
 //! Whether a pod may evict others at all.
 //!
-//! Clauses: not with `preemptionPolicy: Never`; not while pods that were evicted for it are still
-//! terminating on the node it is nominated to, unless that node cannot do any more whoever leaves.
+//! Specification: not with `preemptionPolicy: Never`; not while pods that were evicted for it are
+//! still terminating on the node it is nominated to, unless that node cannot do any more whoever
+//! leaves.
 
 use crate::rules::Rejection;
 use crate::snapshot::NodeView;

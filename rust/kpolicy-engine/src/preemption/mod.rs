@@ -1,13 +1,12 @@
 //! Preemption: making room for a pod by evicting pods of lower priority (`DefaultPreemption`).
 //!
-//! Owns which pods would have to go on which node, which node is taken, and why there is none.
-//! Everything is for the sake of argument: pure functions of the snapshot, nothing is evicted.
-//! Assumes that the pod was rejected just now, and the prepared filters that this rests on. Must not
-//! know JSON, nor what is done about a nomination.
+//! Finds the victims on each node, chooses the node, and says why there is none. These are pure
+//! functions of the snapshot: nothing is evicted here. The pod was rejected just now, with the
+//! prepared filters that are passed in.
 //!
-//! Clauses: a pod must have strictly lower priority to be a victim; a node is of interest if its
-//! rejection is plain `Unschedulable`; as many pods as possible are kept, the important ones first
-//! and those under a disruption budget before the others.
+//! Specification: a pod must have strictly lower priority to be a victim; a node is of interest if
+//! its rejection is plain `Unschedulable`; as many pods as possible are kept, the important ones
+//! first and those under a disruption budget before the others.
 
 mod budgets;
 mod dry_run;

@@ -1,10 +1,10 @@
-//! Which candidate is taken.
+//! Chooses a candidate.
 //!
-//! Clauses, each among those that are best by the ones before it, unless the policy has another order:
-//! fewest victims beyond a budget; the lowest priority of the first victim, which is the most
-//! important one unless an extender has another order; the smallest sum of priorities, each raised so
-//! that none is negative; fewest victims; the latest start of the one of highest priority that has
-//! run longest. What is left ties.
+//! Specification, each among those that are best by the ones before it, unless the policy has
+//! another order: fewest victims beyond a budget; the lowest priority of the first victim, which is
+//! the most important one unless an extender has another order; the smallest sum of priorities,
+//! each raised so that none is negative; fewest victims; the latest start of the one of highest
+//! priority that has run longest. What is left ties.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Which nodes are of interest: those that evicting pods may help.
+//! The nodes where evicting pods may help.
 //!
-//! Clause: exactly those whose status is `Unschedulable`. A node that was not looked at has the
-//! status by which the pod was rejected as a whole, or else one for good.
+//! Specification: exactly those whose status is `Unschedulable`. A node that was not judged has the
+//! status by which the pod was rejected as a whole, or otherwise `UnschedulableAndUnresolvable`.
 
 use rustc_hash::FxHashMap;
 

@@ -1,9 +1,8 @@
-//! What extenders left of the candidates.
+//! The candidates that extenders left.
 //!
-//! Owns what is still good of it when the answers are there, and picks one. Assumes that extenders
-//! chose among candidates of [`super::candidates`], though they may name other victims on a node. A
-//! node on which the pod would not fit once the named victims are gone is left out: evicting them
-//! would be in vain. So is one with a victim that the policy does not let go. Must not know how extenders are unplaced.
+//! Checks which of them are still valid when the answers arrive, and picks one. Extenders choose
+//! among [`super::candidates`], but may name other victims on a node. A node is left out if the pod
+//! would not fit after its victims are gone, or if the policy protects one of them.
 
 use std::sync::Arc;
 

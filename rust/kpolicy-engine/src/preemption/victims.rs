@@ -1,4 +1,4 @@
-//! Who may have to go, and who matters more.
+//! Which pods may be victims, and which of two is more important.
 
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;

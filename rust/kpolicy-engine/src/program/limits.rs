@@ -1,4 +1,4 @@
-//! What the policies of a program say of cost.
+//! The cost limits that the policies of a program set.
 
 use crate::rules::expression::{COST_PER_CYCLE_MAX, Limits};
 

@@ -1,7 +1,8 @@
-//! The program: all rules of all profiles, verified and ready to ask.
+//! The program: all rules of all profiles, verified and ready to use. Loads the program document
+//! (`docs/internals/program.md`).
 //!
-//! Owns the loading of the program document (`docs/internals/program.md`). Never trusts it: what it
-//! does not know it refuses with a place, and then there is no program. Must not know the snapshot.
+//! The document is not trusted: anything unknown is refused with its place, and then there is no
+//! program.
 
 mod limits;
 mod preemption;

@@ -1,4 +1,5 @@
-//! Preemption of a profile: how far to search, who may go, and which candidate is taken.
+//! Preemption of a profile: how far to search, which pods may be evicted, and which candidate is
+//! chosen.
 
 use std::sync::Arc;
 

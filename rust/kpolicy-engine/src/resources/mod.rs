@@ -1,8 +1,8 @@
-//! Resource arithmetic: what a pod asks for and what a node offers, as integers.
+//! Resource arithmetic: what a pod requests and what a node offers, as integers.
 //!
-//! Owns [`Amounts`], the names that are tracked, and the sums over containers. CPU is in
-//! thousandths, everything else in whole units; quantities are summed exactly and rounded up once
-//! per pod and resource. Must not know nodes' loads or any rule.
+//! Contains [`Amounts`], the names that are tracked, and the sums over containers. CPU is in
+//! thousandths, everything else in whole units. Quantities are summed exactly and rounded up once
+//! for each pod and resource.
 
 pub mod amounts;
 pub mod names;

@@ -1,7 +1,8 @@
 //! Names of resources: which are tracked, which are extended.
 //!
-//! Clause: kube-scheduler tracks cpu, memory, ephemeral-storage, the pod count, and scalars: extended
-//! resources, `hugepages-*`, names with `kubernetes.io/` in them and `attachable-volumes-*`.
+//! Specification: kube-scheduler tracks cpu, memory, ephemeral-storage, the pod count, and scalars:
+//! extended resources, `hugepages-*`, names with `kubernetes.io/` in them and
+//! `attachable-volumes-*`.
 
 pub const CPU: &str = "cpu";
 pub const MEMORY: &str = "memory";

@@ -1,8 +1,8 @@
 //! What a pod requests, for each use that kube-scheduler makes of it.
 //!
-//! Clauses: containers are summed; sidecars count in the sum and under later init containers; an
-//! ordinary init container needs the larger of itself and the rest; pod-level requests replace, then
-//! overhead is added. A resize in progress counts with the larger of spec and status.
+//! Specification: containers are summed; sidecars count in the sum and under later init containers;
+//! an ordinary init container needs the larger of itself and the rest; pod-level requests replace,
+//! then overhead is added. A resize in progress counts with the larger of spec and status.
 
 use std::sync::Arc;
 

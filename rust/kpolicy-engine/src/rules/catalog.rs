@@ -1,8 +1,8 @@
 //! The built-ins by kube-scheduler's names.
 //!
-//! Owns which name makes which rule. To add one, add its constructor to `FILTERS`, `SCORES`, or both.
-//! Plugins that neither filter nor score (`SchedulingGates`, `PrioritySort`, `DefaultBinder`) are not
-//! rules: gates and order hold always.
+//! To add one, add its constructor to `FILTERS`, `SCORES`, or both. Plugins that neither filter nor
+//! score (`SchedulingGates`, `PrioritySort`, `DefaultBinder`) are not rules: gates and order hold
+//! always.
 
 use crate::fields::{Fields, Refusals};
 

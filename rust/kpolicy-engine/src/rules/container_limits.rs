@@ -1,6 +1,4 @@
-//! How much of a resource a pod may use.
-//!
-//! Owns the sum over containers' limits. Must not know which rule or fact asks.
+//! How much of a resource a pod may use: the sum of its containers' limits.
 
 use crate::model::Container;
 use crate::resources::names;

@@ -1,9 +1,9 @@
 //! The work that one decision may take, in units, and what a pod's spec asks of it.
 //!
-//! Owns the price of each part of a spec that built-ins walk for every node, and the bound. Prices rest
-//! on the pod and on the size of the cluster alone, not on what is cached, so that a pod is set aside
-//! or judged whatever was asked before. A unit is about ten nanoseconds: `benches/kernels.rs` measures
-//! what each kind of work takes. Must not know the rules themselves.
+//! Contains the bound, and the price of each part of a spec that built-ins walk for every node.
+//! Prices rest on the pod and on the size of the cluster alone, not on what is cached, so that a
+//! pod is set aside or judged whatever was asked before. A unit is about ten nanoseconds:
+//! `benches/kernels.rs` measures what each kind of work takes.
 
 use std::fmt;
 

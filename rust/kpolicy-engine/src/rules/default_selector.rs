@@ -1,9 +1,8 @@
-//! The selector that a pod's services and controller agree on.
+//! The selector that follows from a pod's services and its controller. Spreading uses it if a pod
+//! has no constraints of its own.
 //!
-//! Owns which services mean a pod, what its controller selects, and both as one selector. Spreading
-//! falls back on it where a pod has no constraints of its own. Clause: every service of the pod's
-//! namespace that selects it, and the controlling `ReplicationController`, `ReplicaSet` or
-//! `StatefulSet`; all of them together. Must not know what is done with the selector.
+//! Specification: every service of the pod's namespace that selects it, and the controlling
+//! `ReplicationController`, `ReplicaSet` or `StatefulSet`; all of them combined.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! `EqualPriority`: one point for every node.
 //!
-//! Clause: kube-scheduler up to 1.16; later releases read the name and skip it, for it moves no node
-//! before another.
+//! Specification: kube-scheduler up to 1.16; later releases read the name and skip it, for it moves
+//! no node before another.
 
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 

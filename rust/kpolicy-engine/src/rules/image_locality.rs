@@ -1,12 +1,12 @@
 //! `ImageLocality`: nodes that have the pod's images already are better, the larger the images and
 //! the more nodes have them.
 //!
-//! Clause: images of init containers and containers count each time they are named, image volumes
-//! too (from 1.36); only containers raise the upper threshold.
-//! Departs: where nodes report different sizes for one image, kube-scheduler takes that of whichever
-//! node reported first and counts nodes as of that node's last change. Here the first node by name
-//! counts, and all nodes as they are: no result depends on history.
-//! Reads: `node.status.images`; the pod's images and image volumes.
+//! Specification: images of init containers and containers count each time they are named, image
+//! volumes too (from 1.36); only containers raise the upper threshold. Departs: where nodes report
+//! different sizes for one image, kube-scheduler takes that of whichever node reported first and
+//! counts nodes as of that node's last change. Here the first node by name counts, and all nodes as
+//! they are: no result depends on history. Reads: `node.status.images`; the pod's images and image
+//! volumes.
 
 use std::collections::BTreeMap;
 

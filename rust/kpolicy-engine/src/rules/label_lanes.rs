@@ -1,8 +1,8 @@
-//! Node selectors asked of all nodes at once: one lane a slot.
+//! Evaluates node selectors for all nodes at once: one lane for each slot.
 //!
-//! Owns the same answers as `node_selection`, worked out by the values of a label instead of node by
-//! node: the labels of thousands of nodes lie all over the memory, the ids of their values side by
-//! side. Lanes without a node hold anything.
+//! The answers are those of `node_selection`, computed by the values of a label instead of node by
+//! node, because ids of values are side by side in memory and the labels of nodes are not. Lanes
+//! without a node hold arbitrary values.
 
 use crate::model::{Labels, NodeSelector, NodeSelectorTerm, Requirement, SelectorOperator};
 use crate::snapshot::domains::ABSENT;

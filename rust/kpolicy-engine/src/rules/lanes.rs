@@ -1,6 +1,4 @@
-//! Arithmetic over whole columns, written so that it runs on several lanes at once.
-//!
-//! Owns the tricks: integers by adding a large number, extremes in eight strands, no branches inside.
+//! Arithmetic over whole columns, written so that the processor works on several lanes at once.
 //! Results are those of the plain formulas.
 
 use super::normalization::{IGNORED, SCORE_MAX_F};

@@ -1,11 +1,11 @@
-//! The rules: what a node must meet to have a pod, and what makes it better than another.
+//! The rules: filters that a node must pass to get a pod, and scores that compare nodes.
 //!
-//! Owns the two traits that every rule implements, [`Filter`] and [`Score`], and their prepared forms,
-//! which hold what a rule worked out for one *sub-shape*: all pods that agree in what the rule put
-//! into its [`Key`]. The cycle keeps prepared forms and their verdicts per node from decision to
-//! decision, and asks again only where something moved that the rule says it reads.
-//! `docs/internals/adding-a-built-in.md` shows how to add one.
-//! Assumes the snapshot does not change within a call. Must not know the cycle, Python or JSON output.
+//! Contains the two traits that rules implement, [`Filter`] and [`Score`], and their prepared
+//! forms, which hold what a rule computed for one *sub-shape*: all pods that agree in what the rule
+//! put into its [`Key`]. The cycle keeps prepared forms and their verdicts per node from decision
+//! to decision, and asks again only where something changed that the rule says it reads.
+//! `docs/internals/adding-a-built-in.md` shows how to add one. The snapshot does not change within
+//! a call.
 
 pub mod catalog;
 pub mod normalization;

@@ -1,7 +1,7 @@
 //! `NodeDeclaredFeatures`: features that the pod's specification needs and only some nodes declare.
 //!
-//! Clause: KEP-5328; the features that kube-scheduler 1.36 infers from a pod.
-//! Reads: `node.status.declaredFeatures`; the pod's restart rules, host network and user namespace.
+//! Specification: KEP-5328; the features that kube-scheduler 1.36 infers from a pod. Reads:
+//! `node.status.declaredFeatures`; the pod's restart rules, host network and user namespace.
 
 use crate::event::{Event, Events, Occurrence};
 use crate::part::{Part, Parts};

@@ -1,7 +1,7 @@
 //! `NodeLabel`: labels that a node must have or lack, whatever their values, or had better.
 //!
-//! Clause: kube-scheduler up to 1.22. Where several preferences are given, their scores of 0 or 100
-//! are averaged and truncated.
+//! Specification: kube-scheduler up to 1.22. Where several preferences are given, their scores of 0
+//! or 100 are averaged and truncated.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! `NodePorts`: host ports that the pod wants and pods on the node already hold.
 //!
-//! Clause: Kubernetes API `ContainerPort.hostPort`; `0.0.0.0` is every address, `::` is not.
+//! Specification: Kubernetes API `ContainerPort.hostPort`; `0.0.0.0` is every address, `::` is not.
 //! Reads: pods on the node; the pod's host ports. Two containers of one pod are not checked against
 //! each other.
 

@@ -1,7 +1,8 @@
 //! `NodePreferAvoidPods`: nodes that ask, by an annotation, to be spared the pods of a controller.
 //!
-//! Clause: kube-scheduler up to 1.22, annotation `scheduler.alpha.kubernetes.io/preferAvoidPods`. Only
-//! replication controllers and replica sets count; an annotation that cannot be read spares nobody.
+//! Specification: kube-scheduler up to 1.22, annotation
+//! `scheduler.alpha.kubernetes.io/preferAvoidPods`. Only replication controllers and replica sets
+//! count; an annotation that cannot be read spares nobody.
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! `NodeResourcesBalancedAllocation`: better where the pod makes a node's resources more evenly used.
 //!
-//! Clauses (1.36): 50 and half of how the balance would change; balance is 100 less a hundredfold
-//! standard deviation of the used shares; requests count without defaults; pods that ask for none of
-//! the resources are not scored.
+//! Specification (1.36): 50 and half of how the balance would change; balance is 100 less a
+//! hundredfold standard deviation of the used shares; requests count without defaults; pods that
+//! ask for none of the resources are not scored.
 
 use crate::fields::{Fields, Refusals};
 use crate::intern::Name;

@@ -1,8 +1,9 @@
 //! `NodeResourcesFit`: a node must have room for what the pod asks for; how much would be left is its
 //! score.
 //!
-//! Clauses: every resource that is short is a reason, the pod count first, then CPU, memory, ephemeral
-//! storage and scalars; evicting cannot help where the pod asks for more than the empty node has.
+//! Specification: every resource that is short is a reason, the pod count first, then CPU, memory,
+//! ephemeral storage and scalars; evicting cannot help where the pod asks for more than the empty
+//! node has.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
 //! `NodeResourcesLeastAllocated`: the more of its resources would be left, the better a node.
 //!
-//! Clause: `LeastRequestedPriority` of kube-scheduler up to 1.22. Today's `NodeResourcesFit` scores so as
-//! well, but for resources that a node lacks.
+//! Specification: `LeastRequestedPriority` of kube-scheduler up to 1.22. Today's `NodeResourcesFit`
+//! scores so as well, but for resources that a node lacks.
 
 use crate::fields::{Fields, Refusals};
 

@@ -1,7 +1,7 @@
 //! `NodeResourcesMostAllocated`: the less of its resources would be left, the better a node.
 //!
-//! Clause: `MostRequestedPriority` of kube-scheduler up to 1.22. Today's `NodeResourcesFit` scores so as
-//! well, but for resources that a node lacks.
+//! Specification: `MostRequestedPriority` of kube-scheduler up to 1.22. Today's `NodeResourcesFit`
+//! scores so as well, but for resources that a node lacks.
 
 use crate::fields::{Fields, Refusals};
 

@@ -1,7 +1,7 @@
-//! Whether a node meets a node selector: terms `ORed`, requirements `ANDed`, labels and the name.
+//! Matches a node against a node selector: terms are `ORed`, requirements `ANDed`, on labels and
+//! the name. Node affinity, topology spreading and volumes use it.
 //!
-//! Owns the matching that node affinity, topology spreading and volumes share. Must not know which
-//! rule asks. Clause: Kubernetes API `NodeSelector`; a term that cannot be parsed matches nothing.
+//! Specification: Kubernetes API `NodeSelector`; a term that cannot be parsed matches nothing.
 
 use crate::model::{Labels, NodeSelector, NodeSelectorTerm, Requirement, SelectorOperator};
 use crate::snapshot::pod::NodeAffinity;

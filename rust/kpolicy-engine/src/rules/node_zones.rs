@@ -1,8 +1,8 @@
 //! The zone of every node, as rules of old releases know it: region and zone together.
 //!
-//! Clause: each of the two is the beta label if the node has it, even if empty, and otherwise the
-//! label of today; a node with neither, or with both empty, is in no zone. Holds until labels or
-//! nodes change.
+//! Specification: each of the two is the beta label if the node has it, even if empty, and
+//! otherwise the label of today; a node with neither, or with both empty, is in no zone. Holds
+//! until labels or nodes change.
 
 use rustc_hash::FxHashMap;
 

@@ -1,8 +1,8 @@
-//! From raw scores to 0–100.
+//! Normalizes raw scores to 0–100.
 //!
-//! Owns the ways of normalising whose outcome for a node follows from its raw score and the extremes
-//! over the feasible nodes. Integer steps truncate as kube-scheduler's do. Raw scores are carried as
-//! `f64`, which is exact for every integer that a rule can reach.
+//! Contains the methods whose result for a node follows from its raw score and the extremes over
+//! the feasible nodes. Integer steps truncate as kube-scheduler's do. Raw scores are `f64`, which
+//! is exact for every integer that a rule can reach.
 
 use super::lanes::{add_each, held, integer_part};
 

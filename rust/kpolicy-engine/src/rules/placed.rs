@@ -1,7 +1,7 @@
-//! Rules in their place in a profile: a name, for which pods the rule holds, and its scale and weight.
+//! Rules in their place in a profile: name, match conditions, scale and weight.
 //!
-//! Owns what conditions make of a rule: a condition that is false takes it out of the cycle, and one
-//! that cannot be evaluated rejects the pod or is ignored, as the policy says.
+//! A condition that is false takes a rule out of the cycle. One that cannot be evaluated rejects
+//! the pod or is ignored, as the policy says.
 
 use std::sync::Arc;
 

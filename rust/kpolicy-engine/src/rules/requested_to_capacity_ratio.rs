@@ -1,6 +1,6 @@
 //! `RequestedToCapacityRatio`: how good a node is follows from how much of it would be used, by a shape.
 //!
-//! Clause: `requestedToCapacityRatioArguments` of kube-scheduler up to 1.22.
+//! Specification: `requestedToCapacityRatioArguments` of kube-scheduler up to 1.22.
 
 use crate::fields::{Fields, Refusals};
 

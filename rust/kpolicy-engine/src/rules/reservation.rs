@@ -1,8 +1,9 @@
-//! What a rule promises a pod on its node, beyond the room that the node's load accounts for.
+//! The objects that a rule promises a pod on its node, besides the resources that the node's load
+//! counts.
 //!
-//! The objects of a reservation stand in the snapshot as they are going to be, so that the next pod sees
-//! them so. Undoing one needs no rule: the snapshot has what the API server showed last of each object,
-//! and restores it when the pod is forgotten, moved or deleted.
+//! The snapshot holds the objects of a reservation as they will be, so that the next pod sees them.
+//! To undo a reservation, the snapshot restores what the API server showed last of each object; no
+//! rule is needed.
 
 use crate::api::PreBindWrite;
 use crate::model::{Kind, Meta, Object};

@@ -1,8 +1,9 @@
 //! How evenly a node's CPU and memory would be used, as releases up to 1.22 scored it.
 //!
-//! Owns `BalancedResourceAllocation`. Clauses: requests count with defaults; what a node lacks counts as
-//! used up. Up to 1.21 a node that would be full of either gets nothing, and the difference of the
-//! used shares counts; 1.22 caps the shares and takes half the difference, their standard deviation.
+//! This is `BalancedResourceAllocation`. Specification: requests count with defaults; what a node
+//! lacks counts as used up. Up to 1.21 a node that would be full of either gets nothing, and the
+//! difference of the used shares counts; 1.22 caps the shares and takes half the difference, their
+//! standard deviation.
 
 use crate::intern::Shared;
 use crate::resources::Requests;

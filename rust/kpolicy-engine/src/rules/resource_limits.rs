@@ -1,6 +1,6 @@
 //! `ResourceLimits`: one point for nodes that can give the pod all it may use of CPU, or of memory.
 //!
-//! Clause: kube-scheduler 1.9 to 1.18; a limit that is not set earns nothing.
+//! Specification: kube-scheduler 1.9 to 1.18; a limit that is not set earns nothing.
 
 use crate::resources::names;
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};

@@ -1,9 +1,9 @@
 //! The resource priorities of the legacy policy: a score for each resource, and their weighted mean.
 //!
-//! Owns what `LeastRequestedPriority`, `MostRequestedPriority` and the capacity ratio have in common, as
-//! kube-scheduler 1.0 to 1.22 had it. Clauses: CPU and memory count with defaults; every resource of
-//! the list takes part, one that the node lacks too; each step truncates. Today's scoring by resources
-//! (`resource_scoring`) leaves out what a node lacks.
+//! Shared by `LeastRequestedPriority`, `MostRequestedPriority` and the capacity ratio of
+//! kube-scheduler 1.0 to 1.22. Specification: CPU and memory count with defaults; every resource of
+//! the list takes part, one that the node lacks too; each step truncates. Today's scoring by
+//! resources (`resource_scoring`) leaves out what a node lacks.
 
 use crate::intern::Shared;
 use crate::resources::{Amounts, Requests, names};

@@ -1,10 +1,10 @@
 //! Scoring by how much of a node's resources would be asked for.
 //!
-//! Owns the strategies that `NodeResourcesFit` offers (and older releases offered as priorities of
-//! their own): for each resource a score from what the node would carry and what it has, then their
-//! weighted mean. Clauses: CPU and memory count with defaults; a scalar that the pod does not ask for
-//! and a resource that the node lacks take no part; every step truncates, but for the rounded mean of
-//! `RequestedToCapacityRatio`.
+//! Contains the strategies of `NodeResourcesFit`, which were priorities of their own in older
+//! releases: for each resource a score from what the node would carry and what it has, then their
+//! weighted mean. Specification: CPU and memory count with defaults; a scalar that the pod does not
+//! ask for and a resource that the node lacks take no part; every step truncates, but for the
+//! rounded mean of `RequestedToCapacityRatio`.
 
 use crate::intern::Name;
 use crate::resources::{Amounts, names};

@@ -1,9 +1,9 @@
 //! Scales of scores: 0–100, or 0–10 as releases up to 1.16 gave them.
 //!
-//! Owns bringing a rule of today to the older scale. Truncating at a hundred and then at ten is the same
-//! as truncating at ten; where a share is taken from the maximum, the outcome is rounded up instead.
-//! Assumes a rule that truncates once; those that truncate more often know the scale themselves
-//! ([`super::Score::score_as`]).
+//! Converts a score of today's rules to the older scale. Truncating at a hundred and then at ten is
+//! the same as truncating at ten; where a share is taken from the maximum, the outcome is rounded
+//! up instead. This holds for a rule that truncates once; rules that truncate more often know the
+//! scale themselves ([`super::Score::score_as`]).
 
 use crate::snapshot::Cluster;
 

@@ -1,7 +1,8 @@
-//! How many pods of one namespace that a selector means are on each node.
+//! Counts, for each node, the pods of one namespace that a selector selects; and the share of a
+//! score that rules of old releases compute from it.
 //!
-//! Owns the counting and the share of a score that rules of old releases have in common. Clause: terminating pods do not count; an
-//! empty selector counts nobody. Slots hold until nodes come or go.
+//! Specification: terminating pods do not count; an empty selector counts no pod. Slots hold until
+//! nodes are added or removed.
 
 use crate::intern::Name;
 use crate::model::Selector;

@@ -1,8 +1,8 @@
 //! `SelectorSpread`: few pods of the same services and controller on a node, and in its zone.
 //!
-//! Clause: kube-scheduler up to 1.20, scale 0–100. A node scores by how far its pods are below the
-//! most on any feasible node; in a zone that counts a third, and the zone's pods two thirds. A pod
-//! with topology spread constraints of its own is left to them.
+//! Specification: kube-scheduler up to 1.20, scale 0–100. A node scores by how far its pods are
+//! below the most on any feasible node; in a zone that counts a third, and the zone's pods two
+//! thirds. A pod with topology spread constraints of its own is left to them.
 
 use crate::fields::{Fields, OUT_OF_RANGE, Refusals};
 use crate::model::{Kind, Selector};

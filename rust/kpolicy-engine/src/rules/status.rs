@@ -1,4 +1,4 @@
-//! Verdicts: a small code per node, and what it means.
+//! Verdicts: a small code for each node, and its meaning.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,8 +1,6 @@
-//! The claims that a pod's volumes name: by name, or as generic ephemeral volumes.
-//!
-//! Owns what the volume rules share: names and lookup of claims, whose an ephemeral claim is, the
-//! part of a key that claims make up, and texts about what is missing. Assumes that a claim lives in
-//! its pod's namespace. Must not know what a rule makes of a claim.
+//! The claims of a pod's volumes, named directly or as generic ephemeral volumes. Shared by the
+//! volume rules: names and lookup of claims, the owner of an ephemeral claim, the part of a cache
+//! key, and messages about what is missing.
 
 use std::borrow::Cow;
 use std::sync::Arc;

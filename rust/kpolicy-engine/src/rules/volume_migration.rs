@@ -1,8 +1,7 @@
-//! Volumes from before CSI, as the CSI drivers that took them over see them.
+//! In-tree volumes as the CSI drivers that replaced them see them: the driver of each plugin, the
+//! handle of a volume there, and its node affinity.
 //!
-//! Owns which in-tree plugin became which driver, the handle a volume has there, and what becomes of
-//! a volume's node affinity. Clause: `csi-translation-lib`, with the migrations that kube-scheduler
-//! 1.36 holds to be on. Must not know limits or bindings.
+//! Specification: `csi-translation-lib`, with the migrations that are on in kube-scheduler 1.36.
 
 use crate::model::{
     CsiNode, Labels, NodeSelector, NodeSelectorTerm, PersistentVolume, Requirement,

@@ -1,8 +1,9 @@
 //! `VolumeRestrictions`: disks that cannot be mounted twice, and claims that one pod may use alone.
 //!
-//! Clauses: a GCE disk, an iSCSI target or an RBD image may be shared on a node only read-only, an EBS
-//! volume not at all; a claim with `ReadWriteOncePod` is used by one pod of the whole cluster.
-//! Reads: inline volumes of pods on the node, claims, and which pods anywhere use them.
+//! Specification: a GCE disk, an iSCSI target or an RBD image may be shared on a node only
+//! read-only, an EBS volume not at all; a claim with `ReadWriteOncePod` is used by one pod of the
+//! whole cluster. Reads: inline volumes of pods on the node, claims, and which pods anywhere use
+//! them.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! `VolumeZone`: the zone and region that a bound volume's labels name.
 //!
-//! Clauses: a label's value is a set with `__` between its items; a node without any zone or region
-//! label will do; a volume's beta label is also met by the node's GA label.
-//! Reads: claims and volumes of the pod, classes of claims without a volume, node labels.
+//! Specification: a label's value is a set with `__` between its items; a node without any zone or
+//! region label will do; a volume's beta label is also met by the node's GA label. Reads: claims
+//! and volumes of the pod, classes of claims without a volume, node labels.
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::{Kind, Labels, PersistentVolume};

@@ -1,7 +1,5 @@
-//! Volume attachments by the node that they name.
-//!
-//! Owns the index, kept in step with the objects. Those of one node come in an order that depends on
-//! history.
+//! An index of volume attachments by the node that they name, kept in step with the objects. The
+//! order of the attachments of a node depends on history.
 
 use std::sync::Arc;
 

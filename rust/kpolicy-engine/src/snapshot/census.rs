@@ -1,8 +1,8 @@
-//! The census: how many pods of a kind are on which node.
+//! The census: how many pods of a kind are on each node.
 //!
-//! Owns two of them: pods by identity (who they are to a selector) and pods by what affinity they
-//! have (what they ask of others). A selector is matched once per row, not once per pod. Only pods on
-//! known nodes count. Rows come in an order that depends on history: only sums may use it.
+//! There are two: pods by identity (what selectors see of them) and pods by their affinity (what
+//! they demand of others). A selector is matched once for each row, not once for each pod. Only
+//! pods on known nodes count. The order of rows depends on history, so only sums may use it.
 
 use std::collections::BTreeMap;
 

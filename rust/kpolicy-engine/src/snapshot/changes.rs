@@ -1,8 +1,9 @@
 //! How the snapshot changes: objects applied, pods assumed and forgotten.
 //!
-//! Every change keeps loads, columns, census and log in step and tells what happened. Clauses: a
-//! terminal pod is as good as deleted; a pod on an unknown node waits for it; what the API server
-//! says of a pod's node supersedes an assumption, and what it says of an object a promise.
+//! Every change keeps loads, columns, census and log in step and tells what happened.
+//! Specification: a terminal pod is as good as deleted; a pod on an unknown node waits for it; what
+//! the API server says of a pod's node supersedes an assumption, and what it says of an object a
+//! promise.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Numbers of all nodes side by side, for kernels that run over every node.
 //!
-//! Owns copies of what [`super::node`] holds by node: changed in the same breath, never read for
-//! anything but speed. Values are `f64`, which is exact up to 2⁵³; `is_exact` says that all are small
-//! enough for a hundredfold to be exact too and for a quotient's integer part to be right. Slots
-//! without a node hold zeros and `live` says so.
+//! Copies of what [`super::node`] holds, changed together with it and read only for speed. Values
+//! are `f64`, which is exact up to 2⁵³; `is_exact` says that all are small enough for a hundredfold
+//! to be exact too and for a quotient's integer part to be right. Slots without a node hold zeros,
+//! and `live` marks them.
 
 use super::node::{Load, Node};
 

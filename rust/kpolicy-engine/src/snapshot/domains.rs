@@ -1,6 +1,6 @@
 //! Topology domains: the value of one label on every node, as small ids.
 //!
-//! Owns columns made on demand for the keys that rules ask for, kept up to date as nodes change.
+//! Columns are made on demand for the keys that rules read, and kept up to date as nodes change.
 //! Ids mean something only within one column and one `version`. Columns are a cache with a bound in
 //! keys and in bytes: beyond it a column is made for the call that asks and not kept, so that pods
 //! with thousands of label keys hold no memory. Two columns of one key that are made while no node

@@ -1,7 +1,7 @@
 //! Evictions that the API server has accepted and the watch has not shown yet.
 //!
-//! Owns who is known to be leaving. Assumes that each uid is that of a pod in the snapshot: it ends
-//! when the pod is shown as terminating, or is gone, so that there are never more than pods.
+//! Each uid is that of a pod in the snapshot. An entry ends when the pod is shown as terminating or
+//! is removed, so there are never more entries than pods.
 
 use std::sync::Arc;
 

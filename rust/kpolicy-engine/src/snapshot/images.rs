@@ -1,8 +1,6 @@
-//! Images by name: which nodes have one, and how large each says it is.
-//!
-//! Owns the index, kept in step with nodes, so that whoever asks for a pod's few images looks at the
-//! nodes that have them and not at thousands of names on each node. Entries of a name come in an order
-//! that depends on history.
+//! An index of images by name: which nodes have an image, and the size that each node reports. Kept
+//! in step with nodes, so that a lookup reads only the nodes that have an image. The order of
+//! entries depends on history.
 
 use std::collections::BTreeMap;
 

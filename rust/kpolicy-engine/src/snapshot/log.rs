@@ -1,7 +1,7 @@
-//! The change log: what moved since a generation, so that a cache looks only at that.
+//! The change log: what changed since a generation, so that a cache reads only that.
 //!
-//! Owns a bounded ring of changes; each has its own generation. Whoever fell behind further than the
-//! ring reaches starts over.
+//! A bounded ring of changes, each with its own generation. A cache that is further behind than the
+//! ring reaches starts from scratch.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

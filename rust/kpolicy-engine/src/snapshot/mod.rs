@@ -1,8 +1,8 @@
-//! The snapshot: the cluster as of the newest applied change, made for asking every node at once.
+//! The snapshot: the cluster as of the newest applied change, laid out for asking every node at
+//! once.
 //!
-//! Owns [`Cluster`]: nodes and their loads, pods and their places, nominations, other objects, and
-//! the log of what moved. A change gives back what happened, so that parked pods can be woken.
-//! Assumes decoded objects. Must not know rules, programs or decisions.
+//! [`Cluster`] holds nodes and their loads, pods and their places, nominations, other objects, and
+//! the change log. A change returns its occurrence, so that parked pods can be woken.
 
 pub mod attached;
 pub mod census;

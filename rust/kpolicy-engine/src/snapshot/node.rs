@@ -1,7 +1,6 @@
 //! Nodes as the engine holds them: a part that only node updates change, and the load of pods.
 //!
-//! Owns [`Node`], [`Load`], [`NodeView`] and [`NodeParts`]. A rule judges a `NodeView`, which may
-//! also be a node with pods taken away or put on for the sake of argument. Must not know any rule.
+//! A rule judges a [`NodeView`], which may also be a hypothetical node, with pods added or removed.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! All nodes: slots, names, columns.
 //!
-//! Owns which node is where and what is on it. Assumes that callers log what they change (that is
-//! `Cluster`'s). Iteration is in slot order, which depends on history: sums and extremes may use it,
-//! a choice among nodes goes by `by_rank`.
+//! Holds the slot of each node and what is on it. The caller, `Cluster`, logs what it changes.
+//! Iteration is in slot order, which depends on history: sums and extremes may use it, a choice
+//! among nodes goes by `by_rank`.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
-//! Objects other than pods and nodes, kept for the rules that read them.
-//!
-//! Owns one typed store per kind, and when each kind last changed. Iteration is by namespace and name.
+//! Objects other than pods and nodes: one typed store for each kind, and when each kind last
+//! changed. Iteration is by namespace and name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

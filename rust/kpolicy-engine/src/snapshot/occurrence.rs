@@ -1,4 +1,4 @@
-//! One change of the snapshot: what there was before and what there is now.
+//! One change of the snapshot: the state before and the state after.
 
 use std::sync::Arc;
 

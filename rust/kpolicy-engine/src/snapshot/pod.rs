@@ -1,8 +1,8 @@
 //! Pods as the engine holds them: small rows that share what pods of one template have in common.
 //!
-//! Owns [`Pod`], its facets and the tables that share them. A rule reads facets and, for its cache
-//! key, their ids. Assumes that a row never changes: an update makes a new one. Must not know where
-//! a pod is placed by us (that is `pods`) or any rule.
+//! Contains [`Pod`], its facets and the tables that share them. A rule reads facets and, for its
+//! cache key, their ids. A row never changes: an update makes a new one. `pods` knows where a pod
+//! is placed.
 
 use std::sync::Arc;
 

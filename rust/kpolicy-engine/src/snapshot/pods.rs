@@ -1,7 +1,6 @@
-//! All pods by uid, and where each is.
+//! All pods by uid, and where each is: pending, then assumed, then on a node.
 //!
-//! Owns the state machine pending → assumed → on a node. Assumes that `Cluster` keeps nodes' loads in
-//! step. No assumption ends by time.
+//! `Cluster` keeps the loads of nodes in step. No assumption ends by time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,10 +1,9 @@
-//! Objects of any kind that decisions count on before the API server says so, for example volumes
-//! promised to claims.
+//! Objects that decisions rely on before the API server shows them, for example volumes promised to
+//! claims.
 //!
-//! Owns which objects are promised, for which pods, and what the API server said of each last. The
-//! object in the snapshot is the promised one. A promise ends when the API server says anything new
-//! of the object, or when the last pod that holds it gives it up; it never ends by time. Must not know
-//! why anything is promised.
+//! The object in the snapshot is the promised one; what the API server showed last is kept beside
+//! it. A promise ends when the API server shows a new version of the object, or when the last pod
+//! that holds it gives it up. It never ends by time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,7 @@
-//! How long single rules take in one cycle.
+//! Measures how long single rules take in one cycle.
 //!
-//! Owns [`Meter`], through which columns tell of the rules that they ask, and its two kinds: one that
-//! measures, and [`Unmetered`], of which nothing is left in the compiled cycle. What was remembered
-//! and not asked for is not told of.
+//! There are two kinds of [`Meter`]: one measures, and [`Unmetered`] leaves nothing in the compiled
+//! cycle. Answers that were remembered, and not computed, are not counted.
 
 use std::cell::{Cell, Ref, RefCell};
 

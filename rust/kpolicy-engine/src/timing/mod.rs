@@ -1,8 +1,8 @@
-//! How long rules and stages take, for whoever watches the scheduler.
+//! How long rules and stages take, by kube-scheduler's names: the stages of every cycle
+//! ([`Stages`]), and single rules in every tenth cycle ([`Meter`]).
 //!
-//! Owns what is measured, by kube-scheduler's names: the stages of every cycle ([`Stages`]), and the
-//! single rules in each tenth one ([`Meter`]). Both end up in histograms ([`Timings`]) that outlive a
-//! program. Time comes from the caller's stopwatch. Nothing that is decided may depend on any of it.
+//! Both end up in histograms ([`Timings`]) that outlive a program. Time comes from the caller's
+//! stopwatch. No decision depends on any of it.
 
 mod histogram;
 mod meter;

@@ -1,4 +1,4 @@
-//! What is measured, and what it came to: labels of kube-scheduler's metrics.
+//! What is measured, and its outcome: labels of kube-scheduler's metrics.
 
 use crate::rules::Rejection;
 

@@ -1,4 +1,4 @@
-//! The stages of one cycle: how long each took, and what it came to.
+//! The stages of one cycle: how long each took, and its outcome.
 
 use crate::api::Stopwatch;
 

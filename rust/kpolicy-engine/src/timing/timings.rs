@@ -1,6 +1,5 @@
-//! All that was measured: a histogram for each profile's stages and for each rule by name.
-//!
-//! Owns [`Timings`], which outlives programs: a rule of the same name goes on in the same histogram.
+//! All measurements: a histogram for each profile's stages and for each rule by name. They outlive
+//! programs: a rule of the same name continues the same histogram.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the engine's tests share: golden cases, programs of built-ins, pods and nodes.
+//! Shared by the engine's tests: golden cases, programs of built-ins, pods and nodes.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]

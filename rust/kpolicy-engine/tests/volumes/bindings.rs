@@ -1,4 +1,4 @@
-//! What is to be written before a pod is bound, and what other pods see of it.
+//! What must be written before a pod is bound, and what other pods see of it.
 
 use kpolicy_engine::model::Object;
 use kpolicy_engine::rules::volume_binding::{self, Bindings};

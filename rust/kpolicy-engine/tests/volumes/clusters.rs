@@ -1,4 +1,4 @@
-//! Clusters from JSON, as the tests need them.
+//! Clusters from JSON for the tests.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

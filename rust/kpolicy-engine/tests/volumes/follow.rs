@@ -1,4 +1,4 @@
-//! A prepared form that followed every change says what one prepared just now says.
+//! A prepared form that followed every change answers as a newly prepared one.
 
 use std::sync::Arc;
 

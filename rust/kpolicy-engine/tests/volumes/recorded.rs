@@ -1,4 +1,5 @@
-//! What the real plugins said of each rule by itself, and what they would bind and provision.
+//! Recorded answers of kube-scheduler's plugins for each rule, and what they would bind and
+//! provision.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Claims that one pod may use: counted over the cluster, and for the sake of argument.
+//! Claims that one pod may use: counted over the cluster, also with pods assumed added or removed.
 
 use kpolicy_engine::rules::Stage;
 use serde_json::json;

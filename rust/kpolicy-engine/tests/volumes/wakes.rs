@@ -1,4 +1,4 @@
-//! What may let a parked pod through, rule by rule.
+//! The events that wake a parked pod, rule by rule.
 
 use kpolicy_engine::event::Occurrence;
 use kpolicy_engine::model::Kind;

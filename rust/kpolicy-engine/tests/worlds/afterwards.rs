@@ -1,4 +1,5 @@
-//! When a world is over: no answer depends on the way there, and nothing is held for nobody.
+//! Checks at the end of a world: answers do not depend on history, and nothing is held without a
+//! user.
 
 use std::sync::Arc;
 

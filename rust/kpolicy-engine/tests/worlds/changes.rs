@@ -1,6 +1,5 @@
-//! Small changes of objects: one part at a time, so that no other part hides what it does.
-//!
-//! Owns which parts of nodes and pods are changed, and the names by which changes are counted.
+//! Small changes of nodes and pods, one part at a time, so that no other part hides the effect.
+//! Each change has a name by which it is counted.
 
 use serde_json::{Value, json};
 

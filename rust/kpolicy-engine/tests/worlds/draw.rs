@@ -1,4 +1,4 @@
-//! A world from a seed. What is drawn does not depend on what the engine decides.
+//! Draws a world from a seed. The draw does not depend on the engine's decisions.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Chance from a seed.
+//! A seeded random generator.
 
 /// `SplitMix64`.
 pub(crate) struct Lots(u64);

@@ -1,7 +1,7 @@
-//! Random programs: which rules, with which arguments, weights and conditions.
+//! Random programs: rules with arguments, weights and conditions.
 //!
-//! Built-ins are drawn from the engine's own catalogue, so that a new one is tried without anybody
-//! thinking of it; arguments of those that have any are drawn here.
+//! Built-ins are drawn from the engine's own catalogue, so that a new one is tried at once. The
+//! arguments of built-ins are drawn here.
 
 use std::collections::BTreeSet;
 use std::sync::OnceLock;

@@ -1,5 +1,5 @@
-//! Living through a world: every decision is compared with the one from scratch, and what is kept
-//! with what can be worked out anew.
+//! Runs a world: compares every decision with one from scratch, and everything that is kept with
+//! what can be computed anew.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Making a world that shows a difference small: fewer steps, fewer rules, smaller objects, as long
+//! Makes a world that shows a difference small: fewer steps, fewer rules, smaller objects, as long
 //! as a difference is left.
 
 use serde_json::Value;

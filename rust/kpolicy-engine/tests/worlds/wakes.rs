@@ -1,9 +1,10 @@
-//! No wake is lost: after every change, a parked pod that a decision from scratch would place has been
-//! woken.
+//! No wake is lost: after every change, a parked pod that a decision from scratch would place has
+//! been woken.
 //!
-//! Owns who is parked, as the engine's caller knows it from decisions and wakes alone. Decisions wake
-//! nobody until the API server confirms them: a pod is excused while it may be placeable by a decision that
-//! was made since it was parked, until the API server has shown what became of the pod that was decided.
+//! Parked pods are known from decisions and wakes alone, as the engine's caller knows them.
+//! Decisions wake nothing until the API server confirms them. So a pod is excused while a decision
+//! made since it was parked could be what makes room for it, until the API server has shown the
+//! result of that decision.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

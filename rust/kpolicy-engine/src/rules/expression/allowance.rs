@@ -1,10 +1,10 @@
 //! What a rule may cost: on one node, and up to how many nodes in a cycle.
 //!
-//! Owns [`Ledger`], which deals out the budgets of a profile's cycle as the profile is read, and
-//! [`Allowance`], a rule's part, in units of cost. Whether a rule is evaluated at all follows from the
-//! worst case that the compiler found; how much it may really spend on a node, from what all rules of
-//! the profile may cost together. Both depend on the program and the number of nodes alone, and not on
-//! who was asked before or what is remembered. Must not know how expressions are evaluated.
+//! [`Ledger`] distributes the budgets of a profile's cycle while the profile is read; [`Allowance`]
+//! is the part of one rule, in units of cost. Whether a rule is evaluated at all follows from the
+//! worst case that the compiler found; how much it may really spend on a node, from what all rules
+//! of the profile may cost together. Both depend on the program and the number of nodes alone, and
+//! not on who was asked before or what is remembered.
 
 use std::sync::{Arc, OnceLock};
 

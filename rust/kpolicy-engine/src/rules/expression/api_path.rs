@@ -1,7 +1,8 @@
-//! Facts by API path: `pod.spec.runtimeClassName`, `node.status.nodeInfo.kernelVersion`.
+//! Facts by API path, such as `pod.spec.runtimeClassName` or `node.status.nodeInfo.kernelVersion`:
+//! which facts these are, what objects must keep for them, and their answers.
 //!
-//! Owns which facts these are, what must be kept of objects for them, and their answers. Identity,
-//! labels and annotations are held anyway and answered from there; an object without any has none.
+//! Identity, labels and annotations are always kept and are answered from there; an object without
+//! any has none.
 
 use kpolicy_cel::{Answer, Expression, Fault, Kind as FaultKind, Value};
 

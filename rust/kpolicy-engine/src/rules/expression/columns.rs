@@ -1,6 +1,5 @@
-//! The same world for all nodes at once: one lane a slot.
-//!
-//! Owns the columns of one call. Lanes without a node hold anything and must not be selected.
+//! The world of an expression for all nodes at once: one lane for each slot. The columns live for
+//! one call. Lanes without a node hold arbitrary values and must not be selected.
 
 use std::borrow::Cow;
 use std::sync::Arc;

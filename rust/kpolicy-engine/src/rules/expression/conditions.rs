@@ -1,7 +1,7 @@
-//! Match conditions: for which pods a rule holds.
+//! Match conditions: the pods to which a rule applies.
 //!
-//! Clauses, as in admission policies: a false condition takes the rule out of the cycle; otherwise one
-//! that errs fails or is ignored, as the policy says.
+//! Specification, as in admission policies: a false condition takes the rule out of the cycle;
+//! otherwise a condition that errs fails or is ignored, as the policy says.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
-//! Sums over domains and over the cluster, each worked out once for all nodes that are asked.
-//!
-//! They hold until the cluster changes: whoever asks node by node pays for the first node only.
+//! Sums over domains and over the cluster, each computed once for all nodes. They hold until the
+//! cluster changes, so asking node by node costs no more than one sum.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

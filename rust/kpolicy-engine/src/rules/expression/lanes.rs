@@ -1,4 +1,4 @@
-//! What stands side by side for all nodes: the columns of facts of nodes.
+//! The columns of facts about nodes: values of all nodes side by side.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,9 +1,8 @@
-//! Rules written as expressions.
+//! Rules written as expressions: turns a verified expression into a filter or a score.
 //!
-//! Owns how an expression becomes a filter or a score: folded by what is known of the pod once per
-//! sub-shape, then asked of all nodes over columns, or of one node. What it reads decides its cache
-//! key, when it is asked again and what wakes its pods. Assumes expressions that `kpolicy_cel` has
-//! verified. Must not know where in a policy an expression was written, beyond its rule's name.
+//! The expression is folded by what is known of the pod once for each sub-shape, then evaluated for
+//! all nodes over columns, or for one node. What it reads decides its cache key, when it is
+//! evaluated again, and what wakes its pods.
 
 mod allowance;
 mod api_path;

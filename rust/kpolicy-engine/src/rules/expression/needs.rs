@@ -1,6 +1,5 @@
-//! What an expression reads: the parts of the world that the facts it names rest on.
-//!
-//! Cache keys, refreshing and wakes all follow from these.
+//! The parts of the cluster that an expression depends on, by the facts that it names. Cache keys,
+//! refreshing and wakes follow from them.
 
 use kpolicy_cel::{Expression, Name};
 

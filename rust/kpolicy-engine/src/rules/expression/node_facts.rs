@@ -1,4 +1,4 @@
-//! What a node answers by itself.
+//! Facts that a node answers by itself.
 
 use crate::resources::{Allocatable, names};
 use crate::snapshot::{NodeView, Pod};

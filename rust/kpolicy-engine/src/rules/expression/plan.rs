@@ -1,7 +1,6 @@
-//! How an expression will be asked of all nodes: over columns, class by class, or node by node.
-//!
-//! Owns which facts have columns, and of which nodes of equal answers can be found without asking.
-//! Assumes what `columns` gives; must not evaluate anything.
+//! Plans how an expression is evaluated for all nodes: over columns, class by class, or node by
+//! node. Knows which facts have columns, and for which facts nodes with equal answers can be found
+//! without asking. Evaluates nothing.
 
 use kpolicy_cel::{Expression, Name};
 

@@ -1,4 +1,4 @@
-//! What a pod answers: facts of the pod of the cycle, and members of pods in loops.
+//! Facts of the pod of the cycle, and members of pods in loops.
 
 use std::sync::Arc;
 

@@ -1,7 +1,5 @@
-//! Which pods a policy lets be evicted: `preemption.victims`.
-//!
-//! Owns the judgement of one pod on its node. A pod that the expression cannot judge stays: nothing is
-//! evicted by mistake. Must not know who else decides about victims, nor how they are chosen.
+//! The pods that a policy allows to be evicted (`preemption.victims`): judges one pod on its node.
+//! If the expression errs for a pod, the pod stays.
 
 use std::sync::Arc;
 

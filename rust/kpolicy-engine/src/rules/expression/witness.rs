@@ -1,7 +1,8 @@
-//! What the parts of a rule's expressions gave: which were true, which false, which erred.
+//! The outcomes of the parts of a rule's expressions: which were true, which false, which erred.
+//! Test coverage is computed from them.
 //!
-//! Owns the shape of that answer, which coverage of tests is made of. The expressions are evaluated
-//! as they are written, not as they are folded, so that every part has its place in the policy.
+//! Expressions are evaluated as they are written, not as they are folded, so that every part has
+//! its place in the policy.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Sums by topology: for a key, a number for each value of that label on nodes.
 //!
-//! Owns [`TopologySums`]. Ids of domains hold for one version of a column; `is_current` tells.
+//! Ids of domains hold for one version of a column; `is_current` checks this.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! What may let a pod that this rule rejected through.
+//! The events that may help a pod that this rule rejected.
 //!
-//! Clause: kube-scheduler's hints know no namespace labels, so a pod that is reached only through a
-//! namespace selector wakes nobody there. [`wakes_more`] sees what they miss.
+//! Specification: kube-scheduler's hints ignore namespace labels, so a pod that is reached only
+//! through a namespace selector wakes nothing there. [`wakes_more`] finds the pods that they miss.
 
 use crate::event::Occurrence;
 use crate::model::{Labels, PodAffinityTerm};

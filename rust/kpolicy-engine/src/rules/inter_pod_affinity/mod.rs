@@ -1,9 +1,10 @@
 //! `InterPodAffinity`: where pods like these run, or must not, by topology.
 //!
-//! Clause: Kubernetes API `PodAffinity` and `PodAntiAffinity`, as kube-scheduler 1.36 reads them.
-//! Required affinity wants one pod that matches *all* terms (each term's topology is then checked by
-//! itself); anti-affinity terms are independent, and those of pods on nodes are honoured too.
-//! Reads: pods on nodes and their terms, node labels, namespaces; the pod's identity and terms.
+//! Specification: Kubernetes API `PodAffinity` and `PodAntiAffinity`, as kube-scheduler 1.36 reads
+//! them. Required affinity wants one pod that matches *all* terms (each term's topology is then
+//! checked by itself); anti-affinity terms are independent, and those of pods on nodes are honoured
+//! too. Reads: pods on nodes and their terms, node labels, namespaces; the pod's identity and
+//! terms.
 
 mod counts;
 mod filter;

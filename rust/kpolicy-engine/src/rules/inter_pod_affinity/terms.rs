@@ -1,8 +1,8 @@
-//! Which pods a term means.
+//! The pods that an affinity term selects.
 //!
-//! Owns matching of namespaces and labels, from both sides: terms of the pod that is placed, whose
-//! namespace selectors are resolved to names, and terms of pods on nodes, which read the labels of
-//! the placed pod's namespace.
+//! Matches namespaces and labels from both sides: terms of the pod that is placed, whose namespace
+//! selectors are resolved to names, and terms of pods on nodes, which read the labels of the placed
+//! pod's namespace.
 
 use crate::model::{Labels, PodAffinityTerm, Selector};
 use crate::snapshot::pod::Identity;

@@ -1,7 +1,7 @@
 //! `NodeAffinity`: the node selector and node affinity of the pod, and what the profile adds to it.
 //!
-//! Clause: Kubernetes API `NodeAffinity`; kube-scheduler's `addedAffinity`.
-//! Reads: node labels and name; the pod's node selector and node affinity.
+//! Specification: Kubernetes API `NodeAffinity`; kube-scheduler's `addedAffinity`. Reads: node
+//! labels and name; the pod's node selector and node affinity.
 
 mod added;
 

@@ -1,8 +1,8 @@
 //! What a pod's volumes attach: CSI driver and handle of each.
 //!
-//! Owns the way from a volume through claim, persistent volume or storage class to its driver.
-//! Clauses: a claim without a volume counts for the provisioner of its class; what is no CSI volume
-//! and did not become one is not counted.
+//! Follows a volume through claim, persistent volume or storage class to its driver. Specification:
+//! a claim without a volume counts for the provisioner of its class; what is no CSI volume and did
+//! not become one is not counted.
 
 use std::borrow::Cow;
 

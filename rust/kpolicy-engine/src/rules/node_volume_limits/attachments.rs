@@ -1,6 +1,6 @@
 //! Volumes that `VolumeAttachment` objects say are attached to a node, by drivers that are asked for.
 //!
-//! Clause: only attachments that name a persistent volume with a CSI source count.
+//! Specification: only attachments that name a persistent volume with a CSI source count.
 
 use std::sync::Arc;
 

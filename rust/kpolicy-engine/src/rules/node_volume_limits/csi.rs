@@ -1,9 +1,9 @@
 //! `NodeVolumeLimits`: the limits that CSI drivers report for a node.
 //!
-//! Clauses: a limit is `allocatable.count` of the driver in the node's `CSINode`; without one there is
-//! none. A volume counts once, however many pods and attachments name it; one that pods on the node
-//! use already is free.
-//! Reads: pods on the node, claims, volumes, classes, attachments and `CSINode`s.
+//! Specification: a limit is `allocatable.count` of the driver in the node's `CSINode`; without one
+//! there is none. A volume counts once, however many pods and attachments name it; one that pods on
+//! the node use already is free. Reads: pods on the node, claims, volumes, classes, attachments and
+//! `CSINode`s.
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::{CsiNode, Kind, VolumeSource};

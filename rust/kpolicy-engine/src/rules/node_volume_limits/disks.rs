@@ -1,10 +1,10 @@
 //! `EBSLimits`, `GCEPDLimits`, `AzureDiskLimits`, `CinderLimits`: in-tree disks of one kind on a node.
 //!
-//! Clauses: kube-scheduler 1.20, whose policies name them. The limit is the node's allocatable
-//! `attachable-volumes-…`, or a number of the cloud's. A disk counts once; a claim without a readable
-//! volume counts where its class provisions this kind. A node whose kubelet handed the kind over to a
-//! CSI driver is left to `NodeVolumeLimits`.
-//! Reads: pods on the node, its allocatable and instance type, claims, volumes, classes, `CSINode`s.
+//! Specification: kube-scheduler 1.20, whose policies name them. The limit is the node's
+//! allocatable `attachable-volumes-…`, or a number of the cloud's. A disk counts once; a claim
+//! without a readable volume counts where its class provisions this kind. A node whose kubelet
+//! handed the kind over to a CSI driver is left to `NodeVolumeLimits`. Reads: pods on the node, its
+//! allocatable and instance type, claims, volumes, classes, `CSINode`s.
 
 use std::borrow::Cow;
 

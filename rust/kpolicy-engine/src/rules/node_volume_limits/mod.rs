@@ -1,7 +1,6 @@
-//! How many volumes a node can attach.
-//!
-//! Owns `NodeVolumeLimits` (CSI drivers, limits from `CSINode`) and the limits of one kind of disk that
-//! old policies name (`EBSLimits` and the like). Assumes the migrations of `volume_migration`.
+//! How many volumes a node can attach: `NodeVolumeLimits` (CSI drivers, limits from `CSINode`) and
+//! the limits of one kind of disk that old policies name (such as `EBSLimits`). Uses the migrations
+//! of `volume_migration`.
 
 mod attachable;
 mod attachments;

@@ -1,8 +1,8 @@
-//! The constraints that hold for a pod, with their selectors worked out.
+//! The constraints that hold for a pod, with their selectors computed.
 //!
-//! Owns [`Constraint`], [`Constraints`] and the part of a key that they rest on. Clauses: a pod with
-//! any constraint of its own has no others; label values named by `matchLabelKeys` are `ANDed` to a
-//! selector; no selector means nobody; an empty one means everybody but counts nobody.
+//! Specification: a pod with any constraint of its own has no others; label values named by
+//! `matchLabelKeys` are `ANDed` to a selector; no selector selects no pod; an empty one applies to
+//! every pod but counts none.
 
 use crate::model::{Labels, Selector, SpreadConstraint};
 use crate::rules::Key;

@@ -1,7 +1,8 @@
 //! Pods by domain of one constraint, over nodes that take part in it.
 //!
-//! Owns [`Counts`]: what is, and beside it what is argued (pods put or taken for argument's sake), so
-//! that a copy to argue with shares the numbers. Ids of domains hold for one `version`.
+//! [`Counts`] holds the real counts, and apart from them the differences of a hypothetical case
+//! (pods added or removed), so that a copy for such a case shares the numbers. Ids of domains hold
+//! for one `version`.
 
 use std::sync::Arc;
 

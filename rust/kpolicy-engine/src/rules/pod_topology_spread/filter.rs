@@ -1,8 +1,8 @@
 //! The filter: constraints that must hold.
 //!
-//! Clause: on a node, for each constraint in order: the node has its key; and the pods of the node's
-//! domain, with this one if the constraint means it, are at most `maxSkew` more than the least over
-//! all domains. A domain without any node that takes part has no pods.
+//! Specification: on a node, for each constraint in order: the node has its key; and the pods of
+//! the node's domain, with this one if the constraint means it, are at most `maxSkew` more than the
+//! least over all domains. A domain without any node that takes part has no pods.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! What may let a pod that this rule rejected through.
+//! The events that may help a pod that this rule rejected.
 //!
-//! Clauses: pods of the pod's namespace on a node, or nominated to one, that a hard constraint means;
-//! the pod's own new labels, and its new tolerations where a constraint honours taints; nodes that
-//! have, or had, all keys.
+//! Specification: pods of the pod's namespace on a node, or nominated to one, that a hard
+//! constraint means; the pod's own new labels, and its new tolerations where a constraint honours
+//! taints; nodes that have, or had, all keys.
 
 use crate::event::Occurrence;
 use crate::rules::Filter;

@@ -1,4 +1,4 @@
-//! How many domains have how many pods, so that the least is known after each change.
+//! Counts how many domains have how many pods, so that the minimum is known after each change.
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! `PodTopologySpread`: pods like these spread evenly over zones, hosts or any other topology.
 //!
-//! Clause: Kubernetes API `TopologySpreadConstraint`, as kube-scheduler 1.36 reads it. Constraints
-//! that must hold filter, those that should hold score. A pod without constraints of its own has
-//! the profile's, with the selector of its services and controller.
-//! Reads: pods on nodes, node labels and taints, services and controllers; the pod's constraints,
-//! labels, owner, node affinity and tolerations.
+//! Specification: Kubernetes API `TopologySpreadConstraint`, as kube-scheduler 1.36 reads it.
+//! Constraints that must hold filter, those that should hold score. A pod without constraints of
+//! its own has the profile's, with the selector of its services and controller. Reads: pods on
+//! nodes, node labels and taints, services and controllers; the pod's constraints, labels, owner,
+//! node affinity and tolerations.
 
 mod args;
 mod constraints;

@@ -1,10 +1,10 @@
 //! The score: constraints that should hold.
 //!
-//! Clause: a node's raw score is, over the constraints whose key it has, the pods of its domain
-//! times `ln(domains + 2)` plus `maxSkew - 1`, rounded half away from zero; domains are those of the
-//! feasible nodes. For the host name the node's own pods count, whoever takes part, and all scored
-//! nodes are its domains. A node that lacks a key gets nothing, except under the system's defaults,
-//! where a missing label is one more domain.
+//! Specification: a node's raw score is, over the constraints whose key it has, the pods of its
+//! domain times `ln(domains + 2)` plus `maxSkew - 1`, rounded half away from zero; domains are
+//! those of the feasible nodes. For the host name the node's own pods count, whoever takes part,
+//! and all scored nodes are its domains. A node that lacks a key gets nothing, except under the
+//! system's defaults, where a missing label is one more domain.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Which nodes take part in which constraints.
 //!
-//! Owns [`Standings`]: per node, what decides whether its pods count and its domains exist. Clauses:
-//! a node that lacks the key of any constraint takes part in none; `nodeAffinityPolicy` leaves out
+//! [`Standings`] says for each node whether its pods count and its domains exist. Specification: a
+//! node that lacks the key of any constraint takes part in none; `nodeAffinityPolicy` leaves out
 //! nodes that the pod's node selector and required affinity do not select; `nodeTaintsPolicy` those
 //! with a hard taint that it does not tolerate. Holds until labels, taints or nodes change.
 

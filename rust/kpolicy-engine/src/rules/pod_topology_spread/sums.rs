@@ -1,6 +1,7 @@
 //! Pods by domain, or by node, of one soft constraint, and what they are worth.
 //!
-//! Clause: for the host name each node counts by itself. Ids of domains hold for one `version`.
+//! Specification: for the host name each node counts by itself. Ids of domains hold for one
+//! `version`.
 
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, Domains, NodeSlot};

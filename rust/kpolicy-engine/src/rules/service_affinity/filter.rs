@@ -1,7 +1,7 @@
 //! The filter: labels in which the nodes of a service agree.
 //!
-//! Clause: what the pod's node selector says of these labels is wanted of a node; of the others, if
-//! a service selects the pod, what the node of a pod with all its labels has.
+//! Specification: what the pod's node selector says of these labels is wanted of a node; of the
+//! others, if a service selects the pod, what the node of a pod with all its labels has.
 
 use std::sync::Arc;
 

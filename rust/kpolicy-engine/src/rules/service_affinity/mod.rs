@@ -1,8 +1,8 @@
 //! `ServiceAffinity`: pods of a service on nodes that agree in some labels, and spread over others.
 //!
-//! Clause: the legacy policy's `serviceAffinity` and `serviceAntiAffinity`, as kube-scheduler 1.20
-//! reads them, scale 0–100. Reads: services, pods on nodes, node labels; the pod's labels and node
-//! selector.
+//! Specification: the legacy policy's `serviceAffinity` and `serviceAntiAffinity`, as
+//! kube-scheduler 1.20 reads them, scale 0–100. Reads: services, pods on nodes, node labels; the
+//! pod's labels and node selector.
 
 mod filter;
 mod peers;

@@ -1,8 +1,8 @@
-//! Nodes with pods that have all labels of the one to place.
+//! Nodes with pods that have all labels of the pod to place.
 //!
-//! Owns which of them is asked for the labels that the pod's node selector leaves open. Clauses:
-//! kube-scheduler asks whichever comes first, in no order that it promises; here the first by name.
-//! Terminating pods are peers too. Holds until nodes come or go.
+//! Finds the node that decides about the labels that the pod's node selector leaves open.
+//! Specification: kube-scheduler asks whichever comes first, in no order that it promises; here the
+//! first by name. Terminating pods are peers too. Holds until nodes come or go.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The score: labels over whose values the pods of a service spread.
 //!
-//! Clause: pods of the pod's first service by name count, on feasible nodes. Each label gives a node
-//! 100 less the share of these pods on nodes with the same value; a node without the label gets
-//! nothing for it. Several labels are averaged.
+//! Specification: pods of the pod's first service by name count, on feasible nodes. Each label
+//! gives a node 100 less the share of these pods on nodes with the same value; a node without the
+//! label gets nothing for it. Several labels are averaged.
 
 use crate::intern::Shared;
 use crate::model::{Kind, Selector};

@@ -1,4 +1,4 @@
-//! Verdicts and scores on small clusters, worked out by hand.
+//! Verdicts and scores on small clusters, computed by hand.
 
 use super::{ServiceAffinity, from_args};
 use crate::fields::{Fields, Refusals};

@@ -1,7 +1,7 @@
 //! A claim that has its volume: whether a node can reach it.
 //!
-//! Clause: where the node's kubelet handed an in-tree plugin over to a CSI driver, the volume's node
-//! affinity is read as that driver's.
+//! Specification: where the node's kubelet handed an in-tree plugin over to a CSI driver, the
+//! volume's node affinity is read as that driver's.
 
 use crate::model::{
     CsiNode, NodeSelector, NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim,

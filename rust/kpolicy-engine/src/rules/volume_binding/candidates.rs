@@ -1,8 +1,8 @@
-//! Volumes that an unbound claim may take.
+//! The volumes that an unbound claim can use.
 //!
-//! Clauses: a volume bound to the claim beforehand is taken or nothing is; otherwise the smallest one
-//! that is available and has class, mode, access modes, labels and attributes class as the claim asks.
-//! Which of equally small ones is not laid down: here the first by name.
+//! Specification: a volume bound to the claim beforehand is taken or nothing is; otherwise the
+//! smallest one that is available and has class, mode, access modes, labels and attributes class as
+//! the claim asks. Which of equally small ones is not laid down: here the first by name.
 
 use std::sync::Arc;
 

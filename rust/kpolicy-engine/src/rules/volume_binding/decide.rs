@@ -1,9 +1,10 @@
-//! What a node means for the pod's claims: the verdict, and what is to be done if it is chosen.
+//! Decides a pod's claims on a node: the verdict, and what must be written if the node is chosen.
 //!
-//! Owns [`decide`] and its [`Bindings`]. Pure: nothing is written here. Whoever binds sends each
-//! object of [`Bindings::assumed`] to the API server, waits until every claim of `bind` and
-//! `provision` is bound, and only then binds the pod. Until the watch tells, the same objects put into
-//! the snapshot keep other pods from taking the same volume; what the API server says replaces them.
+//! [`decide`] is pure and gives [`Bindings`]. The caller that binds sends each object of
+//! [`Bindings::assumed`] to the API server, waits until every claim of `bind` and `provision` is
+//! bound, and only then binds the pod. Until the watch shows these writes, the same objects are in
+//! the snapshot and keep other pods from taking the same volume; what the API server shows replaces
+//! them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

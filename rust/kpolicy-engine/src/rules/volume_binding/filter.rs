@@ -1,4 +1,4 @@
-//! The filter: needs worked out once for a pod, then each node judged.
+//! The filter: needs computed once for a pod, then each node judged.
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::Kind;

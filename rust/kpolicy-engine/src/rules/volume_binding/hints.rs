@@ -1,4 +1,4 @@
-//! What may let a pod that this rule rejected through.
+//! The events that may help a pod that this rule rejected.
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::{CsiDriver, Kind, VolumeSource};

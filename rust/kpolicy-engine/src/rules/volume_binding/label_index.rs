@@ -1,7 +1,8 @@
-//! Items by a label that they ask of a node, so that a node asks few of many.
+//! An index of items by a label that they require of a node, so that few of many items are checked
+//! for a node.
 //!
-//! Owns [`LabelIndex`]. An item that asks nothing that can be indexed is offered to every node; being
-//! offered is not being fit.
+//! An item without a requirement that can be indexed is offered to every node. An offered item is
+//! still checked.
 
 use rustc_hash::FxHashMap;
 

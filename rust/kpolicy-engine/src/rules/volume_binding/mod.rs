@@ -1,12 +1,12 @@
 //! `VolumeBinding`: volumes that a pod's claims have, can have, or can be given on a node.
 //!
-//! Owns the filter and [`decide`], which says what is to be bound and provisioned once a node is
-//! chosen. Clauses: a bound claim's volume must be reachable from the node; a claim that waits for its
-//! first consumer takes the smallest volume that fits, or is provisioned there; any other unbound
-//! claim keeps the pod from being placed at all. Scoring is behind an alpha gate and absent.
-//! Reads: claims, volumes, classes, `CSINode`s, `CSIDriver`s, storage capacities, node labels. What is
-//! decided for other pods counts, because what is promised to them is in the snapshot (see
-//! [`Bindings::assumed`]).
+//! Contains the filter, and [`decide`], which says what must be bound and provisioned when a node
+//! is chosen. Specification: a bound claim's volume must be reachable from the node; a claim that
+//! waits for its first consumer takes the smallest volume that fits, or is provisioned there; any
+//! other unbound claim keeps the pod from being placed at all. Scoring is behind an alpha gate and
+//! absent. Reads: claims, volumes, classes, `CSINode`s, `CSIDriver`s, storage capacities, node
+//! labels. What is decided for other pods counts, because what is promised to them is in the
+//! snapshot (see [`Bindings::assumed`]).
 
 mod bound;
 mod candidates;

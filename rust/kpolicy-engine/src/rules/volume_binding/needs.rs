@@ -1,8 +1,8 @@
 //! What a pod's claims need: classes of claims, before any node is looked at.
 //!
-//! Clauses: claims are looked at twice, first whether each is usable at all, then what each needs. A
-//! claim is bound with a volume name and the controller's annotation; one with a name alone was bound
-//! beforehand by its user and is waited for.
+//! Specification: claims are looked at twice, first whether each is usable at all, then what each
+//! needs. A claim is bound with a volume name and the controller's annotation; one with a name
+//! alone was bound beforehand by its user and is waited for.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! How far the volumes of a placed pod are, while whoever binds it waits for them.
 //!
-//! Clauses: the objects count as the API server showed them, whatever is promised; one that is older
-//! than what was written for the pod says nothing yet; a volume must still name a claim, a claim its
-//! node, and both be within the node's reach, or the pod is placed anew.
+//! Specification: the objects count as the API server showed them, whatever is promised; one that
+//! is older than what was written for the pod says nothing yet; a volume must still name a claim, a
+//! claim its node, and both be within the node's reach, or the pod is placed anew.
 
 use crate::api::{AwaitedVolume, VolumeProgress};
 use crate::model::{Kind, PersistentVolume, PersistentVolumeClaim};

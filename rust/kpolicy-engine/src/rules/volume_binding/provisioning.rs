@@ -1,7 +1,7 @@
 //! Whether a volume for a claim can be made on a node.
 //!
-//! Clauses: the class names a provisioner and its allowed topologies, of which one must match; where
-//! the driver reports capacities, one that the node can reach must be large enough.
+//! Specification: the class names a provisioner and its allowed topologies, of which one must
+//! match; where the driver reports capacities, one that the node can reach must be large enough.
 
 use std::sync::Arc;
 

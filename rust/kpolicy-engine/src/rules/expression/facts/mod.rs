@@ -1,9 +1,10 @@
-//! The facts that expressions may read: one row a fact.
+//! The facts that expressions may read: one row for each fact.
 //!
-//! A row says what a fact is called, what it takes and gives, how it is answered of one node and of
-//! all nodes, and which parts of the world the answer rests on. Names are resolved to rows when a
-//! program is loaded; evaluating compares no text. Cache keys, refreshing and wakes follow from the
-//! parts. The catalogue of the front end (`python/kpolicy/policy/cel/facts.py`) has the same rows.
+//! A row has the name of a fact, its arguments and type, how it is answered for one node and for
+//! all nodes, and which parts of the cluster the answer depends on. Names are resolved to rows when
+//! a program is loaded, so evaluating compares no text. Cache keys, refreshing and wakes follow
+//! from the parts. The catalogue of the front end (`python/kpolicy/policy/cel/facts.py`) has the
+//! same rows.
 
 mod cluster;
 mod namespace;

@@ -1,4 +1,4 @@
-//! That a rule that follows changes says what it would say if prepared anew, over many random ones.
+//! Compares a rule that follows changes with a newly prepared one, over many random changes.
 
 use super::{cluster, node, pod, row, scores, service, verdicts};
 use crate::model::{self, Kind};

@@ -1,4 +1,4 @@
-//! Counts that follow changes are those of counting anew.
+//! Counts that follow changes equal counts made from scratch.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What wakes a pod that spreading keeps off.
+//! The events that wake a pod that spreading rejected.
 
 use std::sync::Arc;
 

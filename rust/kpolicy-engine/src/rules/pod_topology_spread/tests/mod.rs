@@ -1,5 +1,5 @@
-//! What the rule says of small clusters, with the numbers worked out by hand, and that following
-//! changes gives what preparing anew gives.
+//! Verdicts and scores of the rule on small clusters, computed by hand. Following changes gives the
+//! same as preparing from scratch.
 
 mod filters;
 mod following;
