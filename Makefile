@@ -141,6 +141,10 @@ fmt: $(STAMPS)/python ## Format Rust, Python and Go
 	$(BIN)/ruff check --fix .
 	@if command -v gofmt >/dev/null; then gofmt -l -w tests/cluster/controlplane benches/peer; fi
 
+.PHONY: generated
+generated: dev ## Write builtin_table.py again from the engine's list of built-ins
+	@$(BIN)/python -m build.builtin_table
+
 .PHONY: lock
 lock: $(STAMPS)/python ## Write requirements.lock again from pyproject.toml
 	$(BIN)/pip install --quiet uv

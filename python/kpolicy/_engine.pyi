@@ -11,6 +11,7 @@ __all__ = [
     "Engine",
     "EngineFault",
     "__version__",
+    "built_ins",
     "evaluate_expression",
     "expression_facts",
     "manner_of_expression",
@@ -243,3 +244,7 @@ def manner_of_expression(ir: bytes) -> tuple[str, list[str]]:
 def expression_facts() -> list[tuple[str, list[str], str, str]]:
     """The facts that expressions may read: (name, types of the arguments, type of the result, type
     of the column or empty). An argument that may be left out has `?` behind its type."""
+
+def built_ins() -> list[tuple[str, bool, bool, bool, int]]:
+    """Every built-in, in the order of filters: (name, whether it filters, whether it scores,
+    whether kube-scheduler's default profile has it, its weight there)."""

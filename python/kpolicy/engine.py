@@ -44,6 +44,7 @@ __all__ = [
     "VolumeState",
     "VolumeWork",
     "Wake",
+    "built_ins",
     "evaluate_expression",
     "expression_facts",
     "manner_of_expression",
@@ -506,6 +507,12 @@ class Engine:
     def statistics(self) -> bytes:
         """Sizes of everything held, as a JSON object."""
         return self._engine.statistics()
+
+
+def built_ins() -> list[tuple[str, bool, bool, bool, int]]:
+    """Every built-in, in the order of filters: name, whether it filters, whether it scores, whether
+    kube-scheduler's default profile has it, its weight there."""
+    return _engine.built_ins()
 
 
 def version() -> str:

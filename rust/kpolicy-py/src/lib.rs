@@ -14,6 +14,8 @@ mod program;
 mod stopwatch;
 mod tuples;
 
+use kpolicy_engine::rules::BUILT_INS;
+use kpolicy_engine::rules::catalog::BuiltIn;
 use kpolicy_engine::rules::expression::{FactRow, facts};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -25,7 +27,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<engine::Engine>()?;
     module.add_function(wrap_pyfunction!(evaluate_expression, module)?)?;
     module.add_function(wrap_pyfunction!(manner_of_expression, module)?)?;
-    module.add_function(wrap_pyfunction!(expression_facts, module)?)
+    module.add_function(wrap_pyfunction!(expression_facts, module)?)?;
+    module.add_function(wrap_pyfunction!(built_ins, module)?)
 }
 
 /// Evaluate one lowered expression with JSON-coded variables.
@@ -49,4 +52,15 @@ fn manner_of_expression(py: Python<'_>, ir: &[u8]) -> PyResult<(&'static str, Ve
 #[pyfunction]
 fn expression_facts() -> Vec<FactRow> {
     facts()
+}
+
+/// Every built-in: (name, whether it filters, whether it scores, whether kube-scheduler's default
+/// profile has it, its weight there).
+#[pyfunction]
+fn built_ins() -> Vec<(&'static str, bool, bool, bool, i64)> {
+    let row = |built_in: &BuiltIn| {
+        let (filters, scores) = (built_in.filters(), built_in.scores());
+        (built_in.name, filters, scores, built_in.is_default, built_in.weight)
+    };
+    BUILT_INS.iter().map(row).collect()
 }

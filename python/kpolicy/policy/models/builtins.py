@@ -1,17 +1,18 @@
 """The built-in rules: kube-scheduler's plugins by name, with their arguments.
 
-Names, default weights and order are those of release 1.36 with its default feature gates.
+Names, default weights and order come from the engine's table (`builtin_table`).
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
+from kpolicy.policy.models.builtin_table import BUILTIN_TABLE
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
 
 Percentage = Annotated[int, Field(ge=0, le=100)]
@@ -274,59 +275,35 @@ class Builtin:
     name: str
     filters: bool
     scores: bool
-    args: type[Edge] = NoArgs
-    # The weight in the default profile; 0 if it does not score there.
-    weight: int = 0
     # Whether the default profile of kube-scheduler has it.
-    is_default: bool = True
+    is_default: bool
+    # The weight in the default profile; 0 if it does not score there.
+    weight: int
+    args: type[Edge]
 
 
-# In the order of the default profile (MultiPoint), which is also the order of filters.
-_LISTED: Final = (
-    Builtin("NodeUnschedulable", True, False),
-    Builtin("NodeName", True, False),
-    Builtin("TaintToleration", True, True, weight=3),
-    Builtin("NodeAffinity", True, True, NodeAffinityArgs, weight=2),
-    Builtin("NodePorts", True, False),
-    Builtin("NodeResourcesFit", True, True, NodeResourcesFitArgs, weight=1),
-    Builtin("VolumeRestrictions", True, False),
-    # The limits of one kind of volume; upstream until 1.33, and named by legacy policies.
-    Builtin("EBSLimits", True, False, is_default=False),
-    Builtin("GCEPDLimits", True, False, is_default=False),
-    Builtin("NodeVolumeLimits", True, False),
-    Builtin("AzureDiskLimits", True, False, is_default=False),
-    Builtin("CinderLimits", True, False, is_default=False),
-    # Scores only with an alpha gate that is off, so it is a filter here.
-    Builtin("VolumeBinding", True, False, VolumeBindingArgs),
-    Builtin("VolumeZone", True, False),
-    Builtin("PodTopologySpread", True, True, PodTopologySpreadArgs, weight=2),
-    Builtin("InterPodAffinity", True, True, InterPodAffinityArgs, weight=2),
-    Builtin("DynamicResources", True, True, DynamicResourcesArgs, weight=2),
-    Builtin(
-        "NodeResourcesBalancedAllocation",
-        False,
-        True,
-        NodeResourcesBalancedAllocationArgs,
-        weight=1,
-    ),
-    Builtin("ImageLocality", False, True, weight=1),
-    Builtin("NodeDeclaredFeatures", True, False),
-    # Known to the legacy Policy only.
-    Builtin("NodeLabel", True, True, NodeLabelArgs, is_default=False),
-    Builtin("ServiceAffinity", True, True, ServiceAffinityArgs, is_default=False),
-    Builtin("SelectorSpread", False, True, SelectorSpreadArgs, is_default=False),
-    Builtin("NodePreferAvoidPods", False, True, is_default=False),
-    Builtin("NodeResourcesLeastAllocated", False, True, ResourcesArgs, is_default=False),
-    Builtin("NodeResourcesMostAllocated", False, True, ResourcesArgs, is_default=False),
-    Builtin(
-        "RequestedToCapacityRatio", False, True, RequestedToCapacityRatioArgs, is_default=False
-    ),
-    Builtin("ResourceLimits", False, True, is_default=False),
-    Builtin("EqualPriority", False, True, is_default=False),
-)
+# A built-in that is not named here has no arguments.
+ARGS: Final[Mapping[str, type[Edge]]] = {
+    "NodeAffinity": NodeAffinityArgs,
+    "NodeResourcesFit": NodeResourcesFitArgs,
+    "VolumeBinding": VolumeBindingArgs,
+    "PodTopologySpread": PodTopologySpreadArgs,
+    "InterPodAffinity": InterPodAffinityArgs,
+    "DynamicResources": DynamicResourcesArgs,
+    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,
+    "NodeLabel": NodeLabelArgs,
+    "ServiceAffinity": ServiceAffinityArgs,
+    "SelectorSpread": SelectorSpreadArgs,
+    "NodeResourcesLeastAllocated": ResourcesArgs,
+    "NodeResourcesMostAllocated": ResourcesArgs,
+    "RequestedToCapacityRatio": RequestedToCapacityRatioArgs,
+}
 
-BUILTINS: Final = {builtin.name: builtin for builtin in _LISTED}
-POSITIONS: Final = {builtin.name: index for index, builtin in enumerate(_LISTED)}
+BUILTINS: Final = {
+    name: Builtin(name, filters, scores, is_default, weight, ARGS.get(name, NoArgs))
+    for name, filters, scores, is_default, weight in BUILTIN_TABLE
+}
+POSITIONS: Final = {name: index for index, name in enumerate(BUILTINS)}
 
 # Plugins of the default profile that neither filter nor score: the engine, the queue and the binder
 # always do what these plugins do.

@@ -1,145 +1,86 @@
-//! The built-ins by kube-scheduler's names.
+//! Finds built-ins by kube-scheduler's names for them.
 //!
-//! To add one, add its constructor to `FILTERS`, `SCORES`, or both. Plugins that neither filter nor
-//! score (`SchedulingGates`, `PrioritySort`, `DefaultBinder`) are not rules: gates and order hold
-//! always.
+//! The table is in `rules/mod.rs`, beside the modules. Plugins that neither filter nor score
+//! (`SchedulingGates`, `PrioritySort`, `DefaultBinder`) are not rules: gates and order hold always.
 
 use crate::fields::{Fields, Refusals};
 
-use super::{
-    Filter, Score, dynamic_resources, equal_priority, image_locality, inter_pod_affinity,
-    node_affinity, node_declared_features, node_label, node_name, node_ports,
-    node_prefer_avoid_pods, node_resources_balanced, node_resources_fit,
-    node_resources_least_allocated, node_resources_most_allocated, node_unschedulable,
-    node_volume_limits, pod_topology_spread, requested_to_capacity_ratio, resource_limits,
-    selector_spread, service_affinity, taint_toleration, volume_binding, volume_restrictions,
-    volume_zone,
-};
+use super::{BUILT_INS, Filter, Score};
 
-type Made<T> = Option<Box<T>>;
-type MakeFilter = fn(&mut Fields<'_>, &mut Refusals) -> Made<dyn Filter>;
-type MakeScore = fn(&mut Fields<'_>, &mut Refusals) -> Made<dyn Score>;
+/// Reads the arguments of a filter. `None`: the refusals say why.
+pub type MakeFilter = fn(&mut Fields<'_>, &mut Refusals) -> Option<Box<dyn Filter>>;
+/// Reads the arguments of a score. `None`: the refusals say why.
+pub type MakeScore = fn(&mut Fields<'_>, &mut Refusals) -> Option<Box<dyn Score>>;
 
-const FILTERS: &[(&str, MakeFilter)] = &[
-    (node_unschedulable::NAME, |_, _| Some(Box::new(node_unschedulable::NodeUnschedulable))),
-    (node_name::NAME, |_, _| Some(Box::new(node_name::NodeName))),
-    (taint_toleration::NAME, |_, _| Some(Box::new(taint_toleration::TaintToleration))),
-    (node_affinity::NAME, |args, refusals| {
-        node_affinity::from_args(args, refusals).map(|rule| -> Box<dyn Filter> { Box::new(rule) })
-    }),
-    (node_ports::NAME, |_, _| Some(Box::new(node_ports::NodePorts))),
-    (volume_restrictions::NAME, |_, _| Some(Box::new(volume_restrictions::VolumeRestrictions))),
-    (node_volume_limits::NAME, |_, _| Some(Box::new(node_volume_limits::NodeVolumeLimits))),
-    (node_volume_limits::EBS.name, |_, _| Some(Box::new(&node_volume_limits::EBS))),
-    (node_volume_limits::GCE_PD.name, |_, _| Some(Box::new(&node_volume_limits::GCE_PD))),
-    (node_volume_limits::AZURE_DISK.name, |_, _| Some(Box::new(&node_volume_limits::AZURE_DISK))),
-    (node_volume_limits::CINDER.name, |_, _| Some(Box::new(&node_volume_limits::CINDER))),
-    (volume_binding::NAME, |args, refusals| {
-        volume_binding::from_args(args, refusals).map(|rule| -> Box<dyn Filter> { Box::new(rule) })
-    }),
-    (volume_zone::NAME, |_, _| Some(Box::new(volume_zone::VolumeZone))),
-    (pod_topology_spread::NAME, |args, refusals| {
-        pod_topology_spread::from_args(args, refusals)
-            .map(|rule| -> Box<dyn Filter> { Box::new(rule) })
-    }),
-    (inter_pod_affinity::NAME, |args, refusals| {
-        inter_pod_affinity::from_args(args, refusals)
-            .map(|rule| -> Box<dyn Filter> { Box::new(rule) })
-    }),
-    (node_declared_features::NAME, |_, _| {
-        Some(Box::new(node_declared_features::NodeDeclaredFeatures))
-    }),
-    (node_resources_fit::NAME, |args, refusals| {
-        node_resources_fit::filter(args, refusals).map(|rule| -> Box<dyn Filter> { Box::new(rule) })
-    }),
-    (dynamic_resources::NAME, |args, _| {
-        args.optional("filterTimeout");
-        args.optional("bindingTimeout");
-        Some(Box::new(dynamic_resources::DynamicResources))
-    }),
-    (service_affinity::NAME, |args, refusals| {
-        service_affinity::from_args(args, refusals)
-            .map(|rule| -> Box<dyn Filter> { Box::new(rule) })
-    }),
-    (node_label::NAME, |args, refusals| {
-        node_label::from_args(args, refusals).map(|rule| -> Box<dyn Filter> { Box::new(rule) })
-    }),
-];
+/// A plugin of kube-scheduler that filters, scores, or both.
+#[derive(Debug, Clone, Copy)]
+pub struct BuiltIn {
+    pub name: &'static str,
+    filter: Option<MakeFilter>,
+    score: Option<MakeScore>,
+    /// Whether the default profile of kube-scheduler has it.
+    pub is_default: bool,
+    /// Its weight in the default profile; 0 if it does not score there.
+    pub weight: i64,
+}
 
-const SCORES: &[(&str, MakeScore)] = &[
-    (taint_toleration::NAME, |_, _| Some(Box::new(taint_toleration::TaintToleration))),
-    (node_affinity::NAME, |args, refusals| {
-        node_affinity::from_args(args, refusals).map(|rule| -> Box<dyn Score> { Box::new(rule) })
-    }),
-    (pod_topology_spread::NAME, |args, refusals| {
-        pod_topology_spread::from_args(args, refusals)
-            .map(|rule| -> Box<dyn Score> { Box::new(rule) })
-    }),
-    (inter_pod_affinity::NAME, |args, refusals| {
-        inter_pod_affinity::from_args(args, refusals)
-            .map(|rule| -> Box<dyn Score> { Box::new(rule) })
-    }),
-    (image_locality::NAME, |_, _| Some(Box::new(image_locality::ImageLocality))),
-    (node_resources_fit::NAME, |args, refusals| {
-        node_resources_fit::score(args, refusals).map(|rule| -> Box<dyn Score> { Box::new(rule) })
-    }),
-    (node_resources_balanced::NAME, |args, refusals| {
-        node_resources_balanced::from_args(args, refusals)
-            .map(|rule| -> Box<dyn Score> { Box::new(rule) })
-    }),
-    (dynamic_resources::NAME, |args, _| {
-        args.optional("filterTimeout");
-        args.optional("bindingTimeout");
-        Some(Box::new(dynamic_resources::DynamicResources))
-    }),
-    (selector_spread::NAME, |args, refusals| {
-        selector_spread::from_args(args, refusals).map(|rule| -> Box<dyn Score> { Box::new(rule) })
-    }),
-    (service_affinity::NAME, |args, refusals| {
-        service_affinity::from_args(args, refusals).map(|rule| -> Box<dyn Score> { Box::new(rule) })
-    }),
-    (node_label::NAME, |args, refusals| {
-        node_label::from_args(args, refusals).map(|rule| -> Box<dyn Score> { Box::new(rule) })
-    }),
-    (node_prefer_avoid_pods::NAME, |_, _| {
-        Some(Box::new(node_prefer_avoid_pods::NodePreferAvoidPods))
-    }),
-    (node_resources_least_allocated::NAME, |args, refusals| {
-        node_resources_least_allocated::from_args(args, refusals)
-            .map(|rule| -> Box<dyn Score> { Box::new(rule) })
-    }),
-    (node_resources_most_allocated::NAME, |args, refusals| {
-        node_resources_most_allocated::from_args(args, refusals)
-            .map(|rule| -> Box<dyn Score> { Box::new(rule) })
-    }),
-    (requested_to_capacity_ratio::NAME, |args, refusals| {
-        requested_to_capacity_ratio::from_args(args, refusals)
-            .map(|rule| -> Box<dyn Score> { Box::new(rule) })
-    }),
-    (resource_limits::NAME, |_, _| Some(Box::new(resource_limits::ResourceLimits))),
-    (equal_priority::NAME, |_, _| Some(Box::new(equal_priority::EqualPriority))),
-];
+impl BuiltIn {
+    /// A plugin of the default profile.
+    pub(super) const fn of_default(name: &'static str) -> Self {
+        Self { is_default: true, ..Self::optional(name) }
+    }
+
+    /// A plugin that a policy must ask for.
+    pub(super) const fn optional(name: &'static str) -> Self {
+        Self { name, filter: None, score: None, is_default: false, weight: 0 }
+    }
+
+    pub(super) const fn filter(self, make: MakeFilter) -> Self {
+        Self { filter: Some(make), ..self }
+    }
+
+    pub(super) const fn score(self, make: MakeScore) -> Self {
+        Self { score: Some(make), ..self }
+    }
+
+    pub(super) const fn weight(self, weight: i64) -> Self {
+        Self { weight, ..self }
+    }
+
+    pub fn filters(&self) -> bool {
+        self.filter.is_some()
+    }
+
+    pub fn scores(&self) -> bool {
+        self.score.is_some()
+    }
+}
+
+fn named(name: &str) -> Option<&'static BuiltIn> {
+    BUILT_INS.iter().find(|built_in| built_in.name == name)
+}
 
 pub fn filter(name: &str) -> Option<MakeFilter> {
-    FILTERS.iter().find(|(have, _)| *have == name).map(|(_, make)| *make)
+    named(name)?.filter
 }
 
 pub fn score(name: &str) -> Option<MakeScore> {
-    SCORES.iter().find(|(have, _)| *have == name).map(|(_, make)| *make)
+    named(name)?.score
 }
 
 /// Names that filter, in order of name.
 pub fn filter_names() -> Vec<&'static str> {
-    sorted(FILTERS.iter().map(|(name, _)| *name))
+    sorted(BuiltIn::filters)
 }
 
 /// Names that score, in order of name.
 pub fn score_names() -> Vec<&'static str> {
-    sorted(SCORES.iter().map(|(name, _)| *name))
+    sorted(BuiltIn::scores)
 }
 
-fn sorted(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
-    let mut names: Vec<&str> = names.collect();
+fn sorted(is_wanted: fn(&BuiltIn) -> bool) -> Vec<&'static str> {
+    let wanted = BUILT_INS.iter().filter(|built_in| is_wanted(built_in));
+    let mut names: Vec<&str> = wanted.map(|built_in| built_in.name).collect();
     names.sort_unstable();
     names
 }

@@ -5,6 +5,7 @@
 //! kube-scheduler does.
 
 use crate::event::{Event, Events, Occurrence};
+use crate::fields::{Fields, Refusals};
 use crate::part::Parts;
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
@@ -18,6 +19,13 @@ pub const HAS_CLAIMS: &str = "pod has resource claims, which kpolicy does not al
 
 #[derive(Debug)]
 pub struct DynamicResources;
+
+/// Accepts kube-scheduler's timeouts: nothing is allocated here that could take so long.
+pub fn from_args(args: &mut Fields<'_>, _: &mut Refusals) -> Option<DynamicResources> {
+    args.optional("filterTimeout");
+    args.optional("bindingTimeout");
+    Some(DynamicResources)
+}
 
 #[derive(Debug, Clone)]
 struct Refused {

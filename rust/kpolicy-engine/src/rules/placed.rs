@@ -13,7 +13,7 @@ use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 use super::expression::{Conditions, Holds};
 use super::{
     Code, Filter, Key, PreparedFilter, PreparedScore, Reads, Refresh, Reservation, Scale, Score,
-    Stage, Status, more_events, passes_somewhere,
+    Stage, Status, filter::passes_somewhere, more_events,
 };
 
 /// A filter in its place in a profile.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from build import builtin_table
 from kpolicy.policy.compile import compile_policy, shipped_names, shipped_source
-from kpolicy.policy.models.builtins import ALWAYS_ON, BUILTINS, PREEMPTION, filled
+from kpolicy.policy.models.builtins import ALWAYS_ON, ARGS, BUILTINS, PREEMPTION, filled
 from tests.unit.policy.policies import codes_and_places, names, policy, profile
 
 
@@ -22,6 +23,12 @@ def test_each_built_in_does_something_and_has_a_weight_only_where_it_scores() ->
         assert builtin.filters or builtin.scores
         assert (builtin.weight > 0) == (builtin.is_default and builtin.scores)
     assert not (ALWAYS_ON | {PREEMPTION}) & set(BUILTINS)
+
+
+def test_the_table_is_the_list_of_the_engine() -> None:
+    assert builtin_table.TABLE.read_text() == builtin_table.text(), "run make generated"
+    assert len(ARGS) > 10
+    assert set(BUILTINS) > set(ARGS)
 
 
 def test_arguments_have_the_defaults_of_kube_scheduler() -> None:

@@ -1,0 +1,119 @@
+//! The trait of rules that say how good a node is for a pod, and of their prepared form.
+//!
+//! Assumes that the snapshot does not change within a call.
+
+use std::fmt::Debug;
+
+use crate::model::Kind;
+use crate::snapshot::{Changes, Cluster, NodeView, Pod};
+
+use super::{Fault, Key, Normalization, Reads, Refresh};
+
+/// Nodes that passed every filter in this cycle.
+#[derive(Debug, Clone, Copy)]
+pub struct Feasible<'a> {
+    /// By slot.
+    pub mask: &'a [bool],
+    pub count: usize,
+}
+
+impl Feasible<'_> {
+    pub fn has(self, node: NodeView<'_>) -> bool {
+        self.mask.get(node.slot.index()).copied().unwrap_or(false)
+    }
+}
+
+/// A rule that says how good a node is for a pod.
+pub trait Score: Debug + Send + Sync {
+    /// As [`super::Filter::key`].
+    fn key(&self, pod: &Pod, key: &mut Key);
+
+    /// As [`super::Filter::prepare`].
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>>;
+
+    /// As [`super::Filter::kinds`].
+    fn kinds(&self) -> &'static [Kind] {
+        &[]
+    }
+
+    /// From now on it scores as kube-scheduler 1.`minor` did, as far as releases disagree. `true`: on
+    /// that release's scale; otherwise on 0–100, which the caller brings to that scale.
+    fn score_as(&mut self, minor: i64) -> bool {
+        let _ = minor;
+        false
+    }
+}
+
+/// A score made ready for all pods of one key.
+pub trait PreparedScore: Debug + Send + Sync {
+    fn reads(&self) -> Reads;
+
+    /// As [`super::PreparedFilter::refresh`].
+    fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
+        let _ = (changes, cluster);
+        Refresh::Nodes
+    }
+
+    /// Whether raw scores depend on which nodes are feasible. Then `see_feasible` is called before
+    /// any node is asked, and whenever the set changed.
+    fn reads_feasible(&self) -> bool {
+        false
+    }
+
+    fn see_feasible(&mut self, cluster: &Cluster, feasible: Feasible<'_>) {
+        let _ = (cluster, feasible);
+    }
+
+    /// It has nothing to say in this cycle.
+    fn is_skipped(&self) -> bool {
+        false
+    }
+
+    /// Why it could not be prepared: the whole cycle fails, where more than one node is to be scored.
+    fn problem(&self) -> Option<&str> {
+        None
+    }
+
+    /// The score before normalising; [`super::IGNORED`] leaves the node out of normalising, with 0.
+    fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64;
+
+    /// Why `raw` gave [`super::IGNORED`] for this node, where an expression could not be evaluated.
+    fn fault(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Fault> {
+        let _ = (cluster, node);
+        None
+    }
+
+    /// As `raw` for every node, by slot. Slots without a node may be left as they are.
+    fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
+        for view in cluster.nodes().iter() {
+            if let Some(cell) = raw.get_mut(view.slot.index()) {
+                *cell = self.raw(cluster, view);
+            }
+        }
+    }
+
+    /// As [`super::PreparedFilter::worth_asking_all`].
+    fn worth_asking_all(&self, nodes: usize) -> usize {
+        nodes
+    }
+
+    fn normalization(&self) -> &Normalization {
+        &Normalization::AsIs
+    }
+
+    /// As [`super::PreparedFilter::bytes`].
+    fn bytes(&self) -> usize {
+        size_of_val(self)
+    }
+
+    /// For [`Normalization::Whole`]: from the raw scores of the feasible nodes to 0–100, by slot.
+    fn normalize_all(
+        &self,
+        cluster: &Cluster,
+        feasible: Feasible<'_>,
+        raw: &[f64],
+        normalized: &mut [i64],
+    ) {
+        let _ = (cluster, feasible, raw, normalized);
+    }
+}
