@@ -9,40 +9,106 @@ use crate::snapshot::pod::Pod;
 
 pub use crate::snapshot::Occurrence;
 
-/// One kind of happening.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Event {
-    NodeAdd,
-    NodeDelete,
-    NodeAllocatable,
-    NodeLabel,
+/// The label of an event; two if it differs between pods on nodes and pending pods.
+macro_rules! label {
+    ($is_assigned:ident, $label:literal) => {
+        $label
+    };
+    ($is_assigned:ident, $assigned:literal, $pending:literal) => {
+        if $is_assigned { $assigned } else { $pending }
+    };
+}
+
+/// The events of nodes, pods and time, one row each: its name, what a pod that waits for it reads, and
+/// its label in kube-scheduler's metrics (of pods on nodes, `or` of pending pods).
+macro_rules! events {
+    ($($(#[$doc:meta])* $event:ident, $words:literal, $label:literal $(or $pending:literal)?;)+) => {
+        /// One kind of happening.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Event {
+            $($(#[$doc])* $event,)+
+            ObjectAdd(Kind),
+            ObjectUpdate(Kind),
+            ObjectDelete(Kind),
+        }
+
+        /// The position of each row, which is its bit.
+        enum Row {
+            $($event,)+
+        }
+
+        const OF_NODES_AND_PODS: &[Event] = &[$(Event::$event),+];
+
+        impl Event {
+            /// For people: what a pod waits for.
+            pub fn words(self) -> String {
+                match self {
+                    $(Self::$event => $words.to_owned(),)+
+                    Self::ObjectAdd(kind) => format!("a {} is added", kind.name()),
+                    Self::ObjectUpdate(kind) => format!("a {} changes", kind.name()),
+                    Self::ObjectDelete(kind) => format!("a {} is removed", kind.name()),
+                }
+            }
+
+            fn bit(self) -> u128 {
+                let objects_from = OF_NODES_AND_PODS.len();
+                let of_object = |kind: Kind, action| objects_from + 3 * kind as usize + action;
+                let position = match self {
+                    $(Self::$event => Row::$event as usize,)+
+                    Self::ObjectAdd(kind) => of_object(kind, 0),
+                    Self::ObjectUpdate(kind) => of_object(kind, 1),
+                    Self::ObjectDelete(kind) => of_object(kind, 2),
+                };
+                1 << position
+            }
+
+            /// As in kube-scheduler's metrics; `is_assigned` tells pods on nodes from pending ones.
+            pub fn label(self, is_assigned: bool) -> &'static str {
+                match self {
+                    $(Self::$event => label!(is_assigned, $label $(, $pending)?),)+
+                    Self::ObjectAdd(kind) => object_labels(kind)[0],
+                    Self::ObjectUpdate(kind) => object_labels(kind)[1],
+                    Self::ObjectDelete(kind) => object_labels(kind)[2],
+                }
+            }
+        }
+    };
+}
+
+events! {
+    NodeAdd, "a node is added", "NodeAdd";
+    NodeDelete, "a node is removed", "NodeDelete";
+    NodeAllocatable, "what a node can allocate changes", "NodeUpdateNodeAllocatable";
+    NodeLabel, "a label of a node changes", "NodeUpdateNodeLabel";
     /// Taints differ, or the node became schedulable.
-    NodeTaint,
-    NodeCondition,
-    NodeAnnotation,
-    NodeFeature,
-    NodeCapacity,
-    NodeImages,
+    NodeTaint, "a taint of a node changes, or it takes pods again", "NodeUpdateNodeTaint";
+    NodeCondition, "a condition of a node changes", "NodeUpdateNodeCondition";
+    NodeAnnotation, "an annotation of a node changes", "NodeUpdateNodeAnnotation";
+    NodeFeature, "a declared feature of a node changes", "NodeUpdateNodeDeclaredFeature";
+    NodeCapacity, "the capacity of a node changes", "NodeUpdate";
+    NodeImages, "the images on a node change", "NodeUpdate";
     /// The node takes no more pods. (`NodeTaint` says that it takes pods again.)
-    NodeCordon,
+    NodeCordon, "a node takes no more pods", "NodeUpdate";
     /// Something else of a node that an expression reads by API path.
-    NodeUpdate,
+    NodeUpdate, "something else of a node changes", "NodeUpdate";
     /// Pods on nodes, and for updates also the waiting pod itself.
-    PodAdd,
-    PodDelete,
-    PodLabel,
-    PodScaleDown,
-    PodToleration,
-    PodGatesGone,
+    PodAdd, "a pod is placed on a node", "AssignedPodAdd";
+    PodDelete, "a pod leaves a node", "AssignedPodDelete";
+    PodLabel, "a label of a pod changes",
+        "AssignedPodUpdatePodLabel" or "UnschedulablePodUpdatePodLabel";
+    PodScaleDown, "a pod comes to request less",
+        "AssignedPodUpdatePodScaleDown" or "UnschedulablePodUpdatePodScaleDown";
+    PodToleration, "a toleration of the pod changes",
+        "AssignedPodUpdatePodToleration" or "UnschedulablePodUpdatePodToleration";
+    PodGatesGone, "the pod's last scheduling gate is removed",
+        "UnschedulablePodUpdatePodSchedulingGatesEliminated";
     /// A pod on a node is being deleted.
-    PodTermination,
+    PodTermination, "a pod on a node is being deleted",
+        "AssignedPodUpdate" or "UnschedulablePodUpdate";
     /// Anything else of a pod, and whatever has an event of its own but labels and gates.
-    PodUpdate,
+    PodUpdate, "the pod itself is changed", "AssignedPodUpdate" or "UnschedulablePodUpdate";
     /// Nothing changed but the time.
-    TimePasses,
-    ObjectAdd(Kind),
-    ObjectUpdate(Kind),
-    ObjectDelete(Kind),
+    TimePasses, "time passes", "TimePasses";
 }
 
 /// A set of events.
@@ -81,133 +147,18 @@ impl Events {
     /// Those in the set, in order.
     pub fn iter(self) -> impl Iterator<Item = Event> {
         let of_objects = Kind::ALL.into_iter().flat_map(Event::of_object);
-        OF_NODES_AND_PODS.into_iter().chain(of_objects).filter(move |event| self.contains(*event))
+        OF_NODES_AND_PODS
+            .iter()
+            .copied()
+            .chain(of_objects)
+            .filter(move |event| self.contains(*event))
     }
 }
-
-const OF_NODES_AND_PODS: [Event; 21] = [
-    Event::NodeAdd,
-    Event::NodeDelete,
-    Event::NodeAllocatable,
-    Event::NodeLabel,
-    Event::NodeTaint,
-    Event::NodeCondition,
-    Event::NodeAnnotation,
-    Event::NodeFeature,
-    Event::NodeCapacity,
-    Event::NodeImages,
-    Event::NodeCordon,
-    Event::NodeUpdate,
-    Event::PodAdd,
-    Event::PodDelete,
-    Event::PodLabel,
-    Event::PodScaleDown,
-    Event::PodToleration,
-    Event::PodGatesGone,
-    Event::PodTermination,
-    Event::PodUpdate,
-    Event::TimePasses,
-];
 
 impl Event {
     /// Every event of one kind of object.
     pub fn of_object(kind: Kind) -> [Self; 3] {
         [Self::ObjectAdd(kind), Self::ObjectUpdate(kind), Self::ObjectDelete(kind)]
-    }
-
-    /// For people: what a pod waits for.
-    pub fn words(self) -> String {
-        let of_node_or_pod = match self {
-            Self::NodeAdd => "a node is added",
-            Self::NodeDelete => "a node is removed",
-            Self::NodeAllocatable => "what a node can allocate changes",
-            Self::NodeLabel => "a label of a node changes",
-            Self::NodeTaint => "a taint of a node changes, or it takes pods again",
-            Self::NodeCondition => "a condition of a node changes",
-            Self::NodeAnnotation => "an annotation of a node changes",
-            Self::NodeFeature => "a declared feature of a node changes",
-            Self::NodeCapacity => "the capacity of a node changes",
-            Self::NodeImages => "the images on a node change",
-            Self::NodeCordon => "a node takes no more pods",
-            Self::NodeUpdate => "something else of a node changes",
-            Self::PodAdd => "a pod is placed on a node",
-            Self::PodDelete => "a pod leaves a node",
-            Self::PodLabel => "a label of a pod changes",
-            Self::PodScaleDown => "a pod comes to request less",
-            Self::PodToleration => "a toleration of the pod changes",
-            Self::PodGatesGone => "the pod's last scheduling gate is removed",
-            Self::PodTermination => "a pod on a node is being deleted",
-            Self::PodUpdate => "the pod itself is changed",
-            Self::TimePasses => "time passes",
-            Self::ObjectAdd(kind) => return format!("a {} is added", kind.name()),
-            Self::ObjectUpdate(kind) => return format!("a {} changes", kind.name()),
-            Self::ObjectDelete(kind) => return format!("a {} is removed", kind.name()),
-        };
-        of_node_or_pod.to_owned()
-    }
-
-    fn bit(self) -> u128 {
-        const OBJECTS_FROM: u32 = 21;
-        let of_object = |kind: Kind, action: u32| OBJECTS_FROM + 3 * kind as u32 + action;
-        let position = match self {
-            Self::NodeAdd => 0,
-            Self::NodeDelete => 1,
-            Self::NodeAllocatable => 2,
-            Self::NodeLabel => 3,
-            Self::NodeTaint => 4,
-            Self::NodeCondition => 5,
-            Self::NodeAnnotation => 6,
-            Self::NodeFeature => 7,
-            Self::PodAdd => 8,
-            Self::PodDelete => 9,
-            Self::PodLabel => 10,
-            Self::PodScaleDown => 11,
-            Self::PodToleration => 12,
-            Self::PodGatesGone => 13,
-            Self::PodUpdate => 14,
-            Self::NodeUpdate => 15,
-            Self::NodeCapacity => 16,
-            Self::NodeImages => 17,
-            Self::NodeCordon => 18,
-            Self::PodTermination => 19,
-            Self::TimePasses => 20,
-            Self::ObjectAdd(kind) => of_object(kind, 0),
-            Self::ObjectUpdate(kind) => of_object(kind, 1),
-            Self::ObjectDelete(kind) => of_object(kind, 2),
-        };
-        1 << position
-    }
-
-    /// As in kube-scheduler's metrics; `is_assigned` tells pods on nodes from waiting ones.
-    pub fn label(self, is_assigned: bool) -> &'static str {
-        match (self, is_assigned) {
-            (Self::NodeAdd, _) => "NodeAdd",
-            (Self::NodeDelete, _) => "NodeDelete",
-            (Self::NodeAllocatable, _) => "NodeUpdateNodeAllocatable",
-            (Self::NodeLabel, _) => "NodeUpdateNodeLabel",
-            (Self::NodeTaint, _) => "NodeUpdateNodeTaint",
-            (Self::NodeCondition, _) => "NodeUpdateNodeCondition",
-            (Self::NodeAnnotation, _) => "NodeUpdateNodeAnnotation",
-            (Self::NodeFeature, _) => "NodeUpdateNodeDeclaredFeature",
-            (Self::NodeCapacity | Self::NodeImages | Self::NodeCordon | Self::NodeUpdate, _) => {
-                "NodeUpdate"
-            }
-            (Self::PodAdd, _) => "AssignedPodAdd",
-            (Self::PodDelete, _) => "AssignedPodDelete",
-            (Self::PodLabel, true) => "AssignedPodUpdatePodLabel",
-            (Self::PodLabel, false) => "UnschedulablePodUpdatePodLabel",
-            (Self::PodScaleDown, true) => "AssignedPodUpdatePodScaleDown",
-            (Self::PodScaleDown, false) => "UnschedulablePodUpdatePodScaleDown",
-            (Self::PodToleration, true) => "AssignedPodUpdatePodToleration",
-            (Self::PodToleration, false) => "UnschedulablePodUpdatePodToleration",
-            (Self::PodGatesGone, _) => "UnschedulablePodUpdatePodSchedulingGatesEliminated",
-            (Self::PodUpdate | Self::PodTermination, true) => "AssignedPodUpdate",
-            (Self::PodUpdate | Self::PodTermination, false) => "UnschedulablePodUpdate",
-            (Self::TimePasses, _) => "TimePasses",
-            (Self::ObjectAdd(kind), _) => object_labels(kind)[0],
-            (Self::ObjectUpdate(kind), _) => object_labels(kind)[1],
-            (Self::ObjectDelete(kind), _) => object_labels(kind)[2],
-        }
     }
 }
 
