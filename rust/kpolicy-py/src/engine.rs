@@ -298,7 +298,7 @@ impl Engine {
     ) -> PyResult<Bound<'py, PyList>> {
         let outcomes: Vec<(Arc<str>, Outcome)> = outcomes
             .into_iter()
-            .map(|(uid, code)| Ok((uid.into(), outcome(code)?)))
+            .map(|(uid, code)| Ok((uid.into(), given::outcome(code)?)))
             .collect::<PyResult<_>>()?;
         let applied = self.ask(py, |held| {
             let mut applied = Applied::default();
@@ -336,7 +336,7 @@ impl Engine {
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let _ = now_ns;
-        let (pods, parts) = requested(request)?;
+        let (pods, parts) = given::requested(request)?;
         let lines = self.ask(py, |held| {
             let pods = pods.as_deref();
             if parts { held.core.explain_parts(pods) } else { held.core.explain(pods) }
@@ -386,35 +386,4 @@ impl Engine {
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(PyBytes::new(py, &json))
     }
-}
-
-fn outcome(code: u8) -> PyResult<Outcome> {
-    match code {
-        0 => Ok(Outcome::Bound),
-        1 => Ok(Outcome::Failed),
-        2 => Ok(Outcome::Gone),
-        other => Err(PyValueError::new_err(format!("{other} is no outcome of a bind"))),
-    }
-}
-
-/// The pods asked for, `None` for all, and whether parts of expressions are.
-fn requested(request: &[u8]) -> PyResult<(Option<Vec<String>>, bool)> {
-    let refuse = |why: String| PyValueError::new_err(format!("the request cannot be read: {why}"));
-    let request: Value =
-        serde_json::from_slice(request).map_err(|error| refuse(error.to_string()))?;
-    let parts = match request.get("parts") {
-        None => false,
-        Some(wanted) => wanted.as_bool().ok_or_else(|| refuse("parts is a bool".to_owned()))?,
-    };
-    let pods = match request.get("pods") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Array(pods)) => pods
-            .iter()
-            .map(|pod| pod.as_str().map(str::to_owned))
-            .collect::<Option<Vec<String>>>()
-            .map(Some)
-            .ok_or_else(|| refuse("pods are strings".to_owned())),
-        Some(_) => Err(refuse("pods is a list or null".to_owned())),
-    };
-    pods.map(|pods| (pods, parts))
 }

@@ -1,6 +1,9 @@
 //! Converts arguments from Python (flat tuples, see `_engine.pyi`) into the engine's types.
 
-use kpolicy_engine::api::{KeptNode, LeftNode, LeftRoom, RefusedNode};
+use kpolicy_engine::api::{KeptNode, LeftNode, LeftRoom, Outcome, RefusedNode};
+use pyo3::PyResult;
+use pyo3::exceptions::PyValueError;
+use serde_json::Value;
 
 pub(crate) fn kept(nodes: Vec<(String, i64)>) -> Vec<KeptNode> {
     nodes.into_iter().map(|(node, score)| KeptNode { node: node.into(), score }).collect()
@@ -25,4 +28,35 @@ pub(crate) fn left((token, failure, nodes): Left) -> LeftRoom {
         violations: usize::try_from(violations).unwrap_or(usize::MAX),
     };
     LeftRoom { token, failure, nodes: nodes.map(|nodes| nodes.into_iter().map(node).collect()) }
+}
+
+pub(crate) fn outcome(code: u8) -> PyResult<Outcome> {
+    match code {
+        0 => Ok(Outcome::Bound),
+        1 => Ok(Outcome::Failed),
+        2 => Ok(Outcome::Gone),
+        other => Err(PyValueError::new_err(format!("{other} is no outcome of a bind"))),
+    }
+}
+
+/// The pods asked for, `None` for all, and whether parts of expressions are.
+pub(crate) fn requested(request: &[u8]) -> PyResult<(Option<Vec<String>>, bool)> {
+    let refuse = |why: String| PyValueError::new_err(format!("the request cannot be read: {why}"));
+    let request: Value =
+        serde_json::from_slice(request).map_err(|error| refuse(error.to_string()))?;
+    let parts = match request.get("parts") {
+        None => false,
+        Some(wanted) => wanted.as_bool().ok_or_else(|| refuse("parts is a bool".to_owned()))?,
+    };
+    let pods = match request.get("pods") {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Array(pods)) => pods
+            .iter()
+            .map(|pod| pod.as_str().map(str::to_owned))
+            .collect::<Option<Vec<String>>>()
+            .map(Some)
+            .ok_or_else(|| refuse("pods are strings".to_owned())),
+        Some(_) => Err(refuse("pods is a list or null".to_owned())),
+    };
+    pods.map(|pods| (pods, parts))
 }

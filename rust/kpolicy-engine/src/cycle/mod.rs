@@ -15,6 +15,7 @@ pub mod reference;
 mod run;
 mod sampling;
 mod score_answers;
+mod selection;
 mod shape;
 mod shape_score;
 mod shapes;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::judging::pre_filter::{self, NodesToCheck};
 use crate::judging::{
-    NodeRejection, PreparedFilters, Question, Rejected, choose, filter_failure, nominated,
+    NodeRejection, PreparedFilters, Question, Rejected, filter_failure, nominated,
     pre_filter_failure,
 };
 use crate::preemption::{Candidate, CandidateMemo, Unplaced};
@@ -53,7 +53,7 @@ pub(super) struct Run<'a, M> {
 }
 
 impl<'a, M: Meter> Run<'a, M> {
-    fn context(&self) -> Context<'a, M> {
+    pub(super) fn context(&self) -> Context<'a, M> {
         let (profile, cluster, pod) = (self.profile, self.cluster, self.question.pod);
         Context { profile, pod: pod.as_ref(), cluster, meter: self.meter }
     }
@@ -326,50 +326,6 @@ impl<'a, M: Meter> Run<'a, M> {
         let status = Rejected::default().status(failure, &prepared, self.cluster);
         Found::Failed(filter_failure(self.profile, failure.filter, status.as_deref()))
     }
-
-    /// Scores a few nodes and chooses; there is at least one. `added` goes on top of their totals.
-    fn choose_among(&mut self, slots: &[NodeSlot], added: &[i64]) -> Found {
-        let (profile, cluster) = (self.profile, self.cluster);
-        let is_scored = slots.len() > 1;
-        self.shape.follow_scores(self.context(), self.stores);
-        self.end_pre_score(is_scored);
-        let totals = self.shape.totals_of_only(slots, self.context(), self.stores);
-        let failure = is_scored.then(|| self.shape.score_failure(profile, self.stores));
-        if let Some(why) = failure.flatten() {
-            return self.not_scored(why);
-        }
-        let added = added.iter().copied().chain(std::iter::repeat(0));
-        let plus = |(total, added): (i32, i64)| added.saturating_add(i64::from(total));
-        let totals: Vec<i64> = totals.into_iter().zip(added).map(plus).collect();
-        let chosen = choose(slots, &totals, self.question.tie, cluster);
-        self.end_score(is_scored);
-        match chosen {
-            Some((slot, total)) => Found::Chosen { slot, total, feasible: slots.len() },
-            None => Found::Failed("no node could be chosen".to_owned()),
-        }
-    }
-
-    fn choose_among_all(&mut self) -> Found {
-        let (profile, cluster) = (self.profile, self.cluster);
-        let is_scored = self.shape.feasible().count > 1;
-        self.shape.follow_scores(self.context(), self.stores);
-        self.end_pre_score(is_scored);
-        self.shape.update_totals(self.context(), self.stores);
-        let failure = is_scored.then(|| self.shape.score_failure(profile, self.stores));
-        if let Some(why) = failure.flatten() {
-            return self.not_scored(why);
-        }
-        let chosen = self.shape.totals().best_node(self.question.tie, cluster);
-        self.end_score(is_scored);
-        match chosen {
-            Some((slot, total)) => Found::Chosen {
-                slot,
-                total: i64::from(total),
-                feasible: self.shape.feasible().count,
-            },
-            None => Found::Failed("no node could be chosen".to_owned()),
-        }
-    }
 }
 
 impl<M> Run<'_, M> {
@@ -382,27 +338,6 @@ impl<M> Run<'_, M> {
                 self.stages.end(Point::Filter, StatusCode::Success);
             }
         }
-    }
-
-    fn end_pre_score(&mut self, is_scored: bool) {
-        match is_scored {
-            true => self.stages.end(Point::PreScore, StatusCode::Success),
-            false => self.stages.end_unnamed_score(),
-        }
-    }
-
-    /// Clause: a single node is not scored.
-    fn end_score(&mut self, is_scored: bool) {
-        match is_scored {
-            true => self.stages.end(Point::Score, StatusCode::Success),
-            false => self.stages.end_unnamed_score(),
-        }
-    }
-
-    /// A rule could not be made ready to score.
-    fn not_scored(&mut self, why: String) -> Found {
-        self.stages.end(Point::PreScore, StatusCode::Error);
-        Found::Failed(why)
     }
 }
 

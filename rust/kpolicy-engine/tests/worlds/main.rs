@@ -14,10 +14,12 @@ mod lots;
 mod objects;
 mod programs;
 mod run;
+mod seen;
 mod shrink;
 mod storage;
 #[path = "../support/mod.rs"]
 mod support;
+mod two_steps;
 mod wakes;
 mod world;
 
@@ -32,7 +34,8 @@ use kpolicy_engine::rules::catalog;
 use serde_json::json;
 
 use lots::Lots;
-use run::{Difference, Fault, Seen, live};
+use run::{Difference, Fault, live};
+use seen::Seen;
 use world::World;
 
 /// About twenty seconds' worth without optimisation.

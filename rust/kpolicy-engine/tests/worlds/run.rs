@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use kpolicy_codec::{Keep, file};
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{
-    Applied, Decision, Event, KeptNode, Kind, Outcome, RefusedNode, Still, Verdict, Wake,
-};
+use kpolicy_engine::api::{Applied, Decision, Event, Kind, Outcome, Still, Verdict, Wake};
 use kpolicy_engine::model::Meta;
 use kpolicy_engine::program::Preemption;
 use kpolicy_engine::snapshot::PodEntry;
@@ -18,69 +16,9 @@ use serde_json::{Value, json};
 
 use crate::changes;
 use crate::programs::facts_of;
+use crate::seen::Seen;
 use crate::wakes::Parked;
 use crate::world::{Step, World};
-
-/// What there was to see.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub worlds: usize,
-    pub steps: usize,
-    pub decisions: usize,
-    pub placed: usize,
-    pub parked: usize,
-    pub failed: usize,
-    pub preempting: usize,
-    pub displacing: usize,
-    pub in_two_steps: usize,
-    pub in_batches: usize,
-    pub promised: usize,
-    pub rebuilt: usize,
-    pub listed_for_paths: usize,
-    /// Parked pods that were looked at after a change, and those of them that could be placed and wait for
-    /// the API server to confirm a decision.
-    pub parked_checked: usize,
-    pub parked_excused: usize,
-    pub woken: usize,
-    /// Woken pods that a decision right then would have parked again.
-    pub woken_in_vain: usize,
-    /// How often each change and wake occurred, and how often each rule, and a rule that reads each fact,
-    /// was among those because of which a pod was parked.
-    pub counts: BTreeMap<(&'static str, String), usize>,
-}
-
-impl Seen {
-    pub(crate) fn count(&mut self, what: &'static str, name: &str) {
-        *self.counts.entry((what, name.to_owned())).or_default() += 1;
-    }
-
-    pub(crate) fn counted(&self, what: &'static str, name: &str) -> usize {
-        self.counts.get(&(what, name.to_owned())).copied().unwrap_or_default()
-    }
-
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.worlds += other.worlds;
-        self.steps += other.steps;
-        self.decisions += other.decisions;
-        self.placed += other.placed;
-        self.parked += other.parked;
-        self.failed += other.failed;
-        self.preempting += other.preempting;
-        self.displacing += other.displacing;
-        self.in_two_steps += other.in_two_steps;
-        self.in_batches += other.in_batches;
-        self.promised += other.promised;
-        self.rebuilt += other.rebuilt;
-        self.listed_for_paths += other.listed_for_paths;
-        self.parked_checked += other.parked_checked;
-        self.parked_excused += other.parked_excused;
-        self.woken += other.woken;
-        self.woken_in_vain += other.woken_in_vain;
-        for (what, count) in &other.counts {
-            *self.counts.entry(what.clone()).or_default() += count;
-        }
-    }
-}
 
 /// Where and how the engine was at odds with itself.
 #[derive(Debug, Clone)]
@@ -99,7 +37,7 @@ pub(crate) struct Run<'w> {
     pub world: &'w World,
     pub engine: Engine,
     /// Fed the same, decides one by one what the other decides in a batch.
-    twin: Engine,
+    pub twin: Engine,
     /// Every object as shown last, by kind and name (pods by uid).
     pub shown: BTreeMap<(Kind, String), Value>,
     victims: BTreeMap<String, Vec<Arc<str>>>,
@@ -364,7 +302,7 @@ impl Run<'_> {
         Ok(have)
     }
 
-    fn note(&mut self, decision: &Decision) {
+    pub(crate) fn note(&mut self, decision: &Decision) {
         let _ = writeln!(self.told, "{decision:?}");
         let seen = &mut self.seen;
         seen.decisions += 1;
@@ -438,54 +376,6 @@ impl Run<'_> {
         same("a batch is not as one by one", &have, &want)?;
         have.iter().for_each(|decision| self.note(decision));
         self.seen.in_batches += have.len();
-        Ok(())
-    }
-
-    /// With nothing refused and nothing changed it is the decision in one step. Otherwise the choice
-    /// is among what was kept and still passes, by the scores of those alone.
-    fn two_steps(&mut self, uid: &str, nth: usize, gone: Option<&str>) -> Agreed {
-        let uid: Arc<str> = uid.into();
-        let whole = self.engine.decide_from_scratch(&uid);
-        let sampled = |run: &Self| {
-            let profile = run.engine.program().profiles.first();
-            profile.is_none_or(|profile| profile.percentage_of_nodes_to_score < 100)
-        };
-        let filtered = self.engine.filter(&uid, &Still);
-        let same_filtered = self.twin.filter(&uid, &Still);
-        same("filtering in two engines", &filtered, &same_filtered)?;
-        let nth = nth.max(1);
-        let is_kept = |position: &usize| nth == 1 || !position.is_multiple_of(nth);
-        let (mut kept, mut refused) = (Vec::new(), Vec::new());
-        for (position, node) in filtered.feasible.iter().enumerate() {
-            let node = Arc::clone(node);
-            if is_kept(&position) {
-                kept.push(KeptNode { node, score: 0 });
-            } else {
-                let reason = "the extender minds".to_owned();
-                refused.push(RefusedNode { node, reason, is_unresolvable: position % 2 == 0 });
-            }
-        }
-        if let Some(gone) = gone {
-            self.remove(Kind::Node, "", gone, "");
-        }
-        let have = self.engine.choose(&uid, filtered.token, &kept, &refused, &Still);
-        let twin = self.twin.choose(&uid, filtered.token, &kept, &refused, &Still);
-        same("choosing in two engines", &twin, &have)?;
-        if gone.is_none() && refused.is_empty() && !sampled(self) {
-            same("two steps are not as one", &have, &whole)?;
-        }
-        if have.verdict == Verdict::Placed && !kept.iter().any(|kept| kept.node == have.node) {
-            return Err(format!("{} was not kept", have.node));
-        }
-        if have.verdict == Verdict::Stale && gone.is_none() {
-            return Err("stale without a change".to_owned());
-        }
-        let is_refused = !refused.is_empty() && kept.is_empty() && gone.is_none();
-        if is_refused && !have.rejected_by.contains(&Arc::from("Extender")) {
-            return Err(format!("who refused? {have:?}"));
-        }
-        self.seen.in_two_steps += 1;
-        self.note(&have);
         Ok(())
     }
 }
