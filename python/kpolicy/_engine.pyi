@@ -144,7 +144,7 @@ class Engine:
         of one. Gives (program hash, newest resourceVersion applied, decisions)."""
 
     def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
-        """Which of these extended resources each pod requests, in any of its containers."""
+        """The extended resources among these that each pod requests, in any container."""
 
     def filter(self, uid: str, now_ns: int) -> tuple[int, list[str], list[_RejectedNodes]]:
         """The first step of a decision in two: (token, names of nodes that pass every filter, the

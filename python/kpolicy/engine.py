@@ -73,7 +73,7 @@ class Verdict(IntEnum):
 
 
 class Outcome(IntEnum):
-    """What became of a bind, for `Engine.settle`."""
+    """The outcome of a bind, for `Engine.settle`."""
 
     BOUND = 0
     FAILED = 1
@@ -99,7 +99,7 @@ class Refusal(NamedTuple):
 
 
 class PodChange(NamedTuple):
-    """What became of one pod; `change` is a `PodState`."""
+    """The change of one pod; `change` is a `PodState`."""
 
     change: int
     uid: str
@@ -132,8 +132,8 @@ class Unreadable(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """What a page or some lines changed. `deleted_nodes`: names of nodes that were held and then
-    deleted, also of those that came back since.
+    """The changes of a page or of some lines. `deleted_nodes`: names of nodes that were held and
+    then deleted, also of those that came back since.
 
     `status_code` is 0, or the code of a Status that came instead of a list or as an event (410:
     list again). A page that breaks off or lists another kind has 500 with the reason `NotJson` or
@@ -200,7 +200,7 @@ class VolumeProgress(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What was decided for one pod; `verdict` is a `Verdict`.
+    """The decision for one pod; `verdict` is a `Verdict`.
 
     `message` is empty if placed; `victims` are in order of importance, to evict from
     `nominated_node`; `rejected_by` names the rules that rejected nodes."""
@@ -231,8 +231,8 @@ class Decision(NamedTuple):
 
 
 class Opinion(NamedTuple):
-    """What this engine would have decided where another did. `node` is the other's node if that is
-    among the best; `accepts`: the other's node passes every filter."""
+    """The decision of this engine about a pod that another engine decided. `node` is the other's
+    node if that is among the best; `accepts`: the other's node passes every filter."""
 
     verdict: int
     uid: str
@@ -281,7 +281,7 @@ class RoomNode(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Where room can be made. `token` goes into `LeftRoom`."""
+    """The candidates for preemption. `token` goes into `LeftRoom`."""
 
     token: int
     nodes: list[RoomNode]
@@ -296,7 +296,7 @@ class LeftNode(NamedTuple):
 
 
 class LeftRoom(NamedTuple):
-    """What extenders left of candidates; `failure`: one that may not fail did; `nodes` is
+    """The candidates that extenders left. `failure`: an extender that must not fail did; `nodes` is
     None where there were no candidates."""
 
     token: int
@@ -401,7 +401,7 @@ class Engine:
         return Scheduled(program_hash, resource_version, list(map(_decision, decisions)))
 
     def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
-        """Which of these extended resources each pod requests, in any of its containers."""
+        """The extended resources among these that each pod requests, in any container."""
         return self._engine.requested(uids, resources)
 
     def filter(self, uid: str, now_ns: int) -> Filtered:
@@ -455,16 +455,16 @@ class Engine:
         return list(map(Located._make, self._engine.located(uids)))
 
     def volumes(self, awaited: Sequence[AwaitedVolume]) -> list[VolumeProgress]:
-        """How far each claim is, by what the API server said last."""
+        """The progress of each claim, as the API server showed it last."""
         return list(map(VolumeProgress._make, self._engine.volumes(awaited)))
 
     def second_opinions(self, acted: Sequence[tuple[str, str]]) -> list[Opinion]:
-        """What the program would have decided where another engine decided: a uid and a node each,
-        or no node. The other's choices are taken on; nothing is parked or nominated."""
+        """What this program would have decided about pods that another engine decided: a uid and a
+        node each, or no node. The other's choices are taken on; nothing is parked or nominated."""
         return list(map(Opinion._make, self._engine.second_opinions(acted)))
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
-        """What became of binds: a uid and an `Outcome` each. Every placed pod is settled once."""
+        """Reports binds: a uid and an `Outcome` each. Every placed pod is settled once."""
         return list(map(Wake._make, self._engine.settle(outcomes, now_ns)))
 
     def settle_room(

@@ -36,7 +36,7 @@ def test_the_files_hold_what_is_written_beside_them(tmp_path: Path) -> None:
         assert here.header.content.counts == {"Namespace": 1, "Node": 3, "Pod": 3}
 
 
-def test_the_redacted_one_names_nobody() -> None:
+def test_the_redacted_snapshot_has_no_names() -> None:
     [text] = Snapshot.load(GUIDES / "shop-redacted.kpsnap").texts
     for word in (b"shop", b"web", b"search", b"worker", b"vault", b"registry"):
         assert word not in text.body

@@ -41,7 +41,7 @@ def test_it_ends_by_itself_and_says_what_became_of_the_pods() -> None:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_when_told_also_in_the_background(tmp_path: Path, ending: signal.Signals) -> None:
+def test_it_ends_on_a_signal_also_in_the_background(tmp_path: Path, ending: signal.Signals) -> None:
     """Where SIGINT was ignored before it began, as a shell does for what runs behind it."""
     output, kept = tmp_path / "output", tmp_path / "kept"
     kept.mkdir()

@@ -214,7 +214,7 @@ def test_e09_the_victims_that_an_extender_leaves_go(
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_e09_where_an_extender_leaves_nothing_nobody_goes(
+def test_e09_no_pod_is_evicted_if_an_extender_leaves_no_candidate(
     cluster: ControlPlane,
     scheduler: SchedulerProcess,
     server: ExtenderServer,

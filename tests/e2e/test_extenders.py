@@ -322,7 +322,7 @@ def test_e03_names_are_sent_as_kube_scheduler_sends_them(
         ),
     ],
 )
-def test_e04_nodes_that_are_refused_are_told_as_kube_scheduler_tells_them(
+def test_e04_refused_nodes_are_reported_as_by_kube_scheduler(
     admin: Client, server: ExtenderServer, case: str, answer: Json
 ) -> None:
     server.answers["/refuses/filter"] = lambda args: answer

@@ -97,7 +97,7 @@ def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
     "nemesis", [delete, empty, garbage, flap], ids=lambda write: write.__name__
 )
 @pytest.mark.timeout(300)
-def test_n_pods_are_bound_by_a_good_policy_while_somebody_would(
+def test_n_pods_are_bound_by_a_good_policy_whatever_is_offered(
     cluster: ControlPlane, tmp_path: Path, nemesis: Callable[[Offers], None]
 ) -> None:
     admin = cluster.admin

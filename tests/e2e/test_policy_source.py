@@ -235,7 +235,7 @@ def test_a_policy_that_goes_bad_changes_nothing(
     assert scheduler.metric("kpolicy_policy_last_good") == 0
 
 
-def test_what_is_wrong_is_told_on_the_config_map_with_its_place(
+def test_what_is_wrong_is_reported_on_the_config_map_with_its_place(
     cluster: ControlPlane, scheduler: SchedulerProcess
 ) -> None:
     admin = cluster.admin

@@ -99,7 +99,7 @@ def may_get(admin: Client, user: str, path: str) -> Iterator[None]:
     admin.delete(f"{RBAC}/clusterroles/reader")
 
 
-def test_health_is_open_and_the_rest_asks_the_cluster_who_one_is(asked: Asked) -> None:
+def test_health_is_open_and_other_pages_ask_the_cluster_for_the_user(asked: Asked) -> None:
     for path in ("/healthz", "/livez", "/readyz"):
         assert asked.status(path) == (200, "ok")
     reader = asked.plane.token(READER)
@@ -220,7 +220,7 @@ def test_a_dashboards_queries_give_the_api_servers_numbers(
     assert total(requests, method="POST", code="201") >= len(bound)
 
 
-def test_each_plugins_latency_is_told_by_node(
+def test_each_plugins_latency_is_reported_by_node(
     asked: Asked, token: str, played: dict[str, Any]
 ) -> None:
     """What a dashboard divides: seconds by evaluations, of every tenth cycle."""

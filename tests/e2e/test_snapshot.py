@@ -129,7 +129,7 @@ def test_every_kind_is_there_at_one_version_and_nothing_secret(
     assert stat.S_IMODE(recorded.stat().st_mode) == 0o600
 
 
-def test_it_listed_and_did_nothing_else(cluster: ControlPlane, recorded: Path) -> None:
+def test_it_only_listed(cluster: ControlPlane, recorded: Path) -> None:
     ours = [event for event in cluster.audit_events() if event.user == ACCOUNT]
     done = Counter((event.verb, event.code) for event in ours)
     assert set(done) <= {("list", 200), ("get", 200)}
@@ -137,7 +137,7 @@ def test_it_listed_and_did_nothing_else(cluster: ControlPlane, recorded: Path) -
     assert done["list", 200] > 2 * 15
 
 
-def test_a_user_without_rights_is_told_which_are_missing(
+def test_a_user_without_rights_is_reported_which_are_missing(
     cluster: ControlPlane, tmp_path: Path
 ) -> None:
     target = tmp_path / "none.kpsnap"

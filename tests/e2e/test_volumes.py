@@ -266,7 +266,7 @@ def test_f08_pods_that_share_a_claim_are_bound_together(
     wait_settled(scheduler)
 
 
-def test_f08_a_pod_that_is_made_anew_waits_anew(
+def test_f08_a_recreated_pod_waits_again(
     cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     volumes.create_claim(admin, namespace, "data", MADE)
@@ -284,7 +284,7 @@ def test_f08_a_pod_that_is_made_anew_waits_anew(
     wait_settled(scheduler)
 
 
-def test_f08_a_claim_that_is_made_anew_is_another_claim(
+def test_f08_a_recreated_claim_is_another_claim(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     volumes.create_claim(admin, namespace, "data", MADE)
@@ -322,7 +322,7 @@ def test_f08_two_claims_of_one_pod_are_both_waited_for(
     wait_settled(scheduler)
 
 
-def test_f08_its_node_is_told_before_anything_is_written_for_it(
+def test_f08_the_node_is_nominated_before_volumes_are_written(
     cluster: ControlPlane, admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     admin.create_pod("quick", namespace=namespace, scheduler_name="kpolicy")
@@ -348,7 +348,7 @@ def test_f08_its_node_is_told_before_anything_is_written_for_it(
     wait_settled(scheduler)
 
 
-def test_f08_a_node_that_was_told_in_vain_is_taken_back(
+def test_f08_a_nomination_without_a_bind_is_withdrawn(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     volumes.create_claim(admin, namespace, "data", MADE)
@@ -397,7 +397,7 @@ def test_f08_a_node_that_goes_while_its_volume_is_made_gets_no_pod(
     wait_settled(scheduler)
 
 
-def test_f08_a_restart_finds_the_node_that_was_told(
+def test_f08_a_restart_finds_the_nominated_node(
     admin: Client, scheduler: SchedulerProcess, namespace: str
 ) -> None:
     """Killed while the volume is made. A pod that comes before it in the queue finds no room."""

@@ -96,7 +96,7 @@ def test_a_story_killed_at_a_write_ends_as_it_does_without() -> None:
         assert run.what
 
 
-def test_another_end_of_the_story_is_told() -> None:
+def test_another_end_of_the_run_is_reported() -> None:
     clean = killed_run(1, None)
     other = replace(clean, kill=Kill(3, is_after=True), end=Counter({"vip bound": 1}))
     (end, write) = compared(other, clean).wrong
@@ -105,21 +105,21 @@ def test_another_end_of_the_story_is_told() -> None:
     assert Kill.of(str(other.kill)) == other.kill
 
 
-def test_a_story_that_stands_still_is_told() -> None:
+def test_a_run_without_progress_is_reported() -> None:
     (mistake,) = (mistake for mistake in MISTAKES if mistake.name == "nothing is kept")
     with planted(mistake):
         (text,) = killed_run(1, None).wrong
     assert text.startswith("a new policy: not after 60 s")
 
 
-def test_policies_are_what_they_are_said_to_be() -> None:
+def test_good_policies_compile_and_bad_policies_do_not() -> None:
     good = {hash_of(source_of(policy)) for policy in (*GOOD, *ASKING)}
     assert len(good) == len(GOOD) + len(ASKING) >= 7
     assert all(good)
     assert [hash_of(source_of(policy)) for policy in BAD] == [""] * len(BAD)
 
 
-def test_a_kind_of_trouble_that_never_comes_is_told() -> None:
+def test_a_kind_of_fault_that_never_happens_is_reported() -> None:
     total = Total(seeds=500)
     assert Kind.LATE.value in total.missing()
     assert "killed" in total.missing()

@@ -7,7 +7,7 @@ import threading
 from tests import threads
 
 
-def test_who_stays_is_named_and_who_ends_is_not() -> None:
+def test_a_thread_that_stays_is_named_and_an_ended_one_is_not() -> None:
     before, over = threads.alive(), threading.Event()
     stays = threading.Thread(target=over.wait, name="stays")
     ends = threading.Thread(target=lambda: None, name="ends")

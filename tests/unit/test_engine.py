@@ -429,7 +429,7 @@ def test_room_is_made_where_others_leave_it() -> None:
     assert decision.verdict == Verdict.STALE
 
 
-def test_who_loses_a_nomination_to_another_pod_is_told() -> None:
+def test_who_loses_a_nomination_to_another_pod_is_reported() -> None:
     program = {**PROGRAM, "profiles": [{**PROGRAM["profiles"][0], "preemption": {}}]}
     engine = Engine()
     assert engine.load(encoded(program)) == []

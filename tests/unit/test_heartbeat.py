@@ -50,7 +50,7 @@ async def test_work_that_was_done_between_two_looks_is_not_owed() -> None:
     assert heartbeat.failing() == ""
 
 
-async def test_tasks_are_told_by_name_from_when_they_begin() -> None:
+async def test_tasks_are_reported_by_name_from_when_they_begin() -> None:
     clock = ManualClock()
     heartbeats = Heartbeats(clock)
     early = Heartbeat("late", clock, 10)

@@ -21,7 +21,7 @@ from kpolicy.version import VERSION
 OUR_BUG: Final = 101
 INTERRUPTED: Final = 130
 
-# What each verb is for, in the order of the overview.
+# The purpose of each verb, in the order of the overview.
 VERBS: Final = {
     "run": "schedule the pods of a cluster",
     "demo": "watch a policy place pods, without a cluster",

@@ -58,7 +58,7 @@ def _fixable(findings: Findings) -> str:
 
 
 def fix_word(diagnostic: Diagnostic) -> str:
-    """What may be done about a finding, in one word."""
+    """The kind of fix of a finding, in one word."""
     if diagnostic.fix is None:
         return ""
     return "fixable" if diagnostic.fix.is_safe else "fixable, unsafe"

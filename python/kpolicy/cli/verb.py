@@ -177,7 +177,7 @@ SNAPSHOT: Final = argument(
     help=SNAPSHOT_HELP,
 )
 SNAPSHOT_FILES: Final = argument("snapshot", nargs="+", metavar="FILE|DIR|-", help=SNAPSHOT_HELP)
-# What `explain` and `simulate` ask: a snapshot, and the policy that decides.
+# The inputs of `explain` and `simulate`: a snapshot, and the policy that decides.
 DECISION: Final = (
     SNAPSHOT,
     repeatable(

@@ -36,7 +36,7 @@ UNREACHABLE: Final = "KPC208"
 NOT_SERVED: Final = "KPC209"
 LEASE_TERMS_INVALID: Final = "KPC301"
 
-# What each code means, for `kpolicy rule CODE`. A code is never reused.
+# The meaning of each code, for `kpolicy rule CODE`. A code is never reused.
 CATALOGUE: Final = {
     FILE_MISSING: "the named kubeconfig file does not exist",
     FILE_UNREADABLE: "the kubeconfig file exists but cannot be read",

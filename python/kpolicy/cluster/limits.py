@@ -68,7 +68,7 @@ WATCH_SILENCE_S: Final = 75.0
 WATCH_SHORT_S: Final = 1.0
 # A line is one event. An object can have 1.5 MiB in etcd, and three times that as escaped JSON.
 WATCH_LINE_BYTES_MAX: Final = 8 * MIB
-# What the socket may buffer while the sink works; also about the largest batch of lines.
+# The socket's buffer while the sink works; also about the largest batch of lines.
 WATCH_BATCH_BYTES_MAX: Final = 1 * MIB
 # Consecutive watches without a byte before a new list.
 WATCH_FAILURES_BEFORE_LIST: Final = 5
@@ -126,7 +126,7 @@ ANSWERED_IN_DOUBT_S: Final = 10.0
 UNANSWERED_IN_DOUBT_S: Final = 130.0
 
 # --- evictions -----------------------------------------------------------------------------------
-# As for binds: an eviction sent at the end of leadership ends within the grace of the lease.
+# As with binds, an eviction sent at the end of leadership ends within the grace of the lease.
 EVICT_TIMEOUT_S: Final = 5.0
 # Tries of the condition, and of the deletion: 0.2 s, 0.4 s and 0.8 s apart.
 EVICT_TRIES_MAX: Final = 4

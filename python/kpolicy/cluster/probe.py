@@ -96,7 +96,7 @@ class Patience:
 
     @property
     def waits_for(self) -> str:
-        """What the API server last answered to a request that is being retried."""
+        """The last answer of the API server to a request that is being retried."""
         return next(iter(self._failing.values()), "")
 
     def end(self) -> None:

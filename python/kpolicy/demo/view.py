@@ -135,7 +135,7 @@ def show_summary(console: Console, measured: Measured) -> None:
 
 
 def explanation_lines(explained: Mapping[str, Any], node_now: str = "") -> list[str]:
-    """What was rejected and why, then the best nodes with each rule's part of the total."""
+    """The reasons of rejections, then the best nodes with each rule's part of the total."""
     nodes = explained.get("nodes", [])
     rejections = Counter(
         f"{', '.join(node['filter']['reasons'])} ({node['filter']['plugin']})"

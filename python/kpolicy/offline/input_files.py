@@ -124,7 +124,7 @@ def _recorded(name: str, packed: bytes) -> File | Problem:
 
 
 def _unpacked(name: str, packed: bytes) -> tuple[bytes, Problem | None]:
-    """What a broken file gave until it broke is used."""
+    """The content of a broken file up to the break is used."""
     pieces: list[bytes] = []
     size = 0
     rest = packed

@@ -96,7 +96,7 @@ def examine(
     release: str = "",
     library: Sequence[Source] = (),
 ) -> Examined:
-    """As `compile_policy`, which describes the arguments."""
+    """`compile_policy` describes the arguments."""
     named = named_sources(sources) or [shipped_source(DEFAULT)]
     found = find_documents(named, release)
     read = read_policies(found.documents)

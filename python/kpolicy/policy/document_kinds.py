@@ -85,7 +85,7 @@ class Found:
     documents: tuple[Document, ...]
     config_maps: tuple[ConfigMap, ...]
     diagnostics: tuple[Diagnostic, ...]
-    # Of the sources, in order.
+    # In the order of the sources.
     texts: tuple[SourceText, ...]
 
 

@@ -13,7 +13,7 @@ from kpolicy.clock import NANOSECONDS
 # kube-scheduler's podInitialBackoffSeconds and podMaxBackoffSeconds.
 BACKOFF_INITIAL_NS: Final = 1 * NANOSECONDS
 BACKOFF_NS_MAX: Final = 10 * NANOSECONDS
-# Of pods that take more work than one decision may: only another spec or a smaller cluster helps.
+# For pods that take too much work for one decision: only another spec or a smaller cluster helps.
 SET_ASIDE_BACKOFF_NS_MAX: Final = 300 * NANOSECONDS
 # Doubling 1 s reaches 10 s at the fifth attempt; a larger exponent would only make large numbers.
 BACKOFF_DOUBLINGS_MAX: Final = 16
@@ -23,7 +23,7 @@ FLUSH_PERIOD_S: Final = 30.0
 # Ten times the pods of the largest supported cluster, a few hundred bytes each. What comes beyond
 # is counted, left to the engine's snapshot, and fetched from there when there is room again.
 QUEUE_PODS_MAX: Final = 1_500_000
-# Entries of left pods stay in a heap until they surface; beyond this many it is built anew.
+# Entries of deleted pods stay in a heap until they reach its top; beyond this many it is rebuilt.
 STALE_ENTRIES_MIN: Final = 1024
 
 # --- cycle ---------------------------------------------------------------------------------------
@@ -71,13 +71,13 @@ EXTENDER_TIMEOUT_S: Final = 5.0
 # Pods about which extenders are asked at once. kube-scheduler asks about one at a time; more would
 # only find nodes that the ones before them took.
 EXTENDED_PODS_MAX: Final = 8
-# A pod is asked about anew where the cluster changed under the answers; then it backs off.
+# Extenders are asked again if the cluster changed meanwhile; after that the pod backs off.
 EXTENDED_TRIES_MAX: Final = 4
 # Answers may name or hold every node of the largest cluster, at some 10 KiB each; not more.
 EXTENDER_ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 # Reading more than this would hold up the loop for milliseconds.
 EXTENDER_INLINE_BYTES_MAX: Final = 256 * 1024
-# Of a node's name or a reason: it becomes part of an event of 1,024 bytes.
+# The length of a node's name or a reason in an event of 1,024 bytes.
 EXTENDER_REASON_CHARACTERS_MAX: Final = 1024
 # A pod that an extender reports as bound is looked up so often, the first time at once.
 EXTENDER_BIND_LOOKS_MAX: Final = 4
@@ -122,7 +122,7 @@ POLICY_READ_TRIES_MAX: Final = 5
 POLICY_PERIOD_S_MIN: Final = 0.5
 # A source that the API server did not let us read is asked for again this much later.
 POLICY_RETRY_S: Final = 30.0
-# What is kept of a policy that was in force, compressed: a ConfigMap holds 1 MiB, in base64.
+# The size of the compressed copy of a policy: a ConfigMap holds 1 MiB, in base64.
 LAST_GOOD_BYTES_MAX: Final = 700 * 1024
 # And unpacked, so that no damaged file fills the memory: 256 files of 1 MiB compress well.
 LAST_GOOD_TEXT_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -170,7 +170,7 @@ QUEUE_DUMPED_MAX: Final = 1000
 STOP_BINDS_S: Final = 5.0
 STOP_S: Final = 5.6
 STOP_LEASE_S: Final = 2.0
-# What every stop gets for releasing the lease, even if the binds have used up their time.
+# The time for releasing the lease, even if the binds have used up theirs.
 STOP_LEASE_S_MIN: Final = 0.4
 STOP_WRITES_S: Final = 1.0
 LAG_PERIOD_S: Final = 0.1

@@ -160,7 +160,7 @@ async def log_summary(
 
 
 def begin_writing(tasks: Tasks, parts: Parts, runtime: Runtime) -> None:
-    """What writes and waits, from the start on."""
+    """The tasks that write and wait, from the start on."""
     lag = runtime.metrics.loop_lag_seconds
     tasks.begin(partial(measure_lag, runtime.clock, lag), "loop-lag")
     tasks.begin(parts.binds.run, "settle")
@@ -170,7 +170,7 @@ def begin_writing(tasks: Tasks, parts: Parts, runtime: Runtime) -> None:
 
 
 def begin_deciding(tasks: Tasks, parts: Parts, runtime: Runtime, cycle: LongTask) -> None:
-    """What decides, once we lead."""
+    """The tasks that decide, once we lead."""
     tasks.begin(cycle, "cycle")
     tasks.begin(partial(parts.extended.run, tasks.group), "extenders")
     tasks.begin(partial(flush_parked, runtime, parts.feed), "flush")
@@ -198,12 +198,12 @@ class Stopping:
         await self._event.wait()
 
     def left_s(self, of_s: float) -> float:
-        """What is left of so many seconds since it began."""
+        """The rest of this many seconds since it began."""
         since_s = (self._clock.monotonic_ns() - self._began_ns) / NANOSECONDS
         return max(0.0, of_s - since_s)
 
     async def or_stopped(self, work: Coroutine[Any, Any, Result]) -> Result | None:
-        """What the work gives, or None when the end was sooner."""
+        """The result of the work, or None if the end came first."""
         return await first_of(work, self.wait())
 
 

@@ -26,7 +26,7 @@ TASK_DIED: Final = "KPS302"
 HOLDINGS_DIFFER: Final = "KPS303"
 COMPARISON_FAILED: Final = "KPS304"
 
-# What each code means, for `kpolicy rule CODE`. A code is never reused.
+# The meaning of each code, for `kpolicy rule CODE`. A code is never reused.
 CATALOGUE: Final = {
     POLICY_UNREADABLE: "a policy file, folder or ConfigMap is missing or cannot be read",
     POLICY_INVALID: "the policy has errors, and there is no earlier one to keep in force",

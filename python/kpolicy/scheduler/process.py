@@ -58,7 +58,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """Where policies come from (the shipped one by default), and where they are kept."""
+    """The source of policies (the shipped one by default), and where they are kept."""
 
     source: PolicyOrigin = field(default_factory=FixedSource)
     keeping: Keeping = field(default_factory=Keeping)
@@ -67,7 +67,7 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the process runs in and with, by default the real things.
+    """The surroundings of the process, by default the real ones.
 
     `lease_connection` is used by the elector's thread only. `on_lost` is called in that thread when
     the lease is lost; without it the run ends with a problem.
@@ -135,7 +135,8 @@ class Scheduler:
         return self._ready.is_set()
 
     async def wait_ready(self) -> None:
-        """Until the first lists are in the engine (a replica that does not lead is ready too)."""
+        """Waits until the first lists are in the engine (a replica that does not lead is ready
+        too)."""
         await self._ready.wait()
 
     @property
@@ -188,7 +189,7 @@ class Scheduler:
         self._stop.begin()
 
     def stop_left_s(self, of_s: float) -> float:
-        """What is left of so many seconds since the stop began."""
+        """The rest of this many seconds since the stop began."""
         return self._stop.left_s(of_s)
 
     # --- the run ---------------------------------------------------------------------------------

@@ -49,7 +49,8 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the process decides before its parts are made. `fence` is true while we may act."""
+    """The values that the process decides before its parts are made. `fence` is true while we may
+    act."""
 
     compile: Compile
     options: Options

@@ -53,7 +53,7 @@ class Open:
 
 
 class NotConfigured:
-    """Nobody may read: others can reach the address, and no rule was configured."""
+    """No reader is allowed: others can reach the address, and no rule was configured."""
 
     async def refuse(self, authorization: str, verb: str, path: str) -> Refusal | None:
         return Refusal(403, _NOT_CONFIGURED)

@@ -31,7 +31,7 @@ WATCH_TIMEOUT_S: Final = 1800.0  # the shortest that the API server chooses when
 WATCH_TIMEOUT_S_MAX: Final = 86_400.0
 BOOKMARK_PERIOD_S: Final = 60.0
 BOOKMARK_BEFORE_END_S: Final = 2.0
-# What a slow client may leave unread before its watch is cut off, as the API server does.
+# The bytes that a slow client may leave unread before its watch is ended, as the API server does.
 WATCH_BUFFER_BYTES_MAX: Final = 64 * MIB
 
 # --- list ----------------------------------------------------------------------------------------

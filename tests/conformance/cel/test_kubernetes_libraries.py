@@ -133,7 +133,7 @@ def test_what_the_libraries_answer() -> None:
 
 
 @pytest.mark.parametrize("expression", REFUSED)
-def test_what_cannot_be_read_is_said_while_compiling(expression: str) -> None:
+def test_what_cannot_be_read_is_reported_while_compiling(expression: str) -> None:
     compiled = _compiled(expression)
     assert compiled.ir is None
     (diagnostic,) = compiled.diagnostics

@@ -90,7 +90,7 @@ def test_n_nothing_is_lost_when_it(
 
 @pytest.mark.full
 @pytest.mark.timeout(300)
-def test_n_who_leads_ends_before_the_lease_does_when_it_stands_still(
+def test_n_a_frozen_leader_ends_before_its_lease_expires(
     stage: Stage, plane: ControlPlane, supervised: Supervised
 ) -> None:
     """What it sent until then the server receives when it goes on, and others may lead by then:
@@ -112,7 +112,7 @@ def test_n_who_leads_ends_before_the_lease_does_when_it_stands_still(
 
 
 @pytest.mark.timeout(300)
-def test_n_a_version_that_was_compacted_away_is_listed_anew(
+def test_n_a_version_that_was_compacted_away_is_listed_again(
     plane: ControlPlane, tmp_path: Path
 ) -> None:
     """410: the watch cannot go on where it was; what changed meanwhile is found all the same."""

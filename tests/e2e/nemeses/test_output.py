@@ -66,7 +66,7 @@ def full_pipe() -> Iterator[int]:
     "output", [full_disk, closed_pipe, full_pipe], ids=["full-disk", "closed-pipe", "full-pipe"]
 )
 @pytest.mark.timeout(240)
-def test_n_a_log_that_nobody_takes_holds_up_nothing(
+def test_n_a_log_without_a_reader_delays_nothing(
     plane: ControlPlane, tmp_path: Path, lease: str, output: Output
 ) -> None:
     """Judged by the audit log alone: the queue's own dump goes where nobody takes it."""

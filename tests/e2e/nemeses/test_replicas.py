@@ -131,7 +131,7 @@ def test_n_a_leader_that_stood_still_for_longer_than_its_lease_ends_and_binds_no
 
 
 @pytest.mark.timeout(180)
-def test_n_a_leader_that_is_told_to_stop_hands_over_at_once(
+def test_n_a_leader_that_is_stopped_hands_over_at_once(
     plane: ControlPlane, replicas: tuple[SchedulerProcess, SchedulerProcess]
 ) -> None:
     """The lease is released, so that nobody waits until it expires."""

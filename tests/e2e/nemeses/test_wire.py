@@ -95,7 +95,7 @@ def test_n_nothing_is_lost_with(stage: Stage, proxy: Proxy, name: str) -> None:
 
 
 @pytest.mark.timeout(240)
-def test_n_what_is_told_twice_counts_once(stage: Stage, proxy: Proxy) -> None:
+def test_n_a_repeated_watch_event_counts_once(stage: Stage, proxy: Proxy) -> None:
     stage.prove_seen()
     opened = len(proxy.calls(lambda call: call.is_watch))
     proxy.duplicate_events()

@@ -336,7 +336,7 @@ def test_p14_a_pod_that_the_policy_spares_stays(stage: Stage) -> None:
     stage.assert_deleted("victim")
 
 
-def test_p14_nobody_goes_where_the_policy_spares_all(stage: Stage) -> None:
+def test_p14_no_pod_is_evicted_where_the_policy_protects_all(stage: Stage) -> None:
     stage.node()
     stage.pod("spared", "low", "400m", on="node", labels={"keep": "yes"})
     stage.pod("preemptor", "high", "300m", scheduler="sparing")
@@ -359,7 +359,9 @@ def test_p14_the_policy_says_what_decides_between_nodes(stage: Stage) -> None:
 # --- all of them ---------------------------------------------------------------------------------
 
 
-def test_p00_nothing_else_was_written(cluster: ControlPlane, scheduler: SchedulerProcess) -> None:
+def test_p00_no_other_object_was_written(
+    cluster: ControlPlane, scheduler: SchedulerProcess
+) -> None:
     evicted = scheduler.metric("kpolicy_evictions_total", outcome="Evicted")
 
     def written() -> list[AuditEvent]:

@@ -268,7 +268,7 @@ def container(**requests: str) -> dict[str, Any]:
     return {"name": "main", "image": "none", "resources": resources}
 
 
-def test_q07_a_pod_made_anew_under_its_name_is_another_pod(proxied: Stage, proxy: Proxy) -> None:
+def test_q07_a_recreated_pod_of_the_same_name_is_another_pod(proxied: Stage, proxy: Proxy) -> None:
     """As a StatefulSet does, while the old one's bind is under way."""
     proxied.node("only", cpu="1")
     hold = Hold()

@@ -148,9 +148,7 @@ def test_x04_what_no_node_passes_is_not_scored(stage: Stage) -> None:
     assert points()["Score",] == after["Score",] + 1
 
 
-def test_x05_what_a_failed_bind_gives_back_wakes_who_waits_for_it(
-    proxied: Stage, proxy: Proxy
-) -> None:
+def test_x05_resources_of_a_failed_bind_wake_waiting_pods(proxied: Stage, proxy: Proxy) -> None:
     """As if the assumed pod had been deleted: nothing of it was ever written."""
     proxied.node("only", cpu="1")
     proxied.prove_seen()
@@ -166,7 +164,7 @@ def test_x05_what_a_failed_bind_gives_back_wakes_who_waits_for_it(
     proxied.bound("second", "only")
 
 
-def test_x06_who_is_bound_is_told_once(stage: Stage) -> None:
+def test_x06_a_bound_pod_gets_one_event(stage: Stage) -> None:
     """PostBind: one event a pod, and only after the bind."""
     stage.node("only")
     stage.prove_seen()

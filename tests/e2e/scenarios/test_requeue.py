@@ -289,7 +289,7 @@ def test_r09_rejected_and_an_unrelated_event_stays(stage: Stage) -> None:
     stage.unbound("waits")
 
 
-def test_r11_a_pod_that_fits_nowhere_holds_up_nobody(stage: Stage) -> None:
+def test_r11_a_pod_that_fits_nowhere_delays_no_other_pod(stage: Stage) -> None:
     stage.node("only", cpu="4")
     stage.admin.create(
         "/apis/scheduling.k8s.io/v1/priorityclasses",

@@ -58,7 +58,7 @@ def compared(pods_per_second: float, cpu_ms: float) -> Comparison:
         (95.1, 5.26, PROMISED_TRACED, ["ours was to take 1.05 of the processor time"]),
     ],
 )
-def test_a_promise_that_was_not_kept_is_said(
+def test_a_promise_that_was_not_kept_is_reported(
     pods_per_second: float, cpu_ms: float, promise: Promise, messages: list[str]
 ) -> None:
     words = compared(pods_per_second, cpu_ms).broken(promise)
@@ -81,7 +81,7 @@ def test_a_few_percent_are_seen_on_a_machine_whose_speed_changes_all_the_time() 
     assert comparison.broken(PROMISED) != []
 
 
-def test_a_pod_that_was_not_bound_is_said() -> None:
+def test_a_pod_that_was_not_bound_is_reported() -> None:
     lost = Comparison("theirs", "ours", (a_round("ours", 100, 1, bound=PODS - 1),))
     assert lost.failures() == ["ours: 100 bound for 101 pods"]
 

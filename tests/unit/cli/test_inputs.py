@@ -17,7 +17,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_shipped_policy_goes_by_its_name() -> None:
+def test_a_shipped_policy_is_found_by_its_name() -> None:
     assert len(shipped_names()) >= 13
     for name in shipped_names():
         [source] = policy_sources(name)

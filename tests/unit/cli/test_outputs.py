@@ -23,7 +23,7 @@ def terminal_of(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     return shown
 
 
-def test_where_nobody_looks_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_observer_there_is_no_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with progress_bar("work") as progress:
         assert progress is None

@@ -117,7 +117,7 @@ async def test_a_lost_answer_counts_as_sent(began: bool) -> None:
         assert api.counts == {("POST", 0): 1}
 
 
-async def test_nobody_listening_counts_as_not_sent() -> None:
+async def test_a_port_without_a_listener_counts_as_not_sent() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         async with client(f"http://127.0.0.1:{unused.getsockname()[1]}") as api:

@@ -58,7 +58,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> Logged:
     return Logged(caplog)
 
 
-async def test_an_outage_is_told_once_and_so_is_its_end(logged: Logged) -> None:
+async def test_an_outage_is_logged_once_and_so_is_its_end(logged: Logged) -> None:
     logged.fail(CUT, *ALL)
     for _ in range(20):
         logged.fail(REFUSED, *ALL)
@@ -75,7 +75,7 @@ async def test_an_outage_is_told_once_and_so_is_its_end(logged: Logged) -> None:
     assert logged.details() == 21 * len(ALL), "the errors of all attempts must be available"
 
 
-def test_a_connection_that_is_cut_and_made_anew_is_no_outage(logged: Logged) -> None:
+def test_a_connection_that_is_cut_and_made_again_is_no_outage(logged: Logged) -> None:
     logged.fail(CUT, PODS, NODES)
     logged.answer(PODS, NODES)
     logged.fail(Status(410, "Expired", "too old"), PODS, PODS)
@@ -102,7 +102,7 @@ def test_what_says_that_it_is_away(
     assert bool(logged.lines()) is is_logged
 
 
-async def test_a_server_that_comes_and_goes_is_told_of_now_and_then(logged: Logged) -> None:
+async def test_a_server_that_comes_and_goes_is_logged_at_intervals(logged: Logged) -> None:
     for _ in range(10):
         logged.fail(REFUSED, PODS)
         logged.answer(PODS)

@@ -75,7 +75,7 @@ async def test_what_may_pass_is_waited_for(failure: Failure) -> None:
     ],
     ids=repr,
 )
-async def test_what_will_not_pass_is_told_at_once(failure: Failure) -> None:
+async def test_a_lasting_failure_is_reported_at_once(failure: Failure) -> None:
     clock = ManualClock(auto_jump=True)
     answers = Answers(failure)
     assert await patience(clock).ask(answers) == failure
@@ -184,7 +184,7 @@ def forbidden(message: str) -> Handler:
     return replies(403, status_body(403, "Forbidden", message))
 
 
-async def test_the_version_is_told() -> None:
+async def test_the_probe_returns_the_version() -> None:
     async with canned_server(script(VERSION, replies(200))) as server, client(server.url) as api:
         assert await probe(api, [PODS]) == ServerVersion("v1.37.0-x", 1, 37)
         assert server.paths("GET") == ["/version", "/api/v1/pods"]
@@ -228,7 +228,7 @@ async def test_what_is_wrong_has_a_code_a_line_and_mostly_a_hint(
     assert "\n" not in str(found)
 
 
-async def test_nobody_listening() -> None:
+async def test_a_port_without_a_listener() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]

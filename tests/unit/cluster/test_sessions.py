@@ -16,7 +16,7 @@ async def refused(api: ApiClient) -> Unreachable:
     return failure
 
 
-async def test_a_port_that_nobody_listens_on() -> None:
+async def test_a_port_without_a_listener_is_explained() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]

@@ -516,7 +516,7 @@ def test_a_stopped_server_receives_late_what_was_sent_in_time() -> None:
     assert found(replace(story.history(), standstills=(stopped,))) == set()
 
 
-def test_who_decided_by_the_older_policy_may_bind_after_who_decided_by_the_newer() -> None:
+def test_a_decision_of_the_older_policy_may_be_bound_after_one_of_the_newer() -> None:
     assert "I11" in found(back_to_an_older_policy(3, 4))
     assert "I11" not in found(back_to_an_older_policy(4, 3))
 
@@ -625,7 +625,7 @@ def after_a_bind_of_another(*, is_newest: bool, skew_s: float) -> set[str]:
     return found(replace(history, terms=replace(history.terms, skew_s=skew_s)))
 
 
-def test_what_the_snapshots_own_watch_had_told_excuses_nothing() -> None:
+def test_an_event_that_the_snapshot_had_seen_excuses_nothing() -> None:
     assert after_a_bind_of_another(is_newest=True, skew_s=60.0) == {"I2"}
     assert after_a_bind_of_another(is_newest=False, skew_s=60.0) == set()
     assert after_a_bind_of_another(is_newest=False, skew_s=0.0) == {"I2"}
@@ -643,7 +643,7 @@ def test_resources_that_extenders_count_are_not_counted_here() -> None:
     assert found(replace(history, terms=replace(history.terms, ignored=("example.com/",)))) == set()
 
 
-def test_who_had_nothing_to_look_at_is_known() -> None:
+def test_an_invariant_without_input_is_known() -> None:
     history = replace(whole(), trouble_free=True)
     expected = {*OF_HISTORY, *OF_TIMELINE}
     assert without_input(history, sorted(expected)) == []

@@ -194,7 +194,7 @@ async def test_every_kind_that_is_forbidden_is_named_at_once(tmp_path: Path) -> 
     assert "--skip-forbidden" in made.hint
 
 
-async def test_what_is_forbidden_can_be_left_out_and_is_said(tmp_path: Path) -> None:
+async def test_what_is_forbidden_can_be_left_out_and_is_reported(tmp_path: Path) -> None:
     async with ControlPlane() as plane:
         plane.add(*filled())
         made, snapshot = await recorded(
@@ -217,7 +217,7 @@ async def test_without_nodes_there_is_nothing_to_record(tmp_path: Path) -> None:
     assert "--skip-forbidden" not in made.hint
 
 
-async def test_kinds_that_were_not_asked_for_are_said(tmp_path: Path) -> None:
+async def test_kinds_that_were_not_asked_for_are_reported(tmp_path: Path) -> None:
     async with ControlPlane() as plane:
         plane.add(*filled())
         wanted = [RESOURCES["pods"], RESOURCES["nodes"]]

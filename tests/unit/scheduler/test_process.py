@@ -90,7 +90,7 @@ async def test_pods_of_other_schedulers_and_gated_pods_are_left_alone() -> None:
         assert touched == {"ours", "more"}
 
 
-async def test_a_pod_without_a_node_is_told_why_and_placed_when_one_comes() -> None:
+async def test_a_pod_without_a_node_is_reported_why_and_placed_when_one_comes() -> None:
     async with ControlPlane() as control_plane:
         control_plane.add(node("small", pods=1), pod("first", priority=1), pod("second"))
         async with running(control_plane) as world:

@@ -94,7 +94,7 @@ async def test_a_token_of_a_file_that_changes(tmp_path: Path) -> None:
         await served.stop()
 
 
-def test_a_file_without_a_token_is_said(tmp_path: Path) -> None:
+def test_a_file_without_a_token_is_reported(tmp_path: Path) -> None:
     assert "cannot read" in TokenFile(tmp_path / "none").problem()
     (tmp_path / "short").write_text("abc")
     assert "less than" in TokenFile(tmp_path / "short").problem()
@@ -172,7 +172,7 @@ async def test_tls_and_a_certificate_that_is_renewed_on_disk(tmp_path: Path) -> 
         await served.stop()
 
 
-def test_a_pair_that_cannot_be_served_is_said(tmp_path: Path) -> None:
+def test_a_pair_that_cannot_be_served_is_reported(tmp_path: Path) -> None:
     assert "cannot read" in ServedCertificate(tmp_path / "a", tmp_path / "b").load()
     paths = write(tmp_path, b"no certificate", pem.SERVER_KEY)
     assert "cannot be used together" in ServedCertificate(*paths).load()

@@ -23,7 +23,7 @@ async def get(url: str) -> tuple[int, str, str]:
         return answer.status, await answer.text(), answer.headers["Content-Type"]
 
 
-def test_health_is_told_as_kubernetes_components_tell_it() -> None:
+def test_health_is_reported_as_kubernetes_components_tell_it() -> None:
     failing = Check("informers", lambda: "not whole yet")
     assert judge("readyz", [ping()], verbose=False).text == "ok"
     assert judge("readyz", [ping()], verbose=True).text == "[+]ping ok\nreadyz check passed\n"
@@ -73,7 +73,9 @@ async def test_everything_is_served() -> None:
 @pytest.mark.parametrize(
     ("address", "message"), [("127.0.0.1", "in use by another"), ("203.0.113.9", "not an address")]
 )
-async def test_an_address_that_cannot_be_used_is_told_in_words(address: str, message: str) -> None:
+async def test_an_address_that_cannot_be_used_is_reported_in_words(
+    address: str, message: str
+) -> None:
     with socket.socket() as busy_socket:
         busy_socket.bind(("127.0.0.1", 0))
         busy_socket.listen()

@@ -110,7 +110,7 @@ def test_series_that_somebody_else_keeps_stand_beside_a_histograms_own() -> None
     assert parsed(Registry([histogram]).render())["h"].count(who="them") == 5
 
 
-def test_binds_are_told_as_an_extension_point_and_every_tenth_as_a_plugin() -> None:
+def test_binds_are_reported_as_an_extension_point_and_every_tenth_as_a_plugin() -> None:
     metrics = SchedulerMetrics()
     for number in range(21):
         metrics.bound("kpolicy", 0.004, succeeded=number != 20)

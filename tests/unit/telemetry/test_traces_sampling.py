@@ -39,7 +39,7 @@ def test_the_standard_variables_are_read(name: str, argument: str, ratio: float,
         ("traceidratio", "nan"),
     ],
 )
-def test_what_is_not_understood_keeps_all_and_is_said(name: str, argument: str) -> None:
+def test_what_is_not_understood_keeps_all_and_is_reported(name: str, argument: str) -> None:
     environ = {"OTEL_TRACES_SAMPLER": name, "OTEL_TRACES_SAMPLER_ARG": argument}
     sampling, problem = sampling_of(environ)
     assert sampling == Sampling()

@@ -165,7 +165,7 @@ def test_the_same_seed_gives_the_same_uids() -> None:
     assert not set(uids(1)) & set(uids(2))
 
 
-def test_what_cannot_be_added_is_said(plane: Embedded) -> None:
+def test_what_cannot_be_added_is_reported(plane: Embedded) -> None:
     with pytest.raises(ValueError, match="no such kind here: v1 Gizmo"):
         plane.do(lambda control_plane: control_plane.add({"apiVersion": "v1", "kind": "Gizmo"}))
     plane.do(lambda control_plane: control_plane.add(pod("a")))

@@ -123,7 +123,7 @@ async def test_a_finalizer_holds_what_the_kubelet_has_ended(world: World) -> Non
     assert world.pod("a")["metadata"]["deletionGracePeriodSeconds"] == 0
 
 
-async def test_a_pod_made_anew_under_the_name_starts_anew(world: World) -> None:
+async def test_a_pod_recreated_under_the_name_starts_again(world: World) -> None:
     world.add("a")
     await world.pass_(1)
     record = world.control_plane.store.read(PODS, "default", "a")

@@ -137,7 +137,7 @@ def _check_flags(args: argparse.Namespace) -> None:
 
 
 def _policy_names(args: argparse.Namespace) -> PolicyNames:
-    """What the policy lets an expression name."""
+    """The names that the policy offers to an expression."""
     from kpolicy.offline.answers.policy_names import NothingMeant, names_in
     from kpolicy.policy.compile import examine
 

@@ -123,7 +123,7 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     from kpolicy.telemetry.limits import TRACE_FLUSH_S
 
     clock = SystemClock()
-    # What is wrong with what was given is said before anybody is asked.
+    # Mistakes in the arguments are reported before any request is sent.
     wrong = _options(settings, "").checked()
     unnamed = delivery_of(settings, LEASE_NAMESPACE_OUTSIDE, clock)
     for problem in (wrong, unnamed):
@@ -233,7 +233,7 @@ def _tell(problem: Problem, diagnostics: tuple[Diagnostic, ...] = ()) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """Where the policies come from. Without a `shadow`, nothing is compared."""
+    """The sources of the policies. Without a `shadow`, nothing is compared."""
 
     policies: PolicyOrigin
     keeping: Keeping

@@ -35,7 +35,7 @@ IN_CLUSTER: Final = "in-cluster"
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """What must be known before the first request."""
+    """Everything that is needed before the first request."""
 
     server: str  # scheme, host, port and path prefix, without a slash at the end
     authorization: Authorization

@@ -28,7 +28,7 @@ class CertificatePair:
 
 @dataclass(frozen=True, slots=True)
 class TlsSource:
-    """Where certificates come from: bytes (inline in a kubeconfig), or a file that may change."""
+    """The source of certificates: bytes (inline in a kubeconfig), or a file that may change."""
 
     authority: bytes | Path | None = None  # None: the system's authorities
     certificate: bytes | Path | None = None

@@ -194,7 +194,7 @@ class TlsStream(asyncio.BufferedProtocol):
     def _fail(self, error: Exception) -> None:
         if not self._shaken.done():
             self._shaken.set_exception(error)
-            self._shaken.exception()  # mark it as retrieved: whoever waited may have given up
+            self._shaken.exception()  # mark it as retrieved: the waiting task may have given up
 
     def _open_records(self) -> None:
         try:

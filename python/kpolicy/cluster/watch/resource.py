@@ -53,7 +53,7 @@ def _number(version: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class PageRead:
-    """What a list page says besides its objects. With a `status` (one that came instead of a list)
+    """The metadata of a list page. With a `status` (one that came instead of a list)
     the list is incomplete and must start again."""
 
     continue_token: str

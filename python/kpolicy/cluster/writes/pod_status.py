@@ -70,7 +70,7 @@ _FINAL = frozenset({Cause.CLOSED, Cause.CREDENTIALS, Cause.OVERSIZED})
 
 @dataclass(frozen=True, slots=True)
 class _Requested:
-    """What was requested last for a pod. `digest` is None if it no longer holds; `transition_ns`
+    """The last request for a pod. `digest` is None if it no longer holds; `transition_ns`
     is set until it was written; `generation` is that of the last response."""
 
     digest: int | None

@@ -85,7 +85,7 @@ def _environment() -> Any:
 
 
 def evaluated(text: str, variables: Mapping[str, Any]) -> Answer:
-    """What cel-python gives; raises `NotInCelPythonError` for syntax that it does not have."""
+    """The result of cel-python; raises `NotInCelPythonError` for syntax that it does not have."""
     from celpy.celparser import CELParseError  # noqa: PLC0415
     from celpy.evaluation import CELEvalError  # noqa: PLC0415
 
@@ -170,7 +170,7 @@ def _shown(value: Typed) -> str:
     return "null" if kind == "null" else str(body)
 
 
-# Where the two are known to differ.
+# The known differences between the two.
 
 
 @dataclass(frozen=True, slots=True)

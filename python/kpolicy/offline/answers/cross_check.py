@@ -65,11 +65,11 @@ class CrossCheck:
 
     @property
     def is_finding(self) -> bool:
-        """Whether the two differ, and nobody knows why."""
+        """Whether the two differ, and the difference is not a known one."""
         return self.difference is not None and self.difference.known is None
 
     def line(self) -> dict[str, Any]:
-        """As `kpolicy eval --cross-check --output json` prints it."""
+        """The JSON of `kpolicy eval --cross-check --output json`."""
         if not self.compared:
             return {"compared": None}
         line: dict[str, Any] = {"compared": self.compared, "agrees": self.difference is None}
@@ -136,7 +136,7 @@ class _Comparison:
         return self.text[node.span.start : node.span.end]
 
     def _ours(self, node: syntax.Expression) -> Answer | None:
-        """What kpolicy gives for a part; None where it refuses it as an expression by itself."""
+        """kpolicy's result for a part; None where it refuses it as an expression by itself."""
         text = self._written(node)
         if text not in self.answers:
             found = self.evaluate(text)
@@ -151,7 +151,7 @@ class _Comparison:
         return self.answers[text]
 
     def _theirs(self, node: syntax.Expression, parts: Sequence[_Part]) -> tuple[Answer, str]:
-        """What cel-python gives, and the text that it was asked."""
+        """cel-python's result, and the text that it evaluated."""
         start, text = node.span.start, self._written(node)
         variables = {}
         for number, part in reversed(list(enumerate(parts))):

@@ -88,7 +88,7 @@ class Evaluated:
         return plain(self.exact)
 
     def line(self) -> dict[str, Any]:
-        """As `kpolicy eval --output json` prints it."""
+        """The JSON of `kpolicy eval --output json`."""
         line: dict[str, Any]
         if self.error is not None:
             line = {"error": self.error.line()}

@@ -48,7 +48,7 @@ class PolicyOnSnapshot:
 
     @property
     def statistics(self) -> bytes:
-        """What the engine holds."""
+        """The objects that the engine holds."""
         return self.engine.statistics()
 
     def serves(self, scheduler_name: str) -> bool:
@@ -166,7 +166,7 @@ class SimulatedPod:
     victims: tuple[str, ...] = ()
 
     def line(self) -> dict[str, Any]:
-        """As `kpolicy simulate --output json` prints it; what does not apply is absent."""
+        """The JSON of `kpolicy simulate --output json`; fields that do not apply are absent."""
         if self.node:
             return {"pod": self.pod, "node": self.node}
         line: dict[str, Any] = {"pod": self.pod, "message": self.message}

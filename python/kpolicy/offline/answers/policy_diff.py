@@ -91,7 +91,7 @@ Reason = Rejection | Outscored
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What one policy decides: a node, or why no node, or that no profile of it serves the pod."""
+    """The decision of one policy: a node, why there is none, or that no profile serves the pod."""
 
     node: str = ""
     message: str = ""
@@ -288,7 +288,7 @@ class _OnNodes:
 
 
 def _reason(pair: Difference, old: Explanation, new: Explanation) -> Reason | None:
-    """Which rule made the difference between the two nodes. An empty node means that none fits."""
+    """The rule that made the difference between two nodes. An empty node: none fits."""
     old_node, new_node = pair.old.node, pair.new.node
     if old_node and (rejected := _rejection("new", new, old_node)):
         return rejected

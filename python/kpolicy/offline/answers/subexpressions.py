@@ -122,7 +122,7 @@ class _Steps:
             step = self._step(arg)
             if self.ir["nodes"][arg]["op"] == "constant" and not step.text.startswith(_PARAMS):
                 continue
-            # What a macro or a guard adds has the place of the whole and says nothing new.
+            # Parts that a macro or a guard adds have the place of the whole, and are left out.
             found += step.children if step.span == span else (step,)
         distinct = {(step.span.start, step.span.end): step for step in found}
         return sorted(distinct.values(), key=lambda step: (step.span.start, step.span.end))

@@ -44,7 +44,7 @@ def bodies(workload: str, size: Size) -> Iterator[bytes]:
 
 
 def as_list(workload: str, size: Size) -> Iterator[bytes]:
-    """All of it as one Kubernetes List, an object a line, for whoever reads such a file."""
+    """The whole cluster as one Kubernetes List, an object on each line."""
     before: bytes = b'{"apiVersion":"v1","kind":"List","items":[\n'
     for body in bodies(workload, size):
         yield before + body.replace(b"\n", b",\n")
@@ -59,7 +59,7 @@ def nodes(size: Size) -> Iterator[str]:
 
 
 def node_words(index: int) -> dict[str, object]:
-    """What fills the gaps of the n-th node."""
+    """The values that fill the gaps of the n-th node."""
     return {
         "index": index,
         "zone": index % ZONES,
@@ -121,7 +121,7 @@ NAMESPACE: Final = "default"
 STORAGE_CLASS: Final = "zonal"
 _CREATED: Final = "2026-01-01T00:00:00Z"
 _IMAGE: Final = "registry.example.com/app:1"
-# What stands in an object where a gap is, and how the gap is filled.
+# The mark of a gap in an object's template, and how the gap is filled.
 _GAPS: Final[Mapping[str, str]] = {
     "@index@": "%(index)06d",
     "@uid@": "%(index)012d",
@@ -145,7 +145,7 @@ def _template(item: Mapping[str, Any]) -> str:
 
 
 def uid(index: int) -> str:
-    """Of a pod that waits, as its template has it."""
+    """The fields of a pending pod, as in its template."""
     return f"00000000-0000-4000-8000-{index:012d}"
 
 
@@ -242,7 +242,7 @@ def bound_volume() -> str:
 
 
 def fixed_objects() -> list[str]:
-    """What is there once."""
+    """Objects of which there is one."""
     storage_class = {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",

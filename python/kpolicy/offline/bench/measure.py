@@ -92,7 +92,7 @@ def measure(
 
 
 def decide(engine: Engine, uids: Sequence[str], progress: Progress | None = None) -> Decided:
-    """Of whatever world the engine holds: these pods, one after the other."""
+    """Decides these pods one after the other, in whatever cluster the engine holds."""
     spent_ns, spent_cpu_ns, scheduled = 0, 0, 0
     each_ns: list[int] = []
     with _collector_at_rest():
@@ -114,7 +114,7 @@ def decide(engine: Engine, uids: Sequence[str], progress: Progress | None = None
 
 
 def decision_times(decisions: Sequence[Decision], took_ns: int) -> list[int]:
-    """Of each decision of one call that took so long."""
+    """The time of each decision of a call that took this long."""
     stamped = [decision.took_ns for decision in decisions]
     share = max(0, took_ns - sum(stamped)) // max(1, len(stamped))
     return [stamp + share for stamp in stamped]

@@ -19,7 +19,7 @@ PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 NODE_CPU_MILLI: Final = 32_000
 
 Shape = Mapping[str, Any]
-# What a container of the n-th pod requests: milli-cores and MiB.
+# The requests of a container of the n-th pod: milli-cores and MiB.
 Requests = Callable[[int], tuple[int, int]]
 
 

@@ -47,7 +47,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class PolicyCoverage:
-    """Of one file. `minimum` is a percentage, where one is asked for."""
+    """The coverage of one file. `minimum` is a percentage, if the command asks for it."""
 
     file: str
     items: tuple[Item, ...]
@@ -72,7 +72,7 @@ class PolicyCoverage:
 
     @property
     def percentage(self) -> float:
-        """Of what counts; all of nothing is everything."""
+        """The percentage of what counts; 100 if nothing counts."""
         seen, every = (
             (self.branches_seen, self.branches)
             if self.counts_branches
@@ -97,7 +97,7 @@ class PolicyCoverage:
 
 @dataclass(slots=True)
 class Tally:
-    """What the engine reported of one program, added up."""
+    """The engine's reports on one program, added up."""
 
     bits: dict[tuple[str, bool, str, int], list[int]] = field(default_factory=dict)
 

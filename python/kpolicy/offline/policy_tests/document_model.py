@@ -120,7 +120,7 @@ NodeName = Annotated[
 Rules = Annotated[
     Annotated[NonEmpty, Tag("text")] | Annotated[list[NonEmpty], Tag("list")], _BY_FORM
 ]
-# As kubectl takes it, or as the API has it.
+# In kubectl's form or in the API's.
 Taint = Annotated[
     Annotated[NonEmpty, Tag("text")] | Annotated[dict[str, str], Tag("map")], _BY_FORM
 ]
@@ -280,7 +280,7 @@ class ErrorExpectation(Edge):
 
 
 class ShareRange(Edge):
-    """Bounds in percent, as `97%`, or in pods. What is `soft` is told and never fails."""
+    """Bounds in percent, as `97%`, or in pods. A `soft` bound is reported and never fails."""
 
     at_least: Share | None = None
     at_most: Share | None = None
@@ -311,7 +311,7 @@ class Replay(Edge):
 
 
 class Expectation(Edge):
-    """What must hold; only what is written is compared. The last four are of a `replay`."""
+    """What must hold; only written fields are compared. The last four are of a `replay`."""
 
     decision: Literal["place", "park", "gate"] | None = None
     node: NodeName | None = None
@@ -343,7 +343,7 @@ class Step(Edge):
 
 
 class World(Edge):
-    """What is there before the pod comes."""
+    """The cluster before the pod is created."""
 
     nodes: list[NodeEntry] | None = None
     running: list[RunningPod] | None = None

@@ -203,7 +203,7 @@ def asserts(expect: Expectation) -> bool:
 def compare(
     expect: Expectation, got: Observation, rules: RuleNames, at: Path
 ) -> Iterator[Mismatch]:
-    """What does not hold; `at` is the path of `expect` in the document."""
+    """The mismatches; `at` is the path of `expect` in the document."""
     yield from _decision(expect, got, at)
     if expect.message is not None:
         yield from _text(expect.message, got.message, at, ("message",))

@@ -78,7 +78,7 @@ class Replayed:
         return ordered[min(len(ordered) - 1, int(len(ordered) * _QUANTILE))] / _NS_A_MICRO
 
     def summary(self) -> str:
-        """As `kpolicy test` prints it."""
+        """The text that `kpolicy test` prints."""
         placed, changed = percent(self.placed, len(self.pods)), percent(self.changed, self.recorded)
         slow = f"p99 {self.p99_cycle_micros / 1000:.1f} ms"
         return f"placed {placed:.1f} %, changed {changed:.1f} %, {slow}"
@@ -127,7 +127,7 @@ def _created(pod: PodChange) -> tuple[int, str, str]:
 
 
 def compare_replay(expect: Expectation, got: Replayed, engine: Engine) -> Iterator[Mismatch]:
-    """What does not hold. The engine holds the placed pods."""
+    """The mismatches. The engine holds the placed pods."""
     shares = (
         ("placed", expect.placed, got.placed, len(got.pods)),
         ("changedFromRecorded", expect.changed_from_recorded, got.changed, got.recorded),

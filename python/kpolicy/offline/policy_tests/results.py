@@ -147,7 +147,7 @@ class PolicyTestRun:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """What `kpolicy test --output json` prints."""
+        """The JSON of `kpolicy test --output json`."""
         return run_json(self)
 
 
@@ -238,7 +238,7 @@ def _place(place: Place | None) -> _Json:
     }
 
 
-# What needs no quotes wherever it stands, also between brackets and braces.
+# Text that needs no quotes anywhere in YAML, also inside brackets and braces.
 _PLAIN: Final = re.compile(r"[A-Za-z_/](?:[-A-Za-z0-9_./]*[A-Za-z0-9_])?\Z")
 
 

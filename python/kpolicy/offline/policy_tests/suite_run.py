@@ -113,7 +113,7 @@ class SuiteRun:
         )
 
     def findings(self) -> Iterator[Diagnostic]:
-        """What is wrong with the tests, found without running them."""
+        """The mistakes in the tests that are found without running them."""
         for index, test in enumerate(self._suite.model.tests if self._can_run() else ()):
             subject = self._subject(index, test)
             if not isinstance(subject, _Subject):
@@ -154,7 +154,7 @@ class SuiteRun:
         )
 
     def _subject(self, index: int, test: Test) -> _Subject | tuple[Diagnostic, ...]:
-        """What the test is about, or what is wrong with the test."""
+        """The subject of the test, or the mistake in it."""
         suite, path = self._suite, ("tests", index)
         compiled = self._compile(test.params)
         if index in suite.faults:

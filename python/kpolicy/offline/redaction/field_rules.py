@@ -106,7 +106,7 @@ class Words:
         return self.name(f"{reference}:latest" if untagged else reference) + ":redacted"
 
     def volume(self, handle: str) -> str:
-        """A disk's name, in the forms that are told apart when in-tree volumes become CSI ones."""
+        """A disk's name, in the forms that differ when in-tree volumes become CSI ones."""
         ebs = _EBS.fullmatch(handle)
         if ebs is not None:
             disk = f"vol-{self.name(ebs[2])}"
@@ -160,12 +160,13 @@ def kept(_: Place, value: Any) -> Any:
 
 
 def flag(_: Place, value: Any) -> Any:
-    """That it is there."""
+    """Keeps only that the field is there."""
     return None if value is None else {}
 
 
 def text(change: Callable[[Place, str], str]) -> Rule:
-    """Of a text; what is no text tells nothing and shows the same mistake as before."""
+    """Replaces a text. A value that is not a text reveals nothing, and stays, so that the mistake
+    stays."""
 
     def rule(place: Place, value: Any) -> Any:
         return change(place, value) if isinstance(value, str) else kept(place, value)

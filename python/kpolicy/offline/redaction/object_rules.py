@@ -34,7 +34,7 @@ from kpolicy.offline.redaction.field_rules import (
     word_of,
 )
 
-# Of a container's host ports: addresses that mean all, or this machine.
+# Addresses of host ports that mean all addresses, or this machine.
 _ADDRESSES: Final = ("0.0.0.0", "127.0.0.1", "::", "::1")  # noqa: S104  compared, never bound
 _PRIORITY_CLASSES: Final = ("system-cluster-critical", "system-node-critical")
 

@@ -30,7 +30,7 @@ _NANOSECONDS: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """That names were replaced, and which were not, besides those that never are."""
+    """Says that names were replaced, and which were not, besides those that never are."""
 
     kept_labels: tuple[str, ...] = ()
     kept_namespaces: tuple[str, ...] = ()
@@ -38,8 +38,8 @@ class Redaction:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a writer is told. `resource_versions` and `left_out` (why) are by kind; `recorded` is
-    RFC 3339, or empty where nobody knows."""
+    """The origin that a writer records. `resource_versions` and `left_out` (why) are by kind;
+    `recorded` is RFC 3339, or empty where nobody knows."""
 
     recorded: str = ""
     cluster_version: str = ""

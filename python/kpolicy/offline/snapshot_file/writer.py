@@ -96,7 +96,7 @@ _BUFFER_BYTES: Final = 1 << 20
 
 
 class _Entry(NamedTuple):
-    """Where the text of an object is. Entries sort in the order of the format."""
+    """The place of an object's text. Entries sort in the order of the format."""
 
     kind: str
     key: str

@@ -170,7 +170,8 @@ def _of_read(read: Read) -> Iterator[Named]:
 
 
 def _ofmapping_at(holder: Tree) -> str:
-    """Whose labels it holds, as in `node.metadata.?labels.?zone`; empty if it holds none."""
+    """The object whose labels the map has, as in `node.metadata.?labels.?zone`; empty if it holds
+    none."""
     match holder:
         case Conditional(yes=yes):
             return _ofmapping_at(yes)
@@ -219,7 +220,7 @@ def _texts(kind: str, trees: Iterable[Tree]) -> Iterator[Named]:
             yield Named(kind, text, tree.span)
 
 
-# Of one label; more are not told apart.
+# The most values of one label that are compared.
 VALUES_MAX: Final = 1_000
 
 
@@ -248,7 +249,7 @@ class Names:
     # Namespace objects, and those that pods are in.
     namespace_names: Counter[str] = field(default_factory=Counter)
     taints: Counter[str] = field(default_factory=Counter)
-    # Of nodes, or requested by pods.
+    # Names of resources, of nodes or requested by pods.
     resources: Counter[str] = field(default_factory=Counter)
 
     def labels(self, kind: str) -> Labelled:

@@ -45,7 +45,7 @@ def lint(
     release: str = "",
     library: Sequence[Source] = (),
 ) -> Compiled:
-    """As `compile_policy`; with a snapshot, also what the rules say of that cluster."""
+    """As `compile_policy`; with a snapshot, also the findings about that cluster."""
     examined = examine(sources, params=params, release=release, library=library)
     if snapshot is None:
         return examined.compiled()

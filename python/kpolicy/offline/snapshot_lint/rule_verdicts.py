@@ -26,7 +26,7 @@ JUDGEMENTS_MAX: Final = 100_000
 
 @dataclass(slots=True)
 class Verdicts:
-    """Of one predicate, over pods and nodes."""
+    """The verdicts of one predicate, over pods and nodes."""
 
     passed: int = 0
     rejected: int = 0
@@ -36,7 +36,7 @@ class Verdicts:
 
 @dataclass(slots=True)
 class Scores:
-    """Of one priority. `pods` are those that were scored on two nodes or more."""
+    """The scores of one priority. `pods` are those that were scored on two nodes or more."""
 
     low: float = 0
     high: float = 0

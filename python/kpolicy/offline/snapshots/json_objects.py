@@ -86,7 +86,7 @@ Json = dict[str, Any]
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _KIND: Final = re.compile(r'"kind"\s*:\s*"([A-Za-z0-9]+)"')
 _METADATA: Final = re.compile(r'"metadata"\s*:\s*\{')
-# How an object most often begins: its kind is told before anything else.
+# The usual beginning of an object, with its kind before anything else.
 _HEADER: Final = re.compile(
     r'\{\s*"apiVersion"\s*:\s*"[^"\\]*"\s*,\s*"kind"\s*:\s*"([A-Za-z0-9]+)"'
 )
@@ -97,7 +97,7 @@ _HEAD_CHARACTERS: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """Where the text stops being JSON: the object that is lost first, and the line."""
+    """The place where the text stops being JSON: the first lost object, and the line."""
 
     object: str
     line: int
@@ -152,7 +152,7 @@ class _Walk:
         )
 
     def _may_be_list(self) -> bool:
-        """What cannot be one is read at once, which is quicker."""
+        """A text that cannot be a list is read at once, which is faster."""
         if self._peek() != "{":
             return False
         header = _HEADER.match(self._text, self._at)

@@ -45,7 +45,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a recorded snapshot's header says, and the file."""
+    """The header of a recorded snapshot, and its file."""
 
     source: str
     header: Header
@@ -63,7 +63,7 @@ class Snapshot:
         recordings: Iterable[Recorded] = (),
     ) -> None:
         self.texts = tuple(texts)
-        # Of the files that `kpolicy snapshot record` or `redact` wrote.
+        # The origins of files that `kpolicy snapshot record` or `redact` wrote.
         self.recordings = tuple(recordings)
         # Problems that are known without parsing objects.
         self.file_problems = tuple(problems)
@@ -97,7 +97,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, items: Iterable[Mapping[str, Any]], source: str = "") -> Snapshot:
-        """Of API objects as a program has them."""
+        """A snapshot of API objects in memory."""
         document = {"apiVersion": "v1", "kind": "List", "items": list(items)}
         return cls([Text(source, json.dumps(document).encode())])
 
@@ -107,7 +107,7 @@ class Snapshot:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Of files first, then of objects."""
+        """The problems of files first, then of objects."""
         if self._unread is None:
             self._read_into(Engine())
         return self.file_problems + (self._unread or ())

@@ -8,22 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-# Of a file or folder as a whole: nothing of it could be used.
+# About a whole file or folder: nothing of it could be used.
 NOT_READABLE: Final = "NotReadable"
 NO_FILES: Final = "NoFiles"
 NOT_A_SNAPSHOT: Final = "NotASnapshot"
-# Of a recorded snapshot, which is used whole or not at all.
+# About a recorded snapshot, which is used whole or not at all.
 CUT_OFF: Final = "CutOff"
 DAMAGED: Final = "Damaged"
 NEWER_FORMAT: Final = "NewerFormat"
 TOO_LARGE_WHOLE: Final = "TooLargeWhole"
-# Of a part of a file: what comes before it, and other files, are used.
+# About a part of a file: the text before it, and other files, are used.
 CUT_SHORT: Final = "CutShort"
 NOT_YAML: Final = "NotYaml"
 TOO_LARGE: Final = "TooLarge"
-# Of objects that no rule reads, in one line a file.
+# About objects that no rule reads: one line for each file.
 OTHER_KIND: Final = "OtherKind"
-# Of objects that are there twice.
+# About objects that occur twice.
 DUPLICATE: Final = "Duplicate"
 
 WHOLE_SOURCE: Final = frozenset(

@@ -60,7 +60,7 @@ _NOTHING: Final = Fraction(0)
 
 @dataclass(frozen=True, slots=True)
 class Utilisation:
-    """Of one resource, in whole units: cores, bytes, pieces."""
+    """The sums of one resource, in whole units: cores, bytes, pieces."""
 
     allocatable: Fraction
     before: Fraction
@@ -78,7 +78,7 @@ class Utilisation:
 
 
 def number(amount: Fraction) -> int | float:
-    """Whole numbers as such."""
+    """Whole numbers without a decimal point."""
     return amount.numerator if amount.denominator == 1 else float(amount)
 
 

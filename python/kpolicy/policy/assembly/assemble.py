@@ -49,7 +49,7 @@ def assemble(
     return Assembled(entry, extenders)
 
 
-# Which rules, and in which order.
+# The rules, and their order.
 
 
 def _filters(served: Sequence[Served], expressions: ExpressionSets) -> list[AppliedRule]:

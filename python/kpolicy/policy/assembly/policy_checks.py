@@ -122,7 +122,7 @@ def _unused(policy: Policy, policies: Sequence[Policy]) -> Iterator[Diagnostic]:
 
 
 def _extenders(policies: Iterable[Policy]) -> Iterator[Diagnostic]:
-    """What kube-scheduler checks of extenders. The profiles of a KubeSchedulerConfiguration share
+    """Checks extenders as kube-scheduler does. The profiles of a KubeSchedulerConfiguration share
     its extenders, so each is checked once."""
     has_binder = False
     managed: set[str] = set()

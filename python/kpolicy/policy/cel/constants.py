@@ -303,7 +303,7 @@ _REQUIREMENT: Final = (
 )
 _SELECTOR: Final = re.compile(rf"\s*(?:{_REQUIREMENT}(?:\s*,\s*{_REQUIREMENT})*)?\s*", re.ASCII)
 _PREFIX_LENGTH: Final = re.compile(r"0|[1-9]\d{0,2}", re.ASCII)
-# What every URL begins with; the engine reads the rest.
+# The beginning of every URL; the engine reads the rest.
 _URL: Final = re.compile(r"/|\*$|[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
 _NUMBER: Final = r"(?:0|[1-9]\d*)"
 _PART: Final = r"[0-9A-Za-z-]+"

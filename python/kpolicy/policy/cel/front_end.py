@@ -126,7 +126,7 @@ def _too_costly(scope: Scope, tree: Tree, bound: int, text: str) -> None:
 
 
 def _cheaper(limit: int, *, is_nested: bool) -> str:
-    """The hint of KP401. A policy that lowers the limit is told that it could raise it again."""
+    """The hint of KP401. It says so if the policy lowered the limit itself."""
     hint = "count with a selector: `node.pods.count(selector(…))`"
     if is_nested:
         hint += "; or `limits.allowQuadratic`, and then what a node really costs is limited"
@@ -184,7 +184,7 @@ def _report_objects(scope: Scope, tree: Tree, *, is_variable: bool) -> None:
     A policy variable may hold one: its users go on from there. The values of the variables used
     here were looked at where they are defined.
     """
-    # What is reached twice is looked at once: nested labels would take a power of their depth.
+    # A part that is reached twice is checked once, or nested labels would take exponential time.
     waiting, seen = [tree], set()
     while waiting:
         node = waiting.pop()

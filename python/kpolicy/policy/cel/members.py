@@ -58,7 +58,7 @@ def _has_slots(tree: Tree) -> bool:
 
 
 def as_map_fact(tree: Tree) -> Tree:
-    """The same for a map, but only if the entries of the map are facts of their own."""
+    """As for a list, but for a map, and only if the entries of the map are facts of their own."""
     return entries_of(as_fact(tree)) or tree
 
 

@@ -120,7 +120,7 @@ def _parser() -> Lark:
 
     packed = zlib.decompress(base64.b85decode(parser_table.PACKED))
     table = json.loads(packed, object_pairs_hook=_pairs)
-    # What lark's own stand-alone parsers do: a table made before, and reductions as it parses.
+    # As lark's own stand-alone parsers: a table made in advance, and reductions while it parses.
     load: Callable[..., Lark] = Lark._load_from_dict
     return load(table["data"], table["memo"], transformer=TreeMaker())
 

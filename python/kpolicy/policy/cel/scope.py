@@ -208,7 +208,7 @@ def identifier(scope: Scope, node: syntax.Identifier) -> Tree:
 
 
 def qualified(scope: Scope, node: syntax.Select) -> Tree | None:
-    """What a dotted name stands for as a whole: an input, a parameter, a variable, a type."""
+    """The meaning of a whole dotted name: an input, a parameter, a variable, a type."""
     names, first = _dotted(node)
     if first is None or (first.name in scope.bound and not first.absolute):
         return None

@@ -207,7 +207,7 @@ class Slot(_Node):
 
 
 class LoopKind(StrEnum):
-    """What a loop makes of its items; the engine's names."""
+    """The result of a loop over its items, by the engine's names."""
 
     ALL = "all"
     EXISTS = "exists"
@@ -297,7 +297,7 @@ def text_of(tree: Tree) -> str | None:
 
 
 def read_of(tree: Tree) -> Read | None:
-    """What a node reads or asks the presence of; None if it does neither."""
+    """The fact that a node reads, or tests the presence of; None if it does neither."""
     if isinstance(tree, Present):
         return tree.read
     return tree if isinstance(tree, Read) else None

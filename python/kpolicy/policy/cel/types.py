@@ -51,7 +51,7 @@ DURATION: Final = Type("duration")
 TYPE: Final = Type("type")
 QUANTITY: Final = Type("quantity")
 SELECTOR: Final = Type("selector")
-# Of overloads only: any of int, uint and double.
+# Used in overloads only: any of int, uint and double.
 NUMBER: Final = Type("number")
 NUMBERS: Final = (INT, UINT, DOUBLE)
 

@@ -86,7 +86,7 @@ def _improves(
 
 
 def _is_better(before: Compiled, after: Compiled, count: int) -> bool:
-    """The same program if there was one; otherwise no more errors than before."""
+    """Whether the program is the same, if there was one, or the errors are no more than before."""
     if before.program is not None:
         return after.program is not None and after.program.hash == before.program.hash
     errors, left = ([d for d in c.diagnostics if d.is_error] for c in (before, after))
@@ -99,7 +99,7 @@ def _applied(
     sources: Sequence[Source], findings: Sequence[Diagnostic]
 ) -> tuple[list[Diagnostic], tuple[Source, ...]]:
     """The findings whose edits do not overlap with earlier ones, and the edited sources."""
-    # What is not UTF-8 is left alone: places would be of another text.
+    # A text that is not UTF-8 is left alone, since its places would be wrong.
     texts = (s for s in sources if s.decoded.encode("utf-8", "surrogatepass") == s.encoded)
     edits: dict[str, list[Edit]] = {source.name: [] for source in texts}
     applied: list[Diagnostic] = []

@@ -146,7 +146,7 @@ _READ: Final = {
         ),
     )
 }
-# What to do with a file of an older version.
+# The hint for a file of an older version.
 _LEFT_BEHIND: Final = {
     "v1beta1": "write it as v1: its default profile scored with plugins that strategies of "
     "NodeResourcesFit have replaced",

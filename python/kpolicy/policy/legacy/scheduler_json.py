@@ -46,7 +46,7 @@ _FIELDS: Final = (
     "extenders",
     "hardPodAffinitySymmetricWeight",
     "alwaysCheckAllPredicates",
-    # Of kpolicy: the release that the file was written for.
+    # A field of kpolicy: the release that the file was written for.
     "compatibility",
 )
 

@@ -173,7 +173,7 @@ def either(a: KnownKeys, b: KnownKeys) -> KnownKeys:
 
 @dataclass(slots=True)
 class Guards:
-    """Which keys exist if an expression has a value; `terms` numbers the trees."""
+    """The keys that exist if an expression has a value; `terms` numbers the trees."""
 
     terms: Terms
     # Variables that use variables could take very long: after these steps the rest is unchecked.

@@ -104,7 +104,7 @@ def _about(
 def _beside(
     policy: WrittenPolicy, earlier: RuleExpression, rule: RuleExpression
 ) -> Diagnostic | None:
-    """What is wrong with `rule` beside `earlier`."""
+    """The findings about `rule` beside `earlier`."""
     tree, before = rule.expression.tree, earlier.expression.tree
     cases = policy.formulas.cases(before)
     if cases is None or cases == []:

@@ -280,7 +280,7 @@ class Extender(Edge):
 
 
 class Compatibility(Edge):
-    """Which release is meant where kube-scheduler releases disagree."""
+    """The release to follow where kube-scheduler releases differ."""
 
     release: Release | None = None
 

@@ -182,7 +182,7 @@ def fix_of(written: Node | None, hint: Hint | None) -> Fix | None:
 
 
 def slip_of(written: Node | None, hint: Hint | None) -> Fix | None:
-    """The same, but only for a typing error of a letter or two."""
+    """A suggestion, but only for a typing error of a letter or two."""
     if hint is None or not isinstance(written, Scalar):
         return None
     return fix_of(written, hint) if is_slip(written.text, hint.replacement) else None

@@ -111,7 +111,7 @@ def key_at(node: Node | None, path: Path) -> Scalar | None:
 
 
 def first_character(span: Span) -> Span:
-    """Where findings about a whole map or list are shown."""
+    """The place of findings about a whole map or list."""
     return Span(span.start, min(span.start + 1, span.end))
 
 

@@ -46,7 +46,7 @@ _BASES: Final = (
     (re.compile(r"0o[0-7]+\Z"), 8),
 )
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
-# What YAML 1.1 reads as something else than YAML 1.2.
+# Scalars that YAML 1.1 reads as other values than YAML 1.2.
 _YAML_1_1: Final = (
     (re.compile(r"(?:yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)\Z"), "a boolean"),
     (re.compile(r"[-+]?0[0-9_]+\Z"), "an octal number"),
@@ -104,7 +104,7 @@ def read_documents(source: Source) -> Documents:
 
 
 def read_text(text: SourceText) -> Documents:
-    """The same for decoded text, such as a policy quoted in a ConfigMap."""
+    """As `read_trees`, for decoded text such as a policy quoted in a ConfigMap."""
     reader = _Reader(text)
     roots = tuple(reader.documents())
     ordered = sorted(reader.diagnostics, key=lambda d: d.span.start if d.span else 0)

@@ -133,7 +133,7 @@ class Binds:
             pod_try.bind_started_ns = self._runtime.clock.now_ns()
             if reservation.withdrawn is not None:
                 return reservation.withdrawn
-            # Clause: what an extender binds is no bind of a plugin.
+            # kube-scheduler does not count the bind of an extender as a plugin's.
             is_by_extender = self._binder.is_by_extender(pod.uid)
             began_ns = self._runtime.clock.monotonic_ns()
             self._reservations.in_flight += 1

@@ -36,7 +36,7 @@ from kpolicy.scheduler.binding.reservations import BindEnd
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.runtime import EngineThread
 
-# What the judgement of a waiting pod rests on.
+# The resources that the progress of a waiting pod depends on.
 _READ: Final = frozenset(
     {"persistentvolumes", "persistentvolumeclaims", "nodes", "csinodes", "pods"}
 )

@@ -78,7 +78,8 @@ def _rejected(node: str, message: str) -> str:
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """Of one placed pod. `withdrawn` is set once its bind must not be sent, with how it ends."""
+    """The reservation of one placed pod. `withdrawn` is set once its bind must not be sent, with
+    how it ends."""
 
     uid: str
     node: str
@@ -126,7 +127,7 @@ class Reservations:
         return len(self._in_doubt)
 
     def is_full(self) -> bool:
-        """As many requests are under way as may be."""
+        """Whether as many requests are under way as the window allows."""
         return self.window.locked()
 
     # --- one reservation, from its begin to its end ----------------------------------------------
@@ -152,7 +153,7 @@ class Reservations:
 
     @contextmanager
     def doubted(self, reservation: Reservation) -> Iterator[None]:
-        """Its bind was sent and not answered: others have its place meanwhile."""
+        """Its bind was sent and not answered; other binds may use its place in the window."""
         self._in_doubt[reservation.uid] = reservation
         self._on_room()
         try:

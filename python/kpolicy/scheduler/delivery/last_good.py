@@ -136,7 +136,7 @@ class LastGoodStore(ABC):
     where: str
 
     async def load(self) -> LastGood | Problem | None:
-        """What was kept, None if nothing was; or why it cannot be read."""
+        """The copy that was kept, None if there is none; or why it cannot be read."""
         packed = await self._read()
         if not isinstance(packed, bytes):
             return packed
@@ -175,7 +175,7 @@ class FolderStore(LastGoodStore):
             return _unusable(f"cannot read {self.where}: {error.strerror or error}")
 
     def _write_file(self, packed: bytes) -> Problem | None:
-        """Whole or not at all, also when the machine stops in between."""
+        """Writes the whole file or nothing, also if the machine stops in between."""
         beside = self._path.with_name(f"{_FILE}.new")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -216,7 +216,7 @@ def with_hint(diagnostic: Diagnostic) -> str:
 def document(
     last: Reloaded, now: InForce | None, since_ns: Mapping[str, int], by: str
 ) -> dict[str, Any]:
-    """As it is written into the status; `since_ns` is when each condition came to be as it is."""
+    """The document in the status; `since_ns` is the time of each condition's last change."""
     return {
         "observed": {"at": api_micro_time(last.at_ns), "result": last.result, "by": by},
         "active": in_force(now),

@@ -205,7 +205,7 @@ def _content(file: _File) -> bytes | Problem:
 
 
 def _link(path: Path) -> str:
-    """What the link of a mounted ConfigMap points to; empty elsewhere."""
+    """The target of the link of a mounted ConfigMap; empty elsewhere."""
     try:
         return str((path / _DATA_LINK).readlink())
     except OSError:

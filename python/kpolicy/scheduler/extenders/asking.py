@@ -33,13 +33,13 @@ _log = PodLog(__name__)
 Result = TypeVar("Result")
 
 
-# What the engine takes: ten times the sum still fits 64 bits, and rules' totals beside it.
+# The engine's bound: ten times the sum fits 64 bits, and rules' totals beside it.
 _SCORE_MAX: Final = 2**55
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the engine needs to know of the answers. `error`: an extender that may not fail did."""
+    """The answers as the engine needs them. `error`: an extender that must not fail did."""
 
     kept: tuple[KeptNode, ...] = ()
     refused: tuple[RefusedNode, ...] = ()
@@ -60,9 +60,9 @@ class Subject:
 
 
 async def ask(clients: Sequence[ExtenderClient], subject: Subject, nodes: Sequence[str]) -> Asked:
-    """Which nodes all extenders keep, and the scores of each node."""
+    """The nodes that all extenders keep, and the scores of each node."""
     asked = await _filtered(clients, subject, nodes)
-    if len(asked.kept) < 2:  # Clause: one node alone is not scored.
+    if len(asked.kept) < 2:  # As in kube-scheduler: a single node is not scored.
         return asked
     kept = [node.node for node in asked.kept]
     return Asked(await _scored(clients, subject, kept), asked.refused)
@@ -106,7 +106,7 @@ async def _ask_filter(
     kept = _kept(client, answer, nodes)
     if isinstance(kept, Failed):
         return kept
-    # Clause: a node in both maps counts as unresolvable.
+    # As in kube-scheduler: a node in both maps counts as unresolvable.
     reasons, known = {**answer.failed, **answer.unresolvable}, set(nodes)
     refused = [
         RefusedNode(node, reason, node in answer.unresolvable)

@@ -79,7 +79,7 @@ class TwoSteps:
         return decision
 
     async def basis(self) -> Basis:
-        """What a decision made now rests on; the engine answers it for an empty batch."""
+        """The basis of a decision made now; the engine gives it for an empty batch."""
         now_ns, monotonic_ns = self._clock.now_ns(), self._clock.monotonic_ns()
         empty = await self._thread.call(self._thread.engine.schedule, [], now_ns)
         return Basis(empty.program_hash, empty.resource_version, now_ns, monotonic_ns)
@@ -124,7 +124,7 @@ class TwoSteps:
     async def _trimmed(
         self, clients: Sequence[ExtenderClient], pod: Attempt, token: int, asked: Asked
     ) -> LeftRoom | Failed:
-        """What extenders leave of the candidates; or the pod could not be read."""
+        """The candidates that extenders leave; or a failure if the pod could not be read."""
         candidates = await self._thread.call(
             self._thread.engine.candidates,
             pod.uid,

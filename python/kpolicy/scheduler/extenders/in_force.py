@@ -206,7 +206,7 @@ class ExtenderClient:
 
 
 def in_order(clients: Sequence[ExtenderClient]) -> tuple[ExtenderClient, ...]:
-    """Clause: ignorable ones are asked last."""
+    """As in kube-scheduler: ignorable extenders are asked last."""
     return tuple(sorted(clients, key=lambda client: client.extender.ignorable))
 
 
@@ -220,7 +220,8 @@ def _tls(extender: Extender) -> TlsMaterial | ConnectionProblem | None:
         return None
     settings = extender.tls_config or ExtenderTls()
     authority = _source(settings.ca_data, settings.ca_file)
-    # Clause: with `enableHTTPS` and no certificate authority, certificates are not verified.
+    # As in kube-scheduler: with `enableHTTPS` and no certificate authority, certificates are not
+    # verified.
     verify = not settings.insecure and (authority is not None or not extender.enable_https)
     certificate = _source(settings.cert_data, settings.cert_file)
     key = _source(settings.key_data, settings.key_file)
@@ -231,7 +232,7 @@ def _tls(extender: Extender) -> TlsMaterial | ConnectionProblem | None:
 
 
 def _source(data: str, file: str) -> bytes | Path | ConnectionProblem | None:
-    """Clause: data counts before a file."""
+    """As in kube-scheduler: data counts before a file."""
     if not data:
         return Path(file) if file else None
     try:
@@ -318,7 +319,7 @@ class ExtenderBinds:
         return Unknown(Unreachable(Cause.LOST, message, sent=True), until_ns, sends)
 
     async def _seen(self, binding: Binding) -> SettledOutcome | PodUnreadable | None:
-        """Where the pod is according to the API server; None: on no node so far."""
+        """The node of the pod according to the API server; None: on no node so far."""
         path = pod_path(binding.namespace, binding.name)
         answer = await self._client.request("GET", path, timeout_s=limits.EXTENDER_TIMEOUT_S)
         if isinstance(answer, Status) and answer.code == _NOT_FOUND:

@@ -24,7 +24,7 @@ from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.watched_resources import RESOURCES, ObjectSink
 from kpolicy.scheduler.runtime import Tasks
 
-# What reading comes to of an answer that is no object of the API, a proxy's page for one.
+# The failure for an answer that is not an API object, such as a proxy's page.
 _NOT_AN_OBJECT = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 

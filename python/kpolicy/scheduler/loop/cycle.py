@@ -56,7 +56,7 @@ class Cycle:
                 await self._rest()
 
     async def run_once(self, group: asyncio.TaskGroup, pulse: Pulse = NO_PULSE) -> None:
-        """Until nothing is left that can be tried now, and nothing that followed is under way."""
+        """Runs until no pod can be tried now, and no consequence of a decision is under way."""
         while not self._stopped:
             pulse.beat()
             self._work.clear()
@@ -120,7 +120,7 @@ class Cycle:
         return self._work.is_set() or is_due
 
     async def _rest(self) -> None:
-        """Until there is work: a poke, or the end of a back-off."""
+        """Waits for work: a poke, or the end of a back-off."""
         ends_ns = self._queue.next_ready_ns()
         if ends_ns is None or self._consequences.room <= 0:
             await self._work.wait()

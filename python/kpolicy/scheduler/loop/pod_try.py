@@ -24,7 +24,7 @@ from kpolicy.telemetry.limits import SLOW_CALLS_NS, SLOW_CYCLE_NS
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the decisions of one batch rest on. Wall and monotonic time of the engine call."""
+    """The basis of the decisions of one batch. Wall and monotonic time of the engine call."""
 
     policy_hash: str
     snapshot_version: str

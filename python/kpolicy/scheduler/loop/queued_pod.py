@@ -17,7 +17,7 @@ from kpolicy.telemetry.attempt import TraceContext
 
 
 class Lane(StrEnum):
-    """Where a pod waits; values are the `queue` label of kube-scheduler's metrics."""
+    """The lane in which a pod waits; values are the `queue` label of kube-scheduler's metrics."""
 
     ACTIVE = "active"
     BACKOFF = "backoff"
@@ -76,9 +76,9 @@ class QueuedPod:
     woken_by: str = ""
     # Room is being made for it: it stays parked until that has come to an end.
     held: bool = False
-    # Of its last attempt, if that was kept: the next one leads back to it.
+    # The trace of its last attempt, if that was kept: the next trace links to it.
     traced: TraceContext | None = None
-    # Its present attempt is owed to the flush and not to a hint.
+    # The present attempt was caused by the periodic flush and not by a hint.
     flushed: bool = False
     # Judging it takes more work than one decision may: it comes last, and backs off for longer.
     is_set_aside: bool = False

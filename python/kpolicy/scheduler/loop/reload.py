@@ -154,7 +154,8 @@ class Reloader:
         return Reloaded("loaded", diagnostics)
 
     async def _watch(self) -> Problem | None:
-        """What the program in force reads, and anew what was read of it for another program."""
+        """Watches what the program in force reads, and lists again what was read for another
+        program."""
         engine = self._runtime.engine.engine
         resources = await self._runtime.engine.call(engine.resources)
         return await self._watch_resources(resources, await self._runtime.engine.call(engine.stale))

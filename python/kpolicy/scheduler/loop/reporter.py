@@ -62,7 +62,7 @@ class Reporter:
     def decided(
         self, subject: Placement | Rejection, basis: Basis, pod_try: PodTry | None = None
     ) -> PodTry:
-        """What is acted on now, under the policies that are in force now."""
+        """A decision that is acted on now, under the policies that are in force now."""
         if pod_try is None:
             pod_try = self.begin(subject.pod)
         else:
@@ -78,7 +78,7 @@ class Reporter:
     def rejected(self, rejection: Rejection, basis: Basis, pod_try: PodTry) -> None:
         pod, decision = rejection.pod, rejection.decision
         result = _RESULTS[rejection.reason]
-        # Where no node is held for the pod, an earlier nomination is void.
+        # If no node is reserved for the pod, an earlier nomination is void.
         self._report_failure(
             pod,
             rejection.reason,

@@ -64,7 +64,7 @@ class Preemptions:
         return not self.under_way
 
     def _displace(self, wanted: Plan) -> None:
-        """Clause: pods whose claims give way look for another place at once."""
+        """As in kube-scheduler: pods whose nominations are cleared are tried again at once."""
         for uid in wanted.displaced:
             pod = self._feed.queue.get(uid)
             if pod is not None:
@@ -120,8 +120,8 @@ class Preemptions:
                 room.give_up("")
             if room.is_over:
                 return
-            # Clause: a pod whose bind was not sent need not be evicted. Its room is free once the
-            # reservation is settled.
+            # As in kube-scheduler: a pod whose bind was not sent need not be evicted. Its room is
+            # free once the reservation is settled.
             if self._reservations.withdraw(eviction.uid):
                 self.outcomes["Withdrawn"] += 1
                 self._reporter.preempted(room.plan, eviction, in_memory=True)
@@ -138,7 +138,7 @@ class Preemptions:
             self._reporter.preempted(room.plan, eviction)
 
     async def _evict_once(self, eviction: Eviction) -> EvictionOutcome:
-        """Whoever wants the same victim meanwhile waits for this request."""
+        """Another preemption of the same victim waits for this request."""
         answered: asyncio.Future[EvictionOutcome] = asyncio.get_running_loop().create_future()
         self._evicting[eviction.uid] = answered
         try:

@@ -50,7 +50,7 @@ class Plan:
         return self.evictions[-1:]
 
     def note(self, *, in_memory: bool) -> str:
-        """Of the event on each victim, which kube-scheduler words alike."""
+        """The text of the event on each victim, the same as kube-scheduler's."""
         note = f"Preempted by pod {self.pod.uid} on node {self.node}"
         return f"{note} (in kpolicy memory)." if in_memory else note
 
@@ -73,8 +73,8 @@ def was_tried(decision: Decision) -> bool:
 
 @dataclass(slots=True)
 class Room:
-    """What came of the preemption so far. `trouble` is the failure to report; a replica that may no
-    longer act reports none."""
+    """The outcome of the preemption so far. `trouble` is the failure to report; a replica that may
+    no longer act reports none."""
 
     plan: Plan
     evicted: list[str] = field(default_factory=list)

@@ -78,7 +78,7 @@ class Comparer:
     # --- for metrics -----------------------------------------------------------------------------
 
     def differences(self) -> dict[Labels, float]:
-        """Of the last comparison that came to its end; none before the first."""
+        """The result of the last finished comparison; none before the first."""
         if not self._runs["compared"]:
             return {}
         return {
@@ -230,7 +230,7 @@ class HeldPod:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What the engine holds; pods by uid."""
+    """The objects of the engine; pods by uid."""
 
     nodes: frozenset[str]
     pods: Mapping[str, HeldPod]

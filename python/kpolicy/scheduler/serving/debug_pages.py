@@ -116,7 +116,7 @@ class Pages:
 
 
 def queue_state(pod: QueuedPod, now_ns: int) -> dict[str, Any]:
-    """Where it waits, since when, and when it is tried next, as far as that is known."""
+    """The pod's lane, since when it waits there, and when it is tried next, if that is known."""
     state: dict[str, Any] = {
         "lane": pod.lane.value,
         "attempts": pod.attempts,
@@ -155,7 +155,8 @@ def _queue_text(queue: Mapping[str, Any]) -> list[str]:
 
 
 def _joined(line: bytes, queue: Mapping[str, Any]) -> str:
-    """What `kpolicy explain --output json` prints, and the queue: not read, as it may be large."""
+    """The JSON of `kpolicy explain --output json`, and the queue: passed on unparsed, as it may be
+    large."""
     return f'{line.decode().rstrip().removesuffix("}")},"queue":{json.dumps(queue)}}}\n'
 
 
@@ -176,7 +177,7 @@ _WHITESPACE: Final = re.compile(r"[ \t\n\r]*")
 
 
 def loads_in_steps(text: str) -> Any:
-    """What `json.loads` gives."""
+    """The result of `json.loads`."""
     value, end = _value(text, _skip(text, 0), _DEPTH_STEPPED)
     if _skip(text, end) != len(text):
         raise ValueError(f"more than one value, at {end}")

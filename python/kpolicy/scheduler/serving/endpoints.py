@@ -101,7 +101,7 @@ def checks(thread: EngineThread, informers: Informers, life: Life) -> Checks:
 
 
 class Liveness:
-    """Checks, gone through anew with each request: tasks come and go."""
+    """The checks, listed again for each request: tasks come and go."""
 
     def __init__(self, thread: EngineThread, heartbeats: Heartbeats) -> None:
         self._thread = thread

@@ -20,7 +20,7 @@ from kpolicy.scheduler.wiring import Parts
 from kpolicy.telemetry.metrics import Labels
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
-# Clause: client-go's words. A watch is a GET there.
+# client-go's words, in which a watch is a GET.
 _NO_ANSWER = "<error>"
 _METHODS = {"WATCH": "GET"}
 

@@ -49,7 +49,7 @@ class Result(StrEnum):
     WOULD_PLACE = "would_place"
     FAILED = "failed"  # a rule of the shadow policy failed
     NOT_JUDGED = "not_judged"  # the shadow policy does not serve it
-    EXTENDERS_NOT_ASKED = "extenders_not_asked"  # what they would have said could change it
+    EXTENDERS_NOT_ASKED = "extenders_not_asked"  # their answers could change it
 
 
 # Results that are not logged.
@@ -59,7 +59,7 @@ _CERTAIN: Final = frozenset({Result.FAILED, Result.NOT_JUDGED, Result.WOULD_REJE
 
 
 def without_extenders(decision: Decision, opinion: Opinion) -> Result:
-    """Of a pod that extenders of the shadow policy would have been asked about."""
+    """The comparison of a pod that extenders of the shadow policy would have been asked about."""
     result = compared(decision, opinion)
     is_rejected = result is Result.SAME and opinion.verdict == Verdict.PARKED
     return result if result in _CERTAIN or is_rejected else Result.EXTENDERS_NOT_ASKED
@@ -124,7 +124,7 @@ class Unasked:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """`resources` are to be watched, `stale` ones to be listed anew."""
+    """`resources` must be watched, `stale` ones listed again."""
 
     refusals: tuple[Refusal, ...]
     resources: tuple[str, ...] = ()

@@ -41,7 +41,7 @@ class ShadowFeed:
 
     def __init__(self, shadow: Shadow) -> None:
         self._shadow = shadow
-        # Of pending pods, by uid: decisions do not name their profile.
+        # The profile of each pending pod, by uid, since decisions do not name it.
         self._profiles: dict[str, str] = {}
 
     def __call__(self, name: str, arguments: tuple[Any, ...], answer: Any) -> None:

@@ -97,7 +97,9 @@ class TestOutput:
         assert run(*SMALL, "--pod", "default/giant") == 0
         assert capsys.readouterr() == (GIANT, "")
 
-    def test_preemption_is_told(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_preemption_is_explained(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         (folder / "cluster.json").write_text(listed(crowded()))
         (folder / "small.yaml").write_text(PREEMPTING)
         assert run(*SMALL) == 0
@@ -149,7 +151,7 @@ class TestOutput:
         assert "selected" in out
         assert len([line for line in out.splitlines() if " → " in line]) in (3, 4)
 
-    def test_extenders_are_not_asked_which_is_said(
+    def test_extenders_are_not_asked_and_the_text_says_so(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         (folder / "extended.yaml").write_text(
@@ -174,7 +176,7 @@ class TestOutput:
         ]
         assert "--pod NS/NAME" in err
 
-    def test_gates_and_no_nodes_are_said(
+    def test_gates_and_no_nodes_are_reported(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         gated = pod("gated", scheduling_gates=["g"])
@@ -185,7 +187,9 @@ class TestOutput:
         assert "default/p: fits nowhere: there are no nodes" in out
         assert "no nodes available to schedule pods" in out
 
-    def test_no_pending_pod_is_said(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_no_pending_pod_is_reported(
+        self, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         (folder / "cluster.json").write_text(listed([node("n")]))
         assert run(*SMALL) == 0
         out, err = capsys.readouterr()
@@ -268,7 +272,7 @@ class TestBadInput:
         assert "TaintToleration" in err
         assert "1 error" in err
 
-    def test_a_text_that_is_cut_short_is_told_and_the_rest_works(
+    def test_a_text_that_is_cut_short_is_reported_and_the_rest_works(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         text = listed(cluster())
@@ -291,7 +295,7 @@ class TestBadInput:
 
 
 @pytest.mark.parametrize("name", ["nodeaffinity-1", "mixed-1", "gates-1"])
-def test_a_golden_cluster_gives_what_kube_scheduler_said(
+def test_a_golden_cluster_gives_the_answers_of_kube_scheduler(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     case = golden.read(name)

@@ -106,7 +106,7 @@ def test_absurd_amounts_are_amounts(tmp_path: Path) -> None:
         ("just words", "snapshot.json: neither JSON nor YAML of API objects"),
     ],
 )
-def test_no_snapshot_at_all_is_said_in_a_line(text: str, message: str, tmp_path: Path) -> None:
+def test_no_snapshot_at_all_is_reported_in_a_line(text: str, message: str, tmp_path: Path) -> None:
     code, printed, answers = _explain(tmp_path, text)
     assert (code, answers) == (2, [])
     assert message in printed[-1]

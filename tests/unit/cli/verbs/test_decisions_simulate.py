@@ -72,7 +72,7 @@ def test_a_line_a_pod_then_the_summary(capsys: pytest.CaptureFixture[str]) -> No
     }
 
 
-def test_who_would_have_to_go_is_told_and_nobody_goes(
+def test_victims_are_listed_and_not_evicted(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "cluster.json").write_text(listed(crowded()))

@@ -70,7 +70,7 @@ def test_standard_input_goes_to_standard_output(
     assert capsys.readouterr().out == TIDY
 
 
-def test_what_cannot_be_read_is_said_and_kept(folder: Path, capsys: Capture) -> None:
+def test_what_cannot_be_read_is_reported_and_kept(folder: Path, capsys: Capture) -> None:
     broken = "apiVersion: kpolicy.dev/v1alpha1\nkind: [\n"
     (folder / "p/broken.yaml").write_text(broken)
     assert main(["fmt", "p"]) == 1

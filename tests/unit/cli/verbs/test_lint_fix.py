@@ -66,7 +66,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_a_file_is_mended_where_it_must_be_and_nowhere_else(
+def test_a_file_is_changed_only_where_it_must_be(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["lint", "batch.yaml", "--fix"]) == 0

@@ -89,7 +89,7 @@ def test_a_file_that_cannot_be_meant_is_two(
     assert lint(capsys)[0] == 2
 
 
-def test_a_comment_stands_for_a_block(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_comment_silences_a_block(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = TEXT.replace(
         "{name: zone, expression: \"node.labels['zone'] == 'a'\"}",
         "name: zone\n      expression: |  # kpolicy: ignore[KP301] by our provider\n"

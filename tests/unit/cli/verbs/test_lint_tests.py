@@ -60,7 +60,7 @@ def test_tests_that_are_sound_lint_clean(folder: Path) -> None:
     assert cli.main(["lint", str(folder / "small.test.yaml")]) == 0
 
 
-def test_a_policy_that_a_test_names_and_that_is_broken_is_told_once(
+def test_a_policy_that_a_test_names_and_that_is_broken_is_reported_once(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "small.yaml").write_text(POLICY.replace("node.name +", "node.nam +"))

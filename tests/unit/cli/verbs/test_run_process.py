@@ -125,7 +125,7 @@ async def test_a_kubeconfig_that_is_not_there(tmp_path: Path) -> None:
     assert "there is no kubeconfig at" in lines[0]
 
 
-async def test_a_cluster_that_is_not_there_yet_is_waited_for_and_said(tmp_path: Path) -> None:
+async def test_a_cluster_that_is_not_there_yet_is_waited_for_and_reported(tmp_path: Path) -> None:
     async with ControlPlane() as control_plane:
         config = control_plane.write_kubeconfig(tmp_path / "kubeconfig")
     async with process("--kubeconfig", str(config), "--port", "0") as started:
@@ -135,7 +135,7 @@ async def test_a_cluster_that_is_not_there_yet_is_waited_for_and_said(tmp_path: 
         assert await asyncio.wait_for(started.wait(), WAIT_S) == 0
 
 
-async def test_credentials_that_are_refused_are_told_at_once(tmp_path: Path) -> None:
+async def test_credentials_that_are_refused_are_reported_at_once(tmp_path: Path) -> None:
     refused = ScriptedFaults([FaultRule(RequestFault(status=401), times=None)])
     async with ControlPlane(faults=refused) as control_plane:
         config = control_plane.write_kubeconfig(tmp_path / "kubeconfig")
@@ -211,7 +211,7 @@ async def test_a_policy_that_is_not_there(tmp_path: Path) -> None:
         ("--policy-status", "A", "KPS202: --policy-status: `A` names no ConfigMap"),
     ],
 )
-async def test_what_makes_no_sense_is_said_before_the_cluster_is_asked(
+async def test_what_makes_no_sense_is_reported_before_the_cluster_is_asked(
     flag: str, value: str, message: str
 ) -> None:
     status, lines = await finished(flag, value, "--kubeconfig", "/nowhere")
@@ -222,7 +222,7 @@ async def test_what_makes_no_sense_is_said_before_the_cluster_is_asked(
 # --- a life --------------------------------------------------------------------------------------
 
 
-async def test_it_places_pods_and_ends_cleanly_when_told_to(tmp_path: Path) -> None:
+async def test_it_places_pods_and_ends_cleanly_on_a_signal(tmp_path: Path) -> None:
     async with serving(tmp_path) as (control_plane, started):
         await until_placed(control_plane, "first")
         control_plane.add(pod("second"))

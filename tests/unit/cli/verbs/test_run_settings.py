@@ -112,7 +112,7 @@ def test_a_variable_that_makes_no_sense_is_named(name: str, value: str, message:
         settled({}, {name: value}, {})
 
 
-def test_a_slip_in_a_variables_name_is_told() -> None:
+def test_a_slip_in_a_variables_name_is_reported() -> None:
     environ = {"KPOLICY_LOG_FROMAT": "json", "KPOLICY_CUSTOM": "theirs", "KPOLICY_CONFIG": "x"}
     assert unknown_variables(environ) == [
         "KPOLICY_LOG_FROMAT is no variable of ours; did you mean `KPOLICY_LOG_FORMAT`?"
@@ -181,7 +181,7 @@ def test_findings_have_code_place_and_hint(text: str, code: str, line: int, hint
     assert hint in found[0].hint
 
 
-def test_another_kind_of_file_is_told() -> None:
+def test_another_kind_of_file_is_reported() -> None:
     model, diagnostics = read_configuration(Source("c.yaml", "kind: SchedulingPolicy\n"))
     assert model is None
     assert [diagnostic.code for diagnostic in diagnostics] == ["KP101"]

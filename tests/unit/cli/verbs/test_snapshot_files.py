@@ -137,7 +137,7 @@ class TestInfo:
 
 
 class TestRedact:
-    def test_what_is_written_decides_alike_and_names_nobody(
+    def test_redacted_objects_decide_alike_and_have_no_names(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         arguments = ["snapshot", "redact", "cluster.kpsnap", "--key", "key"]

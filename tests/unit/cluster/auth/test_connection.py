@@ -182,7 +182,7 @@ async def test_a_failed_fetch_is_a_problem_and_is_not_repeated_at_once() -> None
     assert await authorization.header() == "Bearer t2"
 
 
-async def test_while_the_old_one_is_good_a_failed_renewal_hurts_nobody() -> None:
+async def test_a_failed_renewal_does_no_harm_while_the_old_token_is_valid() -> None:
     clock = ManualClock()
     source = Source(clock)
     authorization = RenewedAuthorization(source, clock)
@@ -196,7 +196,7 @@ async def test_while_the_old_one_is_good_a_failed_renewal_hurts_nobody() -> None
         assert await authorization.header() == WRONG
 
 
-async def test_a_refused_one_is_fetched_anew_unless_it_is_fresh() -> None:
+async def test_a_refused_token_is_fetched_again_unless_it_is_fresh() -> None:
     clock = ManualClock()
     source = Source(clock)
     authorization = RenewedAuthorization(source, clock)

@@ -236,7 +236,7 @@ async def test_the_embedded_control_planes_kubeconfig_is_read(tmp_path: Path) ->
         ("#" * (2 << 20), "KPC102", "larger than"),
     ],
 )
-async def test_what_is_wrong_is_said_in_one_line_and_never_raised(
+async def test_what_is_wrong_is_reported_in_one_line_and_never_raised(
     content: object, code: str, words: str, tmp_path: Path
 ) -> None:
     found = await wrong(kubeconfig=written(tmp_path / "config", content))

@@ -82,7 +82,7 @@ asyncio.run(run())
     assert isinstance(ours, Credential)
 
 
-async def test_who_is_impersonated_is_not_sent(tmp_path: Path) -> None:
+async def test_impersonation_is_not_sent(tmp_path: Path) -> None:
     configuration = await loaded({"token": "t", "as": "auditor", "as-groups": ["g"]}, tmp_path)
     headers = package_client.ApiClient(configuration).default_headers
     assert [name for name in headers if name.lower().startswith("impersonate")] == []

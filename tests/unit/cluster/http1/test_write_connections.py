@@ -107,7 +107,7 @@ async def test_a_server_that_hangs_up_in_the_handshake_refuses() -> None:
     assert "handshake" in answer.message
 
 
-async def test_a_server_that_speaks_no_tls_is_told_apart() -> None:
+async def test_a_server_that_speaks_no_tls_is_distinguished() -> None:
     async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
         await reader.read()
@@ -282,7 +282,7 @@ async def test_a_cancelled_write_leaves_nothing_of_its_answer_to_the_next(wire: 
         assert answer.body == b"second"
 
 
-async def test_nobody_listening_counts_as_not_sent(wire: Wire) -> None:
+async def test_a_port_without_a_listener_counts_as_not_sent(wire: Wire) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         async with wire.client(f"{wire.scheme}://127.0.0.1:{unused.getsockname()[1]}") as api:

@@ -54,7 +54,7 @@ async def test_it_follows_a_large_list_and_what_comes_after() -> None:
             assert informer.statistics().lists == 1
 
 
-async def test_asked_to_it_lists_anew_and_goes_on_watching() -> None:
+async def test_on_request_it_lists_again_and_goes_on_watching() -> None:
     async with ControlPlane() as control_plane:
         control_plane.add(*(pod(f"p{n}") for n in range(20)))
         async with following(control_plane) as (sink, informer, _):

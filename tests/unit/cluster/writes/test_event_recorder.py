@@ -127,7 +127,7 @@ async def test_after_six_minutes_it_is_a_new_event() -> None:
         assert len(recorder.stored()) == 2
 
 
-async def test_an_event_that_could_not_be_written_is_told_again() -> None:
+async def test_an_event_that_could_not_be_written_is_written_again() -> None:
     async with running_recorder() as recorder:
         fault = FaultRule(RequestFault(status=403), resource="events")
         recorder.control_plane.faults = ScriptedFaults([fault])

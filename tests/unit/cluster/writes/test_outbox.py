@@ -69,7 +69,7 @@ async def test_two_of_one_key_are_never_under_way_together() -> None:
         await eventually(lambda: sent == [1, 3, 2])
 
 
-async def test_one_worker_goes_on_while_it_gives_way_and_the_others_come_back() -> None:
+async def test_one_worker_continues_during_a_pause_and_the_others_return_after_it() -> None:
     answers, is_busy = asyncio.Semaphore(0), True
 
     async def send(_: int) -> bool:

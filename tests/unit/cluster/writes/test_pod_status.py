@@ -125,7 +125,7 @@ async def test_a_replaced_first_write_still_has_a_transition_time() -> None:
         assert statuses.scheduled()["lastTransitionTime"] == "2023-11-14T22:13:20Z"
 
 
-async def test_a_pod_made_anew_under_the_name_is_given_up_at_once() -> None:
+async def test_a_recreated_pod_of_the_same_name_is_given_up_at_once() -> None:
     async with running_writer() as statuses:
         conflict = FaultRule(RequestFault(status=409), subresource="status", times=None)
         statuses.control_plane.faults = ScriptedFaults([conflict])
@@ -193,7 +193,7 @@ async def test_a_release_that_could_not_be_written_is_written_later() -> None:
         await eventually(statuses.rests)
 
 
-async def test_a_release_goes_along_with_what_is_said_meanwhile() -> None:
+async def test_a_cleared_nomination_is_written_with_the_next_condition() -> None:
     async with running_writer() as statuses:
         condition = await nominated(statuses)
         away(statuses, rounds=1)
@@ -247,7 +247,7 @@ async def eventually_in_time(statuses: Statuses, true: Callable[[], bool]) -> No
         await statuses.clock.advance(10)
 
 
-async def test_a_pod_forgotten_is_written_anew() -> None:
+async def test_a_forgotten_pod_is_written_again() -> None:
     async with running_writer() as statuses:
         statuses.writer.set(statuses.condition())
         await statuses.settled(1)
@@ -266,7 +266,7 @@ async def test_memory_of_what_was_written_is_bounded() -> None:
         await statuses.settled(2)
 
 
-async def test_a_node_is_told_alone() -> None:
+async def test_a_nomination_is_written_alone() -> None:
     async with running_writer() as statuses:
         statuses.writer.nominate("default", "a", statuses.condition().uid, "n1")
         await statuses.writer.at_rest(statuses.condition().uid)
@@ -274,7 +274,7 @@ async def test_a_node_is_told_alone() -> None:
         assert statuses.writer.statistics().written == 1
 
 
-async def test_what_was_said_before_a_node_was_told_is_said_again_after_it() -> None:
+async def test_a_condition_from_before_a_nomination_is_written_again_after_it() -> None:
     """The same failure twice, and a node told in between: it must not stay."""
     async with running_writer() as statuses:
         failed = statuses.condition("no volume", nominated_node="")
@@ -297,7 +297,7 @@ async def test_a_node_goes_along_with_a_condition_that_waits() -> None:
         assert statuses.pod()["status"]["nominatedNodeName"] == "n1"
 
 
-async def test_a_node_that_could_not_be_told_is_not_told_later() -> None:
+async def test_a_nomination_that_failed_is_not_written_later() -> None:
     async with running_writer() as statuses:
         away(statuses, rounds=1)
         statuses.writer.nominate("default", "a", statuses.condition().uid, "n1")
@@ -329,7 +329,7 @@ async def test_a_generation_that_was_not_known_is_learned_from_the_answer() -> N
         assert statuses.patches() == 3, "the generation is known by now"
 
 
-def test_a_generation_that_nobody_counts_is_not_told() -> None:
+def test_an_unknown_generation_is_not_written() -> None:
     made = PodCondition("ns", "a", "u", ConditionReason.UNSCHEDULABLE, 'a "quoted"\nmessage')
     condition = json.loads(condition_body(made, None, 3))["status"]
     assert condition["conditions"] == [

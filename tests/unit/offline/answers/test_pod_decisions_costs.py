@@ -73,7 +73,7 @@ def test_rules_before_the_one_that_is_too_much_still_hold_and_those_after_do_not
     assert [each["plugin"] for each in n001["allFilters"]] == ["taints", "last"]
 
 
-def test_who_accepts_errors_accepts_these() -> None:
+def test_a_rule_that_accepts_errors_accepts_these() -> None:
     rules = rule("taints", TAINTS, ", onError: accept")
     explanation = explained([*nodes(80), pod("w")], program("{costPerCycle: 20000}", rules))
     assert set(filters(explanation).values()) == {None}

@@ -72,7 +72,7 @@ def test_a_pod_that_ended_is_judged_too() -> None:
     assert (found["pod"], left) == ("default/ended", [])
 
 
-def test_who_cannot_be_explained_is_told_with_a_hint() -> None:
+def test_a_pod_that_cannot_be_explained_is_reported_with_a_hint() -> None:
     items = [*cluster(), pod("web", namespace="prod"), aged(pod("bad"), containers=5)]
     explanations, left = asked(items, "fist", "web", "others", "default/fits", "bad")
     assert [explanation["pod"] for explanation in explanations] == ["default/fits"]
@@ -105,7 +105,7 @@ def test_a_name_asked_twice_is_explained_once() -> None:
     assert len(explanations) == 1
 
 
-def test_what_a_pod_waits_for_is_told_where_it_waits() -> None:
+def test_a_waiting_pod_has_what_it_waits_for() -> None:
     gated = pod("gated")
     gated["spec"]["schedulingGates"] = [{"name": "x/y"}]
     huge = pod("huge", cpu="1000")

@@ -51,7 +51,7 @@ def test_the_summary_adds_up() -> None:
     }
 
 
-def test_gated_and_deleted_pods_are_told_as_such() -> None:
+def test_gated_and_deleted_pods_are_named_as_such() -> None:
     deleted = pod("deleted")
     deleted["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     items = [node("n"), pod("gated", scheduling_gates=["example.com/wait"]), deleted]

@@ -126,7 +126,7 @@ def test_what_holds_passes(pod: str, expect: str) -> None:
 
 
 @pytest.mark.parametrize(("pod", "expect", "wrong"), BROKEN)
-def test_what_does_not_hold_is_told(
+def test_what_does_not_hold_is_reported(
     pod: str, expect: str, wrong: list[tuple[str, str, str]]
 ) -> None:
     run = ran(pod_test(pod, expect))
@@ -148,7 +148,7 @@ def test_an_audited_rule_counts_where_the_pod_goes() -> None:
     assert ran(pod_test("{}", "{node: n1, audited: [noisy]}"), nodes).is_fine
 
 
-def test_victims_are_told_by_name() -> None:
+def test_victims_are_listed_by_name() -> None:
     more = NODES + "running: [{name: low, node: n1, priority: 1, requests: {cpu: 4}}]\n"
     expect = "{decision: park, preemption: {node: n1, victims: [low]}}"
     pod = "{priority: 10, requests: {cpu: 3}, nodeSelector: {}}"

@@ -158,7 +158,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_odd_objects_are_told_and_never_raise(odd: str) -> None:
+def test_odd_objects_are_reported_and_never_raise(odd: str) -> None:
     ran(f"- {{name: a, pod: {{{odd}}}, expect: {{decision: place}}}}")
     patch = "patch: [{op: remove, path: /metadata}]"
     run = ran(f"- {{name: a, pod: {{}}, {patch}, expect: {{decision: place}}}}")

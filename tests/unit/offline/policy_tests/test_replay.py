@@ -133,7 +133,7 @@ def test_pods_of_other_schedulers_come_on_request(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_does_not_hold_is_told(
+def test_what_does_not_hold_is_reported(
     tmp_path: Path, expect: str, wrong: tuple[str, str, str]
 ) -> None:
     test = ran(tmp_path, "{pods: all}", expect)
@@ -141,7 +141,7 @@ def test_what_does_not_hold_is_told(
     assert not test.has_passed
 
 
-def test_what_is_soft_is_told_and_does_not_fail(tmp_path: Path) -> None:
+def test_what_is_soft_is_reported_and_does_not_fail(tmp_path: Path) -> None:
     slow = "p99CycleMicros: {atMost: 0.001, soft: true}"
     test = ran(tmp_path, "{pods: all}", f"{{{slow}, placed: {{atLeast: 99%, soft: true}}}}")
     assert [what for what, _, _ in mismatches_of(test)] == ["placed", "p99CycleMicros"]
@@ -170,7 +170,7 @@ def test_a_snapshot_of_its_own_or_the_document_s_by_name(tmp_path: Path) -> None
         ("{order: random}", "{placed: {atLeast: 1}}", "KP103"),
     ],
 )
-def test_what_is_wrong_with_a_replay_is_said(
+def test_what_is_wrong_with_a_replay_is_reported(
     tmp_path: Path, replay: str, expect: str, code: str
 ) -> None:
     assert code in [diagnostic.code for diagnostic in ran(tmp_path, replay, expect).diagnostics]

@@ -77,7 +77,7 @@ def test_a_param_need_not_be_of_every_suite(folder: Path) -> None:
     assert [diagnostic.code for diagnostic in unknown.all_diagnostics()] == ["KP124"]
 
 
-def test_a_snapshot_that_is_not_there_is_told(folder: Path) -> None:
+def test_a_snapshot_that_is_not_there_is_reported(folder: Path) -> None:
     (folder / "cluster.json").unlink()
     run = run_tests(folder / "snapshot.test.yaml")
     assert [diagnostic.code for diagnostic in run.all_diagnostics()] == ["KP501"]

@@ -86,7 +86,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("test", "where", "hint"), WRONG)
-def test_a_wrong_test_is_told_and_others_run(
+def test_a_wrong_test_is_reported_and_others_run(
     test: str, where: tuple[str, int, int], hint: str
 ) -> None:
     run = ran(f"{test}\n{GOOD}")
@@ -112,14 +112,14 @@ def test_a_file_without_a_document_fails() -> None:
     assert not run.is_fine
 
 
-def test_a_policy_that_does_not_compile_runs_nothing_and_is_told() -> None:
+def test_a_policy_that_does_not_compile_runs_nothing_and_is_reported() -> None:
     broken = POLICY.replace("pod.priority <", "pod.prioity <")
     run = ran(GOOD, policy=broken)
     assert (list(run.tests()), run.is_fine) == ([], False)
     assert [diagnostic.code for diagnostic in run.all_diagnostics()] == ["KP201"]
 
 
-def test_an_unknown_policy_is_told_with_what_was_perhaps_meant() -> None:
+def test_an_unknown_policy_is_reported_with_what_was_perhaps_meant() -> None:
     run = run_tests(suite(GOOD, "policies: [gpu-pool]\n" + NODES))
     assert codes(run) == [("KP501", 5, 12)]
     assert run.all_diagnostics()[0].hint == "did you mean `gpu-pools`?"

@@ -13,7 +13,7 @@ def rejected(name: str, status: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "filter": status, "allFilters": [status]}
 
 
-def test_what_rejects_before_any_node_is_said_once() -> None:
+def test_a_rejection_of_the_whole_pod_is_printed_once() -> None:
     status = {
         "plugin": "VolumeBinding",
         "code": "UnschedulableAndUnresolvable",
@@ -34,7 +34,7 @@ def test_what_rejects_before_any_node_is_said_once() -> None:
     ]
 
 
-def test_preemption_says_who_would_go_and_where() -> None:
+def test_preemption_names_victims_and_node() -> None:
     explained = {
         "pod": "a/b",
         "nodes": [rejected("n1", FULL), rejected("n2", FULL)],
@@ -59,7 +59,7 @@ def test_preemption_says_who_would_go_and_where() -> None:
     assert text(explained)[-1] == "  preemption: No preemption victims found."
 
 
-def test_what_a_pod_waits_for_is_said_once_with_the_rules_that_do() -> None:
+def test_what_a_pod_waits_for_is_printed_once_with_its_rules() -> None:
     waits = [
         {"plugin": "NodeName", "events": ["NodeAdd"], "words": ["a node is added"]},
         {"plugin": "NodePorts", "events": [], "words": ["a node is added", "a pod leaves a node"]},

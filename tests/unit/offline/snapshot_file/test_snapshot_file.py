@@ -115,7 +115,7 @@ class TestWhatIsWritten:
         assert other.header.origin.recorded == "2001-09-09T01:46:40Z"
         assert other.header.content == first.header.content
 
-    def test_what_is_there_twice_counts_as_last_said(self, tmp_path: Path) -> None:
+    def test_a_repeated_object_counts_as_read_last(self, tmp_path: Path) -> None:
         old, new = pod("p", cpu="1"), pod("p", cpu="2")
         old["metadata"]["uid"] = new["metadata"]["uid"] = "u"
         other = pod("p", cpu="3")
@@ -159,7 +159,7 @@ class TestWhatIsWritten:
         assert text.body.count(b'"matchLabels":{"a":"b"}') == 2
         assert b'"annotations":{"kept":"yes"}' in text.body
 
-    def test_what_no_rule_reads_or_is_no_json_is_told(self, tmp_path: Path) -> None:
+    def test_what_no_rule_reads_or_is_no_json_is_reported(self, tmp_path: Path) -> None:
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}
         strange = pod("odd")
         strange["spec"]["priority"] = float("nan")
@@ -221,13 +221,13 @@ class TestWhereverAListIsRead:
 
 
 class TestDamage:
-    def test_every_cut_is_told_as_one(self, path: Path) -> None:
+    def test_every_cut_file_is_reported_as_cut(self, path: Path) -> None:
         packed = path.read_bytes()
         codes = [problem_of(packed[:length]).code for length in range(len(packed))]
         assert len(codes) > 500
         assert set(codes) == {CUT_OFF}
 
-    def test_every_changed_byte_is_told_or_changed_nothing(self, path: Path) -> None:
+    def test_every_changed_byte_is_reported_or_has_no_effect(self, path: Path) -> None:
         """zstd leaves a few bits of its own frame unused."""
         packed = path.read_bytes()
         want = read_recording("", packed)
@@ -250,7 +250,7 @@ class TestDamage:
         assert problem_of(path.read_bytes() + b"x").code == DAMAGED
         assert problem_of(path.read_bytes() * 2).code == DAMAGED
 
-    def test_what_is_foreign_is_told_with_a_way_out(self) -> None:
+    def test_what_is_foreign_is_reported_with_a_way_out(self) -> None:
         problem = problem_of(b'{"kind": "List"}')
         assert problem.code == NOT_A_SNAPSHOT
         assert "kpolicy snapshot record" in problem.hint

@@ -27,7 +27,7 @@ def predicate(expression: str) -> str:
     return f'predicates: [{{name: rule, expression: "{expression}"}}]'
 
 
-def test_the_nearest_name_is_told_with_how_many_have_it() -> None:
+def test_the_nearest_name_is_reported_with_how_many_have_it() -> None:
     assert findings_of(predicate("label(node, 'zoen') == 'z1' || node.name == 'n9'"))[0] == (
         "KP312",
         "no node in the snapshot has the label `zoen`",
@@ -56,7 +56,7 @@ def test_the_nearest_name_is_told_with_how_many_have_it() -> None:
         "node.domain('zone').pods.count(selector('app in (a1, a2), zone')) < node.podCount",
     ],
 )
-def test_what_is_there_is_not_told(expression: str) -> None:
+def test_an_existing_name_is_not_reported(expression: str) -> None:
     assert [row for row in findings_of(predicate(expression)) if row[0] == "KP312"] == []
 
 
@@ -143,7 +143,7 @@ def test_labels_of_namespaces_by_api_path() -> None:
 
 
 @pytest.mark.parametrize("path", ["node.labels", "node.metadata.labels"])
-def test_a_lookup_that_errs_is_told_with_how_many_lack_the_label(path: str) -> None:
+def test_a_lookup_that_errs_is_reported_with_how_many_lack_the_label(path: str) -> None:
     snapshot = Snapshot.of(objects())
     rule = predicate(f"{path}['zone'] == 'z1'")
     found = lint([Source("p.yaml", policy(rule))], snapshot).diagnostics
@@ -169,7 +169,7 @@ def test_a_snapshot_of_this_release_is_as_good_as_any(cluster: str) -> None:
     assert recorded(VERSION, cluster) == []
 
 
-def test_a_snapshot_of_another_version_is_told() -> None:
+def test_a_snapshot_of_another_version_is_reported() -> None:
     (finding,) = recorded(VERSION, "v1.30.2")
     assert finding[0] == ("recorded of Kubernetes v1.30.2; kpolicy decides as 1.36 does")
     (finding,) = recorded("99.1.0", "v1.36.2")
@@ -183,7 +183,7 @@ def test_an_empty_snapshot_says_nothing() -> None:
     assert findings_of(predicate("label(node, 'zoen') == 'z1'"), []) == []
 
 
-def test_a_rule_that_never_differs_is_told() -> None:
+def test_a_rule_that_never_differs_is_reported() -> None:
     assert findings_of(predicate("node.podCount >= 0"))[0][:2] == (
         "KP304",
         "on the snapshot this rejects no node, asked for 7 pods on 12 nodes",
@@ -212,7 +212,7 @@ def test_no_more_pods_than_bounded_are_asked_about(monkeypatch: pytest.MonkeyPat
     assert findings_of(predicate("node.podCount >= 0"))[0][1].endswith("3 pods on 12 nodes")
 
 
-def test_a_score_that_is_the_same_on_all_nodes_is_told() -> None:
+def test_a_score_that_is_the_same_on_all_nodes_is_reported() -> None:
     text = """
 priorities:
   - {name: same, expression: "node.ready ? 50 : 0"}

@@ -16,7 +16,7 @@ def with_uid(item: Object, uid: str) -> Object:
     return item
 
 
-def test_what_is_there_twice_counts_once_and_is_told_once() -> None:
+def test_a_repeated_object_counts_once_and_is_reported_once() -> None:
     first = [node("n", cpu="4"), pod("a", cpu="1"), pod("b", cpu="1")]
     second = [node("n", cpu="8"), pod("a", cpu="2"), pod("b", cpu="2"), pod("c")]
     made = inventory([("1.json", item) for item in first] + [("2.json", item) for item in second])
@@ -40,7 +40,7 @@ def test_pods_of_one_name_and_two_uids_are_two() -> None:
     )
 
 
-def test_pods_are_told_apart_by_where_they_are() -> None:
+def test_pods_are_distinguished_by_where_they_are() -> None:
     ended = pod("ended", node_name="n")
     ended["status"] = {"phase": "Succeeded"}
     gated = pod("gated", scheduling_gates=["g"])

@@ -122,7 +122,7 @@ def test_files_are_reported_as_they_are_read(tmp_path: Path) -> None:
     assert reports == [(1, 2), (2, 2)]
 
 
-def test_the_seed_decides_ties_and_nothing_else() -> None:
+def test_the_seed_decides_only_ties() -> None:
     items = [node(f"n{number}", cpu="4") for number in range(20)] + [pod("p", cpu="1")]
     uids = ["default/p"]
     spread = replace(
@@ -136,7 +136,7 @@ def test_the_seed_decides_ties_and_nothing_else() -> None:
     assert len({placed(seed) for seed in range(20)}) > 1
 
 
-def test_a_program_that_the_engine_does_not_take_is_told_with_its_reasons() -> None:
+def test_a_program_that_the_engine_does_not_take_is_reported_with_its_reasons() -> None:
     strange = replace(program(), bytes=program().bytes.replace(b"TaintToleration", b"Telepathy"))
     with pytest.raises(PolicyRefusedError, match="Telepathy") as caught:
         Snapshot.of(cluster()).engine(strange)

@@ -145,7 +145,7 @@ def test_a_rule_that_two_policies_of_a_profile_have_with_other_values_counts_twi
     assert names(profile(compile_policy([BASE, plain]))["filters"]) == ["a"]
 
 
-def test_a_base_without_profiles_may_leave_a_value_to_those_who_extend_it() -> None:
+def test_a_base_without_profiles_may_leave_a_value_to_its_extensions() -> None:
     base = BASE.replace("default: 4, ", "").replace("  profiles: [{schedulerName: kpolicy}]\n", "")
     assert limit_of(base, child(f"extends: base\n{CHILD}")) == literal(6)
     left = compile_policy([base, child("extends: base")])
@@ -171,7 +171,7 @@ def test_a_child_cannot_give_a_param_of_its_base_another_type() -> None:
         ("  moost: '7'\n", "KP125", "5:3"),
     ],
 )
-def test_what_is_wrong_in_a_config_map_is_told_with_its_place(
+def test_what_is_wrong_in_a_config_map_is_reported_with_its_place(
     data: str, code: str, place: str
 ) -> None:
     compiled = compile_policy([BASE, child(FROM), MAP + data])
@@ -180,7 +180,7 @@ def test_what_is_wrong_in_a_config_map_is_told_with_its_place(
     assert compiled.diagnostics[0].place.file == "policy-3.yaml"
 
 
-def test_a_config_map_that_a_base_names_may_hold_params_of_those_who_extend_it() -> None:
+def test_a_config_map_that_a_base_names_may_hold_params_of_its_extensions() -> None:
     base = f"{BASE}  {FROM.removeprefix('extends: base').lstrip()}"
     heirs = [
         policy(f"extends: base\nparams:\n  {name}: {{type: int, default: 1}}", name, profile=name)
@@ -236,12 +236,12 @@ def test_a_value_for_a_param_that_no_policy_declares_is_an_error() -> None:
     assert (finding.code, finding.hint) == ("KP124", "did you mean `most`?")
 
 
-def test_a_config_map_that_nobody_names_is_no_policy() -> None:
+def test_a_config_map_that_no_policy_names_is_no_policy() -> None:
     sources = [Source("policy.yaml", TEXT), Source("numbers.yaml", f"{MAP}  most: '7'\n")]
     assert codes_and_places(compile_policy(sources).diagnostics) == [("KP101", "5:3")]
 
 
-def test_the_config_maps_that_are_still_wanted_are_told() -> None:
+def test_the_wanted_config_maps_are_listed() -> None:
     sources = [Source("base.yaml", BASE), Source("child.yaml", child(FROM))]
     [wanted] = wanted_config_maps(sources)
     assert (wanted.namespace, wanted.name) == ("kube-system", "numbers")

@@ -19,7 +19,7 @@ def ruled(limits: str, *expressions: str, more: str = "") -> str:
     return policy(f"limits: {limits}\npredicates:\n{rules}")
 
 
-def test_the_program_has_the_limits_of_each_policy_and_none_where_nobody_sets_any() -> None:
+def test_the_program_has_the_limits_that_policies_set() -> None:
     limited = ruled("{costPerNode: 5000, costPerCycle: 100000000}", "node.ready")
     other = policy("predicates: [{name: b, expression: node.ready}]", "other", profile="b")
     both = document(compile_policy([limited, other]))
@@ -40,7 +40,7 @@ def test_limits_outside_what_the_engine_takes_are_refused(units: str) -> None:
     assert len(found) == 1
 
 
-def test_the_first_rule_that_is_never_evaluated_is_told() -> None:
+def test_the_first_rule_that_is_never_evaluated_is_reported() -> None:
     [finding] = errors(compile_policy(ruled("{costPerCycle: 100}", "node.ready", TAINTS, TAINTS)))
     assert (finding.code, finding.field) == ("KP401", "spec.predicates[1].expression")
     assert "the limit of a cycle is 100" in finding.message

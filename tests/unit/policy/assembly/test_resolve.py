@@ -135,7 +135,7 @@ def test_equal_built_ins_of_two_policies_filter_once_and_add_their_weights() -> 
     assert [(s["name"], s["weight"]) for s in entry["scores"]] == [("ImageLocality", 2)]
 
 
-def test_rules_of_one_name_in_two_policies_are_told_apart() -> None:
+def test_rules_of_one_name_in_two_policies_are_distinguished() -> None:
     first = policy("predicates: [{name: x, expression: node.ready}]", "a")
     second = policy("predicates: [{name: x, expression: '!node.unschedulable'}]", "b")
     assert names(profile(compile_policy([first, second]))["filters"]) == ["x", "b/x"]

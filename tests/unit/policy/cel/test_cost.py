@@ -75,7 +75,7 @@ def codes(text: str, environment: Environment) -> list[str]:
     ]
 
 
-def test_a_loop_inside_a_loop_is_allowed_to_who_asks_for_it_also_in_a_variable() -> None:
+def test_a_loop_inside_a_loop_is_allowed_on_request_also_in_a_variable() -> None:
     allowed = Environment(allow_quadratic=True)
     variable = compile_expression(NESTED, environment=allowed)
     assert variable.ir is not None

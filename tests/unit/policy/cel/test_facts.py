@@ -117,7 +117,7 @@ def test_the_list_of_steps_names_paths() -> None:
         ("node.domain('zone').pods", "variables.held.size() > 3"),
     ],
 )
-def test_a_variable_may_hold_one_for_who_goes_on(variable: str, expression: str) -> None:
+def test_a_variable_may_hold_a_domain(variable: str, expression: str) -> None:
     found = compiled(expression, variable)
     assert found.program is not None, found.diagnostics
     assert Engine().load(found.program.bytes) == []

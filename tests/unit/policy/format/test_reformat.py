@@ -133,7 +133,7 @@ def test_what_cannot_be_read_is_not_written(text: str | bytes) -> None:
     assert made.diagnostics
 
 
-def test_what_would_say_something_else_is_refused() -> None:
+def test_a_layout_of_another_meaning_is_refused() -> None:
     made = reformat("? apiVersion\n: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\n")
     assert made.text is None or laid_out(made.text) == made.text
     tagged = "apiVersion: kpolicy.dev/v1alpha1\nspec: !!map\n  # why\n  a: 1\n"
@@ -179,9 +179,7 @@ def manifest(policy: str, header: str, indent: int, after: str = "") -> str:
         ("|2", 8, ""),
     ],
 )
-def test_a_policy_in_a_config_map_is_laid_out_and_nothing_else(
-    header: str, indent: int, after: str
-) -> None:
+def test_only_the_policy_in_a_config_map_is_laid_out(header: str, indent: int, after: str) -> None:
     text = manifest(UNTIDY, header, indent, after)
     assert laid_out(text) == manifest(TIDY, header, indent, after)
     assert laid_out(laid_out(text)) == laid_out(text)
@@ -212,7 +210,7 @@ def test_json_and_quoted_texts_are_left_as_they_are_and_told() -> None:
     assert sorted(places) == [3, 4]
 
 
-def test_what_a_config_map_carries_and_cannot_be_read_is_told_where_it_stands() -> None:
+def test_what_a_config_map_carries_and_cannot_be_read_is_reported_where_it_stands() -> None:
     text = "kind: ConfigMap\ndata:\n  p.yaml: |\n    kind: [x\n    a: 1\n"
     made = reformat(text)
     assert made.text is None

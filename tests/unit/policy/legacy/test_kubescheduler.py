@@ -176,7 +176,7 @@ def test_a_default_plugin_enabled_again_takes_the_weight_written() -> None:
     assert names(entry["filters"]) == FILTERS
 
 
-def test_profiles_are_told_apart_and_share_extenders() -> None:
+def test_profiles_are_distinguished_and_share_extenders() -> None:
     text = (
         "percentageOfNodesToScore: 40\n"
         "profiles:\n- schedulerName: a\n- schedulerName: b\n  percentageOfNodesToScore: 0\n"
@@ -303,7 +303,7 @@ def test_a_field_of_another_version_is_unknown(version: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("point", ["queueSort", "preFilter", "preScore", "preEnqueue", "reserve"])
-def test_settings_without_effect_are_told(point: str) -> None:
+def test_settings_without_effect_are_reported(point: str) -> None:
     result = compile_policy(HEAD + f"profiles: [{{plugins: {{{point}: {{enabled: []}}}}}}]")
     assert "KP604" in dict(codes_and_places(result.diagnostics))
     assert result.program is not None

@@ -144,7 +144,7 @@ def test_a_file_may_say_which_release_it_was_written_for() -> None:
     assert {code for code, _ in codes_and_places(unreadable.diagnostics)} == {"KP113"}
 
 
-def test_weights_that_rank_on_the_old_scale_are_told() -> None:
+def test_weights_that_rank_on_the_old_scale_are_reported() -> None:
     reported = [finding for finding in compiled("F23").diagnostics if "0 to 10" in finding.message]
     assert len(reported) == 1
     assert "compatibility" in reported[0].hint
@@ -230,7 +230,7 @@ def test_extenders_are_read_in_any_case_with_nanoseconds() -> None:
     assert fit["args"]["ignoredResources"] == ["example.com/foo"]
 
 
-def test_the_singular_extender_is_told_and_not_called() -> None:
+def test_the_singular_extender_is_reported_and_not_called() -> None:
     result = compiled("F11")
     (finding,) = result.diagnostics
     assert (finding.code, finding.hint) == ("KP102", "did you mean `extenders`?")

@@ -45,7 +45,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("expression", CONSTANT)
-def test_a_condition_that_never_changes_is_told(expression: str) -> None:
+def test_a_condition_that_never_changes_is_reported(expression: str) -> None:
     found = of_predicate(expression)
     assert ("KP303", CONSTANT[expression]) in found
     assert len(found) == 1
@@ -61,7 +61,7 @@ def test_what_always_fails_is_an_error(expression: str) -> None:
     assert ("KP305", FAILING[expression]) in of_predicate(expression)
 
 
-def test_only_the_branch_that_is_not_used_is_told() -> None:
+def test_only_the_branch_that_is_not_used_is_reported() -> None:
     assert of_priority("true ? 50 : node.free('cpu') / 0") == [("KP303", "true"), ("KP305", "/ 0")]
 
 

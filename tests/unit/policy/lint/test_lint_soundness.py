@@ -146,7 +146,7 @@ def test_what_is_proved_holds() -> None:
     assert min(claims.values()) >= 20, claims
 
 
-def test_rules_that_are_said_to_exclude_each_other_do() -> None:
+def test_rules_that_are_reported_to_exclude_each_other_do() -> None:
     chance = Random(7)
     excluded = implied = 0
     worlds = list(WORLDS)

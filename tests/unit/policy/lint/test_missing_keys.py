@@ -63,7 +63,7 @@ def test_a_guard_in_any_form_is_seen(expression: str) -> None:
 
 
 @pytest.mark.parametrize("expression", UNGUARDED)
-def test_what_nothing_guards_is_told_once(expression: str) -> None:
+def test_what_nothing_guards_is_reported_once(expression: str) -> None:
     assert lookups(of_predicate(expression)) == UNGUARDED[expression]
 
 
@@ -79,7 +79,7 @@ predicates:
     assert lookups(findings(text)) == ["pod.labels['v']"]
 
 
-def test_a_variable_is_told_where_it_is_written_if_any_use_of_it_can_err() -> None:
+def test_a_variable_is_reported_where_it_is_written_if_any_use_of_it_can_err() -> None:
     guarded = """
 variables: [{name: t, expression: "pod.labels['t']"}]
 predicates: [{name: one, expression: "'t' in pod.labels && variables.t == node.name"}]
@@ -96,7 +96,7 @@ def test_who_writes_on_error_has_thought_of_it() -> None:
     assert lookups(of_priority("node.labels['a'] == 'x' ? 1 : 0", "onError: zero")) == []
 
 
-def test_a_message_is_told_where_the_predicate_is_false() -> None:
+def test_a_message_is_reported_where_the_predicate_is_false() -> None:
     guarded = "!('a' in node.labels) || label(node, 'a') == 'x'"
     assert of_message(guarded, "'it is ' + node.labels['a']") == []
     assert of_message("label(node, 'a') != 'x'", "'it is ' + node.labels['a']") == []

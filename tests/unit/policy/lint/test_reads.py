@@ -23,7 +23,7 @@ COLUMNAR = (
 
 
 @pytest.mark.parametrize("expression", BY_LANE)
-def test_what_leaves_the_columns_is_told(expression: str) -> None:
+def test_what_leaves_the_columns_is_reported(expression: str) -> None:
     assert ("KP403", BY_LANE[expression]) in of_predicate(expression)
 
 
@@ -32,7 +32,7 @@ def test_what_stays_is_not(expression: str) -> None:
     assert of_predicate(expression) == []
 
 
-def test_an_annotation_is_told_once() -> None:
+def test_an_annotation_is_reported_once() -> None:
     twice = "'a' in node.annotations && node.annotations['a'] == 'x'"
     assert of_predicate(twice) == [("KP404", "'a' in node.annotations")]
     victims = "preemption: {victims: {expression: \"!('a' in victim.annotations)\"}}"

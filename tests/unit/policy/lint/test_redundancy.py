@@ -33,7 +33,7 @@ CONTRARY = {
 
 
 @pytest.mark.parametrize(("first", "second"), sorted(SAME))
-def test_a_rule_that_adds_nothing_is_told(first: str, second: str) -> None:
+def test_a_rule_that_adds_nothing_is_reported(first: str, second: str) -> None:
     assert ("KP306", second) in of_two(first, second)
 
 
@@ -43,7 +43,7 @@ def test_a_rule_that_adds_something_is_not(first: str, second: str) -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), sorted(CONTRARY))
-def test_rules_that_no_node_can_pass_both_are_told(first: str, second: str) -> None:
+def test_rules_that_no_node_can_pass_both_are_reported(first: str, second: str) -> None:
     assert ("KP307", second) in of_two(first, second)
 
 

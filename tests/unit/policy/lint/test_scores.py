@@ -28,7 +28,7 @@ BOUNDED = (
 
 
 @pytest.mark.parametrize("expression", UNBOUNDED)
-def test_a_score_without_a_bound_is_told(expression: str) -> None:
+def test_a_score_without_a_bound_is_reported(expression: str) -> None:
     assert ("KP322", expression) in of_priority(expression)
     for method in ("none", "max", "minmax", "reverse"):
         normalized = of_priority(expression, f"normalize: {{method: {method}}}")
@@ -41,12 +41,12 @@ def test_a_score_that_may_have_one_is_not(expression: str) -> None:
 
 
 @pytest.mark.parametrize("expression", ["node.ready ? 500 : 200", "node.ready ? -5 : 0"])
-def test_a_score_that_is_clamped_to_one_value_is_told(expression: str) -> None:
+def test_a_score_that_is_clamped_to_one_value_is_reported(expression: str) -> None:
     assert of_priority(expression) == [("KP322", expression)]
 
 
 @pytest.mark.parametrize("expression", ["50", "pod.priority", "cluster.nodeCount"])
-def test_a_score_of_no_node_is_told(expression: str) -> None:
+def test_a_score_of_no_node_is_reported(expression: str) -> None:
     assert of_priority(expression) == [("KP323", expression)]
 
 

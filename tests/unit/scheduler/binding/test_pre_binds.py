@@ -119,7 +119,7 @@ async def test_the_pod_may_be_bound_when_all_its_claims_are() -> None:
         assert await end is None
 
 
-async def test_its_node_is_told_before_anything_is_written() -> None:
+async def test_its_node_is_reported_before_anything_is_written() -> None:
     async with rig_of() as rig:
         rig.nominations.held.clear()
         rig.engine.progress = {"data": BOUND, "logs": BOUND}

@@ -41,7 +41,7 @@ class ListenedSink:
         await self.sink.list_end("configmaps", "7")
 
 
-async def test_a_change_of_texts_is_told_and_of_nothing_else() -> None:
+async def test_a_change_of_texts_is_reported_and_of_nothing_else() -> None:
     listened = ListenedSink()
     await listened.listed(page())
     assert (listened.sink.held, listened.times) == (None, 0)

@@ -122,7 +122,7 @@ def test_a_file_without_permission_is_a_problem(
     assert "Permission denied" in problem(tmp_path / "secret.yaml").message
 
 
-async def test_a_change_of_content_is_told_and_a_touch_is_not(tmp_path: Path) -> None:
+async def test_a_change_of_content_is_reported_and_a_touch_is_not(tmp_path: Path) -> None:
     clock = ManualClock(auto_jump=False)
     written(tmp_path, policy="one")
     source = FileSource([tmp_path], clock)
@@ -158,7 +158,7 @@ async def test_files_that_still_change_are_waited_for(tmp_path: Path) -> None:
     assert changed.done()
 
 
-async def test_a_folder_that_goes_away_is_told_once(tmp_path: Path) -> None:
+async def test_a_folder_that_goes_away_is_reported_once(tmp_path: Path) -> None:
     clock = ManualClock()
     folder = written(tmp_path / "folder", policy="one")
     source = FileSource([folder], clock)

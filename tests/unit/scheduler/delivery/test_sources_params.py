@@ -99,7 +99,7 @@ async def test_one_that_must_not_be_read_keeps_the_policy_out() -> None:
     assert "RBAC" in problem.hint
 
 
-async def test_a_change_in_the_cluster_is_told_and_read() -> None:
+async def test_a_change_in_the_cluster_is_reported_and_read() -> None:
     async with (
         ControlPlane() as control_plane,
         with_config_maps(control_plane, Source("p.yaml", TEXT)) as source,

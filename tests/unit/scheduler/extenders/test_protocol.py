@@ -84,7 +84,9 @@ def test_the_answer_to_a_bind() -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"licences", b"{", b"\xff\xfe", b"[" * 100_000, b'"text"', b"12", b"true"]
 )
-def test_what_is_no_answer_is_said_to_be_none(read: Callable[[bytes], object], body: bytes) -> None:
+def test_what_is_no_answer_is_reported_to_be_none(
+    read: Callable[[bytes], object], body: bytes
+) -> None:
     assert isinstance(read(body), Unreadable)
 
 

@@ -331,7 +331,7 @@ def test_a_pod_can_leave_from_every_lane(lane: str) -> None:
     assert len(queue) == 0
 
 
-def test_a_pod_made_anew_under_its_name_is_another_pod() -> None:
+def test_a_pod_recreated_under_its_name_is_another_pod() -> None:
     queue = filled(pending("uid-1", name="web"))
     popped(queue)
     queue.gone("uid-1")

@@ -166,7 +166,7 @@ async def test_a_write_that_fails_once_costs_nobody_else(fault: RequestFault) ->
         assert cluster.metric("scheduler_preemption_goroutines_execution_total") == 1
 
 
-async def test_a_refusal_is_told_gives_the_node_back_and_is_tried_again() -> None:
+async def test_a_refusal_is_reported_gives_the_node_back_and_is_tried_again() -> None:
     async with running_cluster(*full(1), kubelet=QUICK) as cluster:
         refusal = FaultRule(RequestFault(status=403), verb="delete", resource="pods", times=2)
         cluster.control_plane.faults = ScriptedFaults([refusal])

@@ -108,7 +108,7 @@ def test_what_differs(
     assert found(roster, holdings, queued) == [difference]
 
 
-def test_a_pod_made_anew_under_its_name_is_another_pod() -> None:
+def test_a_pod_recreated_under_its_name_is_another_pod() -> None:
     roster = Roster(frozenset({"n1"}), {"u2": RosterPod(KEY, scheduler="kpolicy")})
     sides = {(finding.what, finding.side, finding.uid) for finding in found(roster, ours(), QUEUED)}
     assert sides == {

@@ -156,7 +156,7 @@ def test_choices_are_taken_on_so_that_one_difference_is_not_the_cause_of_the_nex
     pair.shadow.stop()
 
 
-def test_a_node_that_the_shadow_rejects_is_told_and_taken_on_all_the_same() -> None:
+def test_a_node_that_the_shadow_rejects_is_reported_and_taken_on_all_the_same() -> None:
     pair = Pair(program("node.name == 'a'"), program("node.name == 'b'"))
     # Four come to a, which is full then: two are parked, which the shadow would place on b.
     assert pair.decide() == {Result.WOULD_REJECT: 4, Result.WOULD_PLACE: 2}

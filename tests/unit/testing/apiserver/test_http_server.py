@@ -88,7 +88,7 @@ async def test_arbitrary_bytes_stop_nobody_else() -> None:
         assert received.endswith(b"\r\n\r\nok")
 
 
-async def test_a_client_that_waits_to_send_its_body_is_told_to_go_on() -> None:
+async def test_a_client_that_waits_to_send_its_body_is_reported_to_go_on() -> None:
     async with serving(echo) as (_, port):
         sent = HEAD + b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\nok"
         received = await exchange(port, sent)

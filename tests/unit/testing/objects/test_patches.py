@@ -237,7 +237,7 @@ def test_deep_nesting_is_refused_not_followed() -> None:
         decode(b"[" * 100_000)
 
 
-def test_builders_share_nothing_and_say_what_they_are_told() -> None:
+def test_builders_share_nothing_and_say_what_they_are_reported() -> None:
     node = builders.node(
         "n",
         cpu="2",
