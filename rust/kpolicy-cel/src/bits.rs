@@ -8,14 +8,17 @@ pub struct Bits {
 }
 
 impl Bits {
+    /// The empty set.
     pub fn zeros(lanes: usize) -> Self {
         Self { words: vec![0; lanes.div_ceil(64)], lanes }
     }
 
+    /// The set of all lanes.
     pub fn ones(lanes: usize) -> Self {
         Self::from_words(vec![u64::MAX; lanes.div_ceil(64)], lanes)
     }
 
+    /// The set of all lanes, or the empty set.
     pub fn filled(value: bool, lanes: usize) -> Self {
         if value { Self::ones(lanes) } else { Self::zeros(lanes) }
     }
@@ -32,18 +35,22 @@ impl Bits {
         Self { words, lanes }
     }
 
+    /// How many lanes there are, in the set or not.
     pub fn lanes(&self) -> usize {
         self.lanes
     }
 
+    /// The words of the plane, 64 lanes each; lane 0 is the lowest bit of word 0.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
+    /// Whether the lane is in the set.
     pub fn get(&self, lane: usize) -> bool {
         self.words.get(lane / 64).is_some_and(|word| word >> (lane % 64) & 1 == 1)
     }
 
+    /// Adds a lane; a lane that does not exist is ignored.
     pub fn set(&mut self, lane: usize) {
         if lane < self.lanes
             && let Some(word) = self.words.get_mut(lane / 64)
@@ -59,10 +66,12 @@ impl Bits {
         *word = *word & !(1 << (lane % 64)) | u64::from(value) << (lane % 64);
     }
 
+    /// Whether any lane is in the set.
     pub fn any(&self) -> bool {
         self.words.iter().any(|word| *word != 0)
     }
 
+    /// How many lanes are in the set.
     pub fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
@@ -82,11 +91,13 @@ impl Bits {
         })
     }
 
+    /// The lanes that are in both sets.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         self.zip(other, |a, b| a & b)
     }
 
+    /// The lanes that are in at least one of the sets.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         self.zip(other, |a, b| a | b)
@@ -98,6 +109,7 @@ impl Bits {
         self.zip(other, |a, b| a & !b)
     }
 
+    /// The lanes that are not in the set.
     #[must_use]
     pub fn not(&self) -> Self {
         Self::from_words(self.words.iter().map(|word| !word).collect(), self.lanes)

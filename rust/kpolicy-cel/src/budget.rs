@@ -43,6 +43,7 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// A budget of `limit` units.
     pub const fn new(limit: u64) -> Self {
         Self { left: limit, limit, lane: limit, lanes_exceeded: 0, lacking: 0 }
     }

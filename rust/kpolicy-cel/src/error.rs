@@ -14,6 +14,7 @@ pub enum Kind {
     OutOfRange,
     /// A number left its range.
     Overflow,
+    /// A division or a modulus by zero.
     DivideByZero,
     /// A text does not denote a value: number, duration, quantity, pattern, …
     Malformed,
@@ -64,11 +65,14 @@ impl Kind {
 /// An error without a place: what a function or a fact reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
+    /// The kind of the error, which decides its code.
     pub kind: Kind,
+    /// The text for people.
     pub message: Arc<str>,
 }
 
 impl Fault {
+    /// A fault of this kind with this text.
     pub fn new(kind: Kind, message: impl Into<Arc<str>>) -> Self {
         Self { kind, message: message.into() }
     }
@@ -106,7 +110,9 @@ impl Fault {
 /// An error while evaluating.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvaluationError {
+    /// The kind of the error, which decides its code.
     pub kind: Kind,
+    /// The text for people.
     pub message: Arc<str>,
     /// Index of the node in the verified expression (its span is `spans[node]`).
     pub node: u32,
@@ -125,6 +131,7 @@ impl std::error::Error for EvaluationError {}
 pub struct Refusal {
     /// Stable code, one of `IR0xx` in `docs/internals/expressions.md`.
     pub code: &'static str,
+    /// The text for people.
     pub message: String,
     /// The node it is about, if any.
     pub node: Option<u32>,

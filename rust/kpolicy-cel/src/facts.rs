@@ -113,19 +113,25 @@ pub enum Column<'a> {
     Constant(Answer),
     /// Booleans, 64 lanes a word, lane 0 the lowest bit of word 0.
     Bool(Cow<'a, [u64]>),
+    /// Signed integers.
     Int(Cow<'a, [i64]>),
     /// Integers of at most 2⁵⁰ either way, held as doubles: exact, and compared side by side.
     Whole(Cow<'a, [f64]>),
+    /// Doubles.
     Double(Cow<'a, [f64]>),
     /// Booleans or numbers with lanes that have none: [`Answer::Absent`] in the lanes of `absent`,
     /// where the column inside holds anything.
     Sparse {
+        /// The values of the lanes that have one.
         column: Box<Column<'a>>,
+        /// The lanes without a value.
         absent: Bits,
     },
     /// Strings by id; id 0 is [`Answer::Absent`].
     Text {
+        /// The id of each lane's string.
         ids: &'a [u32],
+        /// The strings behind the ids.
         dictionary: &'a dyn Dictionary,
     },
     /// Lanes of equal id give equal answers, for facts of any type that many lanes share (taint

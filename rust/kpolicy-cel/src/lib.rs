@@ -5,6 +5,8 @@
 //! This crate knows nothing of Kubernetes objects, Python, the clock, or the source text of
 //! expressions.
 
+#![warn(missing_docs)]
+
 mod bits;
 mod budget;
 mod builder;
@@ -17,6 +19,7 @@ mod interface;
 mod ir;
 mod loops;
 mod names;
+mod observation;
 mod profile;
 mod scalar;
 mod trace;
@@ -34,7 +37,7 @@ pub use functions::overloads;
 pub use interface::{answer_json, evaluate_json};
 pub use ir::{DEPTH_MAX, Expression, NODES_MAX, READS_MAX, SLOTS_MAX};
 pub use names::{Catalogue, Name};
-pub use scalar::Seen;
+pub use observation::Seen;
 pub use trace::Trace;
 pub use types::Type;
 pub use value::{

@@ -5,6 +5,7 @@ use std::sync::Arc;
 /// The name of a fact, or of a member of an object, and what the host resolved it to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name {
+    /// The name as the expression has it.
     pub text: Arc<str>,
     /// From the host's [`Catalogue`], so that it compares no text while evaluating.
     pub id: u16,
@@ -14,6 +15,7 @@ impl Name {
     /// Of a name that the host does not know, or was not asked for.
     pub const UNRESOLVED: u16 = u16::MAX;
 
+    /// A name that the host has not been asked for.
     pub fn unresolved(text: impl Into<Arc<str>>) -> Self {
         Self { text: text.into(), id: Self::UNRESOLVED }
     }

@@ -11,7 +11,8 @@ use rustc_hash::FxHashMap;
 use crate::budget::Budget;
 use crate::facts::Facts;
 use crate::ir::{Expression, Node, Operation};
-use crate::scalar::{Observer, Outcome};
+use crate::observation::Observer;
+use crate::scalar::Outcome;
 
 /// A node counts by itself if one evaluation of it needs so many units, besides its operands.
 const WORK_MIN: u64 = 16;

@@ -3,14 +3,13 @@
 //! Evaluates in order, absorbs errors in `&&`, `||` and `?:`, and remembers the values of shared
 //! nodes. Recursion is bounded by the depth of a verified expression, time by the budget.
 
-use std::ops::Range;
-
 use crate::budget::{Budget, halvings};
 use crate::error::{EvaluationError, Fault, Kind};
 use crate::facts::{Answer, Facts, Read};
 use crate::functions::{self, Call};
 use crate::ir::{Expression, Node, Operation};
 use crate::names::Name;
+use crate::observation::{Observer, Seen};
 use crate::value::{Key, Map, Value};
 
 /// What making a list or a map takes, besides its items.
@@ -72,34 +71,6 @@ impl Expression {
             slots: vec![Ok(Value::Null); self.slots],
             memos: vec![None; self.memos],
             observer,
-        }
-    }
-}
-
-/// Whoever wants to know what each node gave.
-pub(crate) trait Observer {
-    /// `needed` is what had been asked of the budget before the node was evaluated, and after it.
-    fn note(&mut self, node: &Node, outcome: &Outcome, needed: Range<u64>);
-}
-
-/// What a node of an expression gave in all evaluations that reached it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Seen {
-    pub is_true: bool,
-    pub is_false: bool,
-    pub is_error: bool,
-    /// A value that is no bool.
-    pub is_other: bool,
-}
-
-impl Observer for Vec<Seen> {
-    fn note(&mut self, node: &Node, outcome: &Outcome, _: Range<u64>) {
-        let Some(seen) = self.get_mut(node.origin as usize) else { return };
-        match outcome {
-            Ok(Value::Bool(true)) => seen.is_true = true,
-            Ok(Value::Bool(false)) => seen.is_false = true,
-            Ok(_) => seen.is_other = true,
-            Err(_) => seen.is_error = true,
         }
     }
 }

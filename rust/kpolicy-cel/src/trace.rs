@@ -10,7 +10,8 @@ use crate::budget::Budget;
 use crate::error::EvaluationError;
 use crate::facts::Facts;
 use crate::ir::{Expression, Node};
-use crate::scalar::{Observer, Outcome};
+use crate::observation::Observer;
+use crate::scalar::Outcome;
 use crate::value::{Value, to_json};
 
 /// Outcomes kept of one node; a reader of a loop looks at the first few.

@@ -10,21 +10,36 @@ use serde_json::Value as Json;
 /// How deep types may nest.
 const DEPTH_MAX: usize = 16;
 
+/// A static type of CEL, or of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Type {
+    /// Any type; known only when the expression runs.
     Dyn,
+    /// `null`.
     Null,
+    /// `bool`.
     Bool,
+    /// `int`: 64 bits, signed.
     Int,
+    /// `uint`: 64 bits, unsigned.
     Uint,
+    /// `double`.
     Double,
+    /// `string`.
     String,
+    /// `bytes`.
     Bytes,
+    /// `google.protobuf.Timestamp`.
     Timestamp,
+    /// `google.protobuf.Duration`.
     Duration,
+    /// The type of a type.
     Type,
+    /// `list`, with the type of its items.
     List(Box<Type>),
+    /// `map`, with the types of its keys and values.
     Map(Box<Type>, Box<Type>),
+    /// `optional_type`, with the type of what is inside.
     Optional(Box<Type>),
     /// A type without structure here: `quantity`, `selector`, an object of the host.
     Named(Arc<str>),

@@ -80,6 +80,7 @@ const NEVER: &[&str] = &[
 ];
 
 impl Keep<'_> {
+    /// Whether no API path of this kind is kept.
     pub fn is_nothing_of(self, kind: Kind) -> bool {
         self.0.is_none_or(|paths| paths.of(kind).next().is_none())
     }

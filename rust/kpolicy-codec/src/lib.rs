@@ -8,6 +8,8 @@
 //! file of objects. Each hands objects to the caller one by one as they are read, with the API
 //! paths that [`Keep`] asks for.
 
+#![warn(missing_docs)]
+
 mod cursor;
 mod feed;
 pub mod file;

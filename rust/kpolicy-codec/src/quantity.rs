@@ -15,9 +15,11 @@ const NANO_DIGITS: i64 = 9;
 /// Why a text is not a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuantityError {
+    /// There is no text.
     Empty,
     /// What stands before the suffix is not a number.
     Number,
+    /// What stands behind the number is neither a suffix nor an exponent.
     Suffix,
 }
 
@@ -40,6 +42,7 @@ enum Scale {
     Two(u32),
 }
 
+/// Reads an amount as the API server does.
 pub fn parse(text: &str) -> Result<Quantity, QuantityError> {
     let text = text.trim();
     if text.is_empty() {

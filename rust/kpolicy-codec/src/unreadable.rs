@@ -3,10 +3,12 @@
 
 use crate::limits::{QUOTE_BYTES_MAX, UNREADABLE_NAMED_MAX};
 
+/// Why something could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// The text is not JSON from here on.
     NotJson,
+    /// The text is not YAML.
     NotYaml,
     /// A field has a wrong type or form.
     BadField,
@@ -23,6 +25,7 @@ pub enum Code {
 }
 
 impl Code {
+    /// The code as Python and people see it.
     pub fn name(self) -> &'static str {
         match self {
             Self::NotJson => "NotJson",
@@ -37,15 +40,19 @@ impl Code {
     }
 }
 
+/// An object that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
+    /// Why it could not be read.
     pub code: Code,
     /// `Pod namespace/name` where that can be told, otherwise its position.
     pub object: String,
+    /// The text for people.
     pub message: String,
 }
 
 impl Unreadable {
+    /// An object with the reason; long texts are cut.
     pub fn new(code: Code, object: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code, object: quoted(object.into()), message: quoted(message.into()) }
     }

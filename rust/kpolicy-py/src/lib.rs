@@ -4,6 +4,8 @@
 //! Only `kpolicy.engine` imports it. It keeps no Python object, calls nothing back, and lets other
 //! threads run during every call that does work.
 
+#![warn(missing_docs)]
+
 mod engine;
 mod expression;
 mod fault;

@@ -26,20 +26,27 @@ use machine::Machine;
 /// What a filter says of the lanes that were asked for: true, in error, or else false.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mask {
+    /// The lanes where the filter is true.
     pub truth: Bits,
+    /// The lanes where its evaluation ended with an error.
     pub error: Bits,
 }
 
 /// A score of the lanes that were asked for; lanes in error and lanes not asked for hold 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
+    /// The score of each lane.
     pub values: ScoreValues,
+    /// The lanes where its evaluation ended with an error.
     pub error: Bits,
 }
 
+/// The scores of all lanes, in the type of the expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ScoreValues {
+    /// The expression is an `int`.
     Int(Vec<i64>),
+    /// The expression is a `double`.
     Double(Vec<f64>),
 }
 

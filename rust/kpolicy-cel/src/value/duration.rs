@@ -11,6 +11,7 @@ pub struct Duration {
 }
 
 impl Duration {
+    /// No time at all.
     pub const ZERO: Self = Self { nanos: 0 };
 
     /// The duration of so many nanoseconds, unless it is out of range.
@@ -18,6 +19,7 @@ impl Duration {
         i64::try_from(nanos).ok().map(|nanos| Self { nanos })
     }
 
+    /// The duration in nanoseconds.
     pub fn nanos(self) -> i128 {
         i128::from(self.nanos)
     }

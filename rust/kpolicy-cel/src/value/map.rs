@@ -9,9 +9,13 @@ use super::Value;
 /// A key of a map. Numbers of equal value are the same key, whatever their type.
 #[derive(Clone, Debug)]
 pub enum Key {
+    /// A `bool`.
     Bool(bool),
+    /// An `int`.
     Int(i64),
+    /// A `uint`.
     Uint(u64),
+    /// A `string`.
     String(Arc<str>),
 }
 
@@ -28,6 +32,7 @@ impl Key {
         }
     }
 
+    /// The key as a value.
     pub fn value(&self) -> Value {
         match self {
             Self::Bool(value) => Value::Bool(*value),
@@ -133,11 +138,13 @@ impl Map {
         Self { entries }
     }
 
+    /// The value of a key.
     pub fn get(&self, key: &Key) -> Option<&Value> {
         let at = self.entries.binary_search_by(|entry| entry.0.cmp(key)).ok()?;
         self.entries.get(at).map(|entry| &entry.1)
     }
 
+    /// The value of a string key.
     pub fn get_text(&self, key: &str) -> Option<&Value> {
         let at = self
             .entries
@@ -149,14 +156,17 @@ impl Map {
         self.entries.get(at).map(|entry| &entry.1)
     }
 
+    /// How many entries the map has.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
+    /// Whether the map has no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
+    /// The entries, in order of their keys.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Key, &Value)> {
         self.entries.iter().map(|entry| (&entry.0, &entry.1))
     }

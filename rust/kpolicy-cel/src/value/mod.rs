@@ -41,26 +41,45 @@ pub(crate) use zone::zone_offset;
 /// A value. Cloning copies at most a pointer and a count.
 #[derive(Clone)]
 pub enum Value {
+    /// `null`.
     Null,
+    /// A `bool`.
     Bool(bool),
+    /// An `int`.
     Int(i64),
+    /// A `uint`.
     Uint(u64),
+    /// A `double`.
     Double(f64),
+    /// A `string`.
     String(Arc<str>),
+    /// A `bytes` value.
     Bytes(Arc<[u8]>),
+    /// A `list`.
     List(Arc<Vec<Value>>),
+    /// A `map`.
     Map(Arc<Map>),
+    /// A point in time.
     Timestamp(Timestamp),
+    /// A span of time.
     Duration(Duration),
     /// A type as a value, by its name (`type(1) == int`).
     Type(Arc<str>),
+    /// An `optional_type`: a value, or none.
     Optional(Option<Arc<Value>>),
+    /// An amount, as Kubernetes writes it.
     Quantity(Arc<Quantity>),
+    /// A label selector.
     Selector(Arc<Selector>),
+    /// An IP address.
     Ip(IpAddr),
+    /// A range of IP addresses.
     Cidr(Cidr),
+    /// A semantic version.
     Semver(Arc<Semver>),
+    /// A URL.
     Url(Arc<Url>),
+    /// A format of texts, by its name.
     Format(NamedFormat),
     /// A value of the host, see [`Object`].
     Object(Arc<dyn Object>),
@@ -94,22 +113,27 @@ impl Value {
         }
     }
 
+    /// A `string`.
     pub fn string(text: impl Into<Arc<str>>) -> Self {
         Self::String(text.into())
     }
 
+    /// A `list`.
     pub fn list(items: Vec<Value>) -> Self {
         Self::List(Arc::new(items))
     }
 
+    /// A `map`.
     pub fn map(map: Map) -> Self {
         Self::Map(Arc::new(map))
     }
 
+    /// An `optional_type` with a value.
     pub fn some(value: Value) -> Self {
         Self::Optional(Some(Arc::new(value)))
     }
 
+    /// An `optional_type` without a value.
     pub const NONE: Value = Self::Optional(None);
 
     /// Whether it is the zero value of its type: what `optional.ofNonZeroValue` leaves out.

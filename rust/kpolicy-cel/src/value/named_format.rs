@@ -5,20 +5,34 @@
 
 use super::{Timestamp, Url};
 
+/// A format of texts that the Kubernetes CEL library knows by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NamedFormat {
+    /// A label as RFC 1123 has it.
     Dns1123Label,
+    /// A subdomain as RFC 1123 has it.
     Dns1123Subdomain,
+    /// A label as RFC 1035 has it: its first character is a letter.
     Dns1035Label,
+    /// A key of a label, perhaps with a prefix and a slash.
     QualifiedName,
+    /// The beginning of a generated name that is an RFC 1123 label.
     Dns1123LabelPrefix,
+    /// The beginning of a generated name that is an RFC 1123 subdomain.
     Dns1123SubdomainPrefix,
+    /// The beginning of a generated name that is an RFC 1035 label.
     Dns1035LabelPrefix,
+    /// A value of a label.
     LabelValue,
+    /// A URL, or an absolute path.
     Uri,
+    /// A UUID.
     Uuid,
+    /// Bytes in base64.
     Byte,
+    /// A date, as in `2026-01-31`.
     Date,
+    /// A date with a time, as in `2026-01-31T12:00:00Z`.
     Datetime,
 }
 
@@ -32,6 +46,7 @@ const LABEL_KEY: &str = "must consist of alphanumeric characters, '-', '_' or '.
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
 impl NamedFormat {
+    /// Every format.
     pub const ALL: [Self; 13] = [
         Self::Dns1123Label,
         Self::Dns1123Subdomain,
@@ -48,6 +63,7 @@ impl NamedFormat {
         Self::Datetime,
     ];
 
+    /// Its name in expressions.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dns1123Label => "dns1123Label",
@@ -66,6 +82,7 @@ impl NamedFormat {
         }
     }
 
+    /// The format of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }

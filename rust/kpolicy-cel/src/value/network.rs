@@ -9,7 +9,9 @@ use std::fmt;
 /// An address with the length of a prefix; bits behind the prefix are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Cidr {
+    /// The address before the slash.
     pub address: IpAddr,
+    /// The length of the prefix.
     pub bits: u8,
 }
 
@@ -39,6 +41,7 @@ fn mapped(text: &str) -> String {
 }
 
 impl Cidr {
+    /// Reads `10.0.0.0/8`; otherwise the reason.
     pub fn parse(text: &str) -> Result<Self, String> {
         let unreadable =
             || format!("network address parse error during conversion from string: {text:?}");
@@ -65,11 +68,13 @@ impl Cidr {
         Self { address: masked(self.address, self.bits), bits: self.bits }
     }
 
+    /// Whether the address is in the range.
     pub fn has_ip(self, address: IpAddr) -> bool {
         self.address.is_ipv4() == address.is_ipv4()
             && masked(self.address, self.bits) == masked(address, self.bits)
     }
 
+    /// Whether all of the other range is in this one.
     pub fn has_range(self, other: Self) -> bool {
         self.bits <= other.bits && self.has_ip(other.address)
     }

@@ -17,6 +17,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
+    /// A whole number of units.
     pub fn from_int(units: i64) -> Self {
         Self { nanos: i128::from(units) * SCALE }
     }
@@ -38,10 +39,12 @@ impl Quantity {
         Some(Self { nanos: if negative { -magnitude } else { magnitude } })
     }
 
+    /// -1, 0 or 1.
     pub fn sign(&self) -> i64 {
         i64::try_from(self.nanos.signum()).unwrap_or(0)
     }
 
+    /// The order by amount.
     pub fn compare(&self, other: &Self) -> Ordering {
         self.nanos.cmp(&other.nanos)
     }
@@ -61,15 +64,18 @@ impl Quantity {
         i64::try_from(ceil_div(self.nanos, SCALE / 1000)).ok()
     }
 
+    /// The nearest double.
     #[expect(clippy::cast_precision_loss)]
     pub fn approximate(&self) -> f64 {
         self.nanos as f64 / SCALE as f64
     }
 
+    /// The sum, unless it is out of range.
     pub fn plus(&self, other: &Self) -> Option<Self> {
         self.nanos.checked_add(other.nanos).map(|nanos| Self { nanos })
     }
 
+    /// The difference, unless it is out of range.
     pub fn minus(&self, other: &Self) -> Option<Self> {
         self.nanos.checked_sub(other.nanos).map(|nanos| Self { nanos })
     }

@@ -8,17 +8,25 @@ use std::sync::Arc;
 const REQUIREMENTS_MAX: usize = 64;
 const VALUES_MAX: usize = 256;
 
+/// How a requirement compares the label with its values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub enum Operator {
+    /// The label has one of the values.
     In,
+    /// The label is missing, or has none of the values.
     NotIn,
+    /// The label exists.
     Exists,
+    /// The label is missing.
     DoesNotExist,
 }
 
+/// What a selector demands of one label.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct Requirement {
+    /// The key of the label.
     pub key: Arc<str>,
+    /// How the label is compared.
     pub operator: Operator,
     /// Sorted, without doubles; empty for `Exists` and `DoesNotExist`.
     pub values: Vec<Arc<str>>,
@@ -31,6 +39,7 @@ pub struct Selector {
 }
 
 impl Selector {
+    /// A selector of these requirements, in any order.
     pub fn new(mut requirements: Vec<Requirement>) -> Self {
         for requirement in &mut requirements {
             requirement.values.sort();
@@ -51,6 +60,7 @@ impl Selector {
         Self::new(labels.into_iter().map(requirement).collect())
     }
 
+    /// The requirements, in canonical order.
     pub fn requirements(&self) -> &[Requirement] {
         &self.requirements
     }

@@ -3,10 +3,14 @@
 
 use std::cmp::Ordering;
 
+/// A semantic version.
 #[derive(Clone, Debug)]
 pub struct Semver {
+    /// The first number.
     pub major: u64,
+    /// The second number.
     pub minor: u64,
+    /// The third number.
     pub patch: u64,
     prerelease: Vec<Part>,
     build: String,
@@ -20,6 +24,7 @@ enum Part {
 }
 
 impl Semver {
+    /// Reads exactly `MAJOR.MINOR.PATCH`, with a pre-release and build metadata or without.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Err("Version string empty".into());
@@ -57,6 +62,7 @@ impl Semver {
         Self::parse(&parts.join("."))
     }
 
+    /// The order of precedence: a pre-release comes before its release.
     pub fn compare(&self, other: &Self) -> Ordering {
         let numbers = |version: &Self| (version.major, version.minor, version.patch);
         numbers(self).cmp(&numbers(other)).then_with(|| {
@@ -68,6 +74,7 @@ impl Semver {
         })
     }
 
+    /// The version as text, which reads back as the same version.
     pub fn text(&self) -> String {
         let mut text = format!("{}.{}.{}", self.major, self.minor, self.patch);
         for (index, part) in self.prerelease.iter().enumerate() {

@@ -17,14 +17,19 @@ pub struct Timestamp {
 /// A timestamp taken apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Civil {
+    /// The year.
     pub year: i64,
     /// 1 to 12.
     pub month: i64,
     /// 1 to 31.
     pub day: i64,
+    /// 0 to 23.
     pub hour: i64,
+    /// 0 to 59.
     pub minute: i64,
+    /// 0 to 59.
     pub second: i64,
+    /// Nanoseconds within the second.
     pub nanos: i64,
     /// 0 is Sunday.
     pub weekday: i64,
@@ -33,8 +38,10 @@ pub struct Civil {
 }
 
 impl Timestamp {
+    /// The first of January 1970, UTC.
     pub const EPOCH: Self = Self { seconds: 0, nanos: 0 };
 
+    /// The moment so long after the epoch, unless it is out of range.
     pub fn new(seconds: i64, nanos: u32) -> Option<Self> {
         (SECONDS.contains(&seconds) && nanos < 1_000_000_000).then_some(Self { seconds, nanos })
     }
@@ -48,18 +55,22 @@ impl Timestamp {
         i128::from(self.seconds) * NANOS + i128::from(self.nanos)
     }
 
+    /// Whole seconds since the epoch.
     pub fn seconds(self) -> i64 {
         self.seconds
     }
 
+    /// The moment later by a duration, unless it is out of range.
     pub fn plus(self, duration: Duration) -> Option<Self> {
         Self::from_nanos(self.since_epoch().checked_add(duration.nanos())?)
     }
 
+    /// The moment earlier by a duration, unless it is out of range.
     pub fn minus(self, duration: Duration) -> Option<Self> {
         Self::from_nanos(self.since_epoch().checked_sub(duration.nanos())?)
     }
 
+    /// The time from `earlier` until this moment, unless it is out of range.
     pub fn since(self, earlier: Self) -> Option<Duration> {
         Duration::from_nanos(self.since_epoch() - earlier.since_epoch())
     }

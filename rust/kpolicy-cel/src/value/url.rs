@@ -7,6 +7,7 @@ use core::net::IpAddr;
 
 use super::url_escape::{Mode, escape, is_valid_encoded, unescape};
 
+/// An absolute URL or an absolute path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     text: String,
@@ -36,18 +37,22 @@ impl Url {
         parts(text).map(drop).map_err(|why| format!("parse {text:?}: {why}"))
     }
 
+    /// The URL as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
+    /// The scheme, empty for a path.
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
 
+    /// The host, with its port.
     pub fn host(&self) -> &str {
         &self.host
     }
 
+    /// The path, escaped.
     pub fn escaped_path(&self) -> &str {
         &self.path
     }
@@ -58,6 +63,7 @@ impl Url {
         host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(host)
     }
 
+    /// The port, empty without one.
     pub fn port(&self) -> &str {
         self.split().1
     }
