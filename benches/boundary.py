@@ -11,7 +11,7 @@ from typing import Final
 from benches.placing import Placing, Run, each
 from kpolicy.cli.outputs import progress_bar
 from kpolicy.offline.reports.columns import columns
-from kpolicy.offline.snapshots.snapshot import default_program
+from kpolicy.offline.snapshots.cluster_snapshot import default_program
 from kpolicy.policy.assembly.program import Program
 
 NODES: Final = 5_000

@@ -21,7 +21,7 @@ from kpolicy.clock import NANOSECONDS, Clock, SystemClock, background_group
 from kpolicy.engine import Engine
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.reports.columns import columns
-from kpolicy.offline.snapshots.snapshot import default_program
+from kpolicy.offline.snapshots.cluster_snapshot import default_program
 from kpolicy.scheduler.limits import PAGE_PERIOD_NS
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.runtime import Answer, EngineThread, Parameters, Runtime

@@ -20,7 +20,7 @@ from kpolicy.cluster.limits import LIST_PAGE_OBJECTS
 from kpolicy.cluster.writes.binder import Binding, BindOutcome, Bound, Unknown
 from kpolicy.engine import Decision
 from kpolicy.offline.bench import generated_cluster
-from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, Progress
+from kpolicy.offline.snapshots.cluster_snapshot import PolicyRefusedError, Progress
 from kpolicy.policy.assembly.program import Program
 from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.reservations import BindEnd, Reservations

@@ -26,7 +26,7 @@ from kpolicy.cluster.limits import LIST_PAGE_OBJECTS
 from kpolicy.engine import Engine
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.limits import BATCH_PODS
-from kpolicy.offline.snapshots.snapshot import Snapshot, default_program
+from kpolicy.offline.snapshots.cluster_snapshot import Snapshot, default_program
 from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import EVERY_PROFILE, EngineSink, QueueFeed, Signals

@@ -18,7 +18,7 @@ from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.generated_cluster import Size
 from kpolicy.offline.bench.workloads import WORKLOADS
 from kpolicy.offline.reports.columns import columns
-from kpolicy.offline.snapshots.snapshot import default_program, loaded_engine
+from kpolicy.offline.snapshots.cluster_snapshot import default_program, loaded_engine
 
 SIZE: Final = Size(nodes=6, existing=120, pods=800)
 CHANGES: Final = 250

@@ -9,7 +9,7 @@ from benches.peer.timing import Timing
 from kpolicy.engine import Engine
 from kpolicy.offline.bench.generated_cluster import uid
 from kpolicy.offline.bench.measure import decide
-from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, default_program
+from kpolicy.offline.snapshots.cluster_snapshot import PolicyRefusedError, default_program
 
 
 def engine_of(world: Path, *, seed: int = 0) -> Engine:

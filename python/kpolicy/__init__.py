@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kpolicy.offline.redaction.redact import redact
     from kpolicy.offline.snapshot_file.reader import Header, Origin
     from kpolicy.offline.snapshot_file.writer import write_snapshot
-    from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, Snapshot
+    from kpolicy.offline.snapshots.cluster_snapshot import PolicyRefusedError, Snapshot
     from kpolicy.offline.snapshots.snapshot_problem import Problem
     from kpolicy.offline.snapshots.survey import Survey, survey
     from kpolicy.policy.compile import Compiled, compile_policy
@@ -46,13 +46,13 @@ _LAZY: Final = {
     "Header": "kpolicy.offline.snapshot_file.reader",
     "Measured": "kpolicy.offline.bench.measure",
     "Origin": "kpolicy.offline.snapshot_file.reader",
-    "PolicyRefusedError": "kpolicy.offline.snapshots.snapshot",
+    "PolicyRefusedError": "kpolicy.offline.snapshots.cluster_snapshot",
     "PolicyTestRun": "kpolicy.offline.policy_tests.results",
     "Problem": "kpolicy.offline.snapshots.snapshot_problem",
     "SimulatedPod": "kpolicy.offline.answers.pod_decisions",
     "Simulation": "kpolicy.offline.answers.pod_decisions",
     "Size": "kpolicy.offline.bench.generated_cluster",
-    "Snapshot": "kpolicy.offline.snapshots.snapshot",
+    "Snapshot": "kpolicy.offline.snapshots.cluster_snapshot",
     "Survey": "kpolicy.offline.snapshots.survey",
     "diff": "kpolicy.offline.answers.policy_diff",
     "evaluate": "kpolicy.offline.answers.evaluate",

@@ -5,7 +5,7 @@ call that does work releases the GIL; nothing calls back into Python.
 """
 
 from collections.abc import Sequence
-from typing import TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 __all__ = [
     "Engine",
@@ -58,19 +58,21 @@ _Victim: TypeAlias = tuple[str, str, str, bool]
 # claim is to name the pod's node. to_write: the API server does not say so yet. to_mark: the volume
 # is to say that a controller bound it. seconds_max: how long to wait until the claim is bound.
 _VolumeWork: TypeAlias = tuple[str, str, str, str, str, str, bool, bool, int]
+# A write that a placed pod waits for: its kind, and the fields that writes of this kind have.
+_PreBindWrite: TypeAlias = tuple[Literal["volume"], _VolumeWork]
 
 # Of another's decision: (verdict, uid, node: the other's if that is among the best, whether the
 # other's passes every filter).
 _Opinion: TypeAlias = tuple[int, str, str, bool]
 
 # One decision: (verdict, uid, namespace, name, node, message, score, nodes_total, nodes_feasible,
-# filter_ns, score_ns, post_filter_ns, nominated_node, victims, rejected_by, displaced, volumes).
+# filter_ns, score_ns, post_filter_ns, nominated_node, victims, rejected_by, displaced, writes).
 # verdict: 0 placed and assumed on `node`, 1 parked, 2 failed (our fault or a broken rule; back
 # off), 3 gone (deleted, bound by someone else, or unknown: drop it), 4 gated, 5 stale (only of
 # `choose`: filter again), 6 set aside (judging it takes more work than one decision may: try it
 # last and ever more rarely). post_filter_ns: looking for room, where no node will do.
 # rejected_by: names of rules. displaced: uids of pods that lost their nomination.
-# volumes: what is to be done before the pod may be bound; for most pods nothing.
+# writes: what is to be written before the pod may be bound; for most pods nothing.
 _Decision: TypeAlias = tuple[
     int,
     str,
@@ -88,7 +90,7 @@ _Decision: TypeAlias = tuple[
     list[_Victim],
     list[str],
     list[str],
-    list[_VolumeWork],
+    list[_PreBindWrite],
 ]
 
 # How long a stage of cycles, or a rule, took: (profile or rule, extension point, status, counts by
@@ -142,6 +144,13 @@ class Engine:
 
         A call ends after a bounded amount of work: decisions are those of the first pods, at least
         of one. Gives (program hash, newest resourceVersion applied, decisions)."""
+
+    def schedule_unit(
+        self, uids: Sequence[str], now_ns: int
+    ) -> tuple[str, str, list[_Decision], _Decision | None]:
+        """Decide and assume these pods together or not at all: (program hash, newest
+        resourceVersion applied, placements of all pods or of none, the decision about the first pod
+        that cannot be placed or None)."""
 
     def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
         """The extended resources among these that each pod requests, in any container."""

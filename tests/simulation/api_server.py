@@ -30,7 +30,7 @@ from kpolicy.testing.objects import failures
 from kpolicy.testing.objects.object_views import list_json
 from kpolicy.testing.objects.resource_types import BY_KIND, Resource
 from kpolicy.testing.objects.store import Change as Stored
-from kpolicy.testing.objects.store import Store
+from kpolicy.testing.objects.store import Store, StoreSettings
 from tests.invariants.history import Change, Write
 from tests.simulation.network import End, Network
 from tests.simulation.trouble import NO_TROUBLE, Kind, Trouble, Troubles
@@ -67,7 +67,7 @@ class SimulatedApi:
         self._troubles = troubles
         self._kill = kill
         self._http = HttpServer(self._handle)
-        self.store = Store(clock, seed=seed)
+        self.store = Store(clock, StoreSettings(seed))
         self._serving = Serving(
             self.store,
             clock,

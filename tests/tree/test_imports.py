@@ -6,7 +6,7 @@ import ast
 
 from tests.tree.sources import ROOT, with_suffix
 
-ENGINE = ROOT / "python" / "kpolicy" / "engine.py"
+ENGINE = ROOT / "python" / "kpolicy" / "engine" / "compiled.py"
 COMPILED = "kpolicy._engine"
 
 
@@ -20,7 +20,7 @@ def imported(tree: ast.AST) -> set[str]:
     return names
 
 
-def test_engine_py_alone_imports_the_compiled_engine() -> None:
+def test_one_module_imports_the_compiled_engine() -> None:
     package = [
         path for path in with_suffix(".py") if path.is_relative_to(ROOT / "python" / "kpolicy")
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 from tests.tree.sources import ROOT, with_suffix
@@ -51,3 +52,38 @@ def test_a_package_has_one_place_for_its_limits() -> None:
     assert len(product) >= 4
     tops = [path.parts[0] for path in product]
     assert sorted(set(tops)) == sorted(tops), product
+
+
+PARAMETERS_MAX = 6
+
+
+def test_a_constructor_takes_few_parameters() -> None:
+    product = [path for path in with_suffix(".py") if path.is_relative_to(ROOT / "python")]
+    counts = {
+        f"{named(path)}: {kind.name}": parameters(function)
+        for path in product
+        for kind in ast.walk(ast.parse(path.read_text()))
+        if isinstance(kind, ast.ClassDef)
+        for function in kind.body
+        if isinstance(function, ast.FunctionDef) and function.name == "__init__"
+    }
+    assert len(counts) > 120
+    assert {name: count for name, count in counts.items() if count > PARAMETERS_MAX} == {}
+
+
+def parameters(function: ast.FunctionDef) -> int:
+    """Without `self`."""
+    own = function.args
+    return len(own.posonlyargs) + len(own.args) + len(own.kwonlyargs) - 1
+
+
+def test_no_two_modules_or_packages_have_one_name() -> None:
+    """Except `limits` and `__main__`; verbs are named as users type them."""
+    product = [
+        path.relative_to(ROOT / "python") for path in with_suffix(".py") if "python" in path.parts
+    ]
+    verbs, shared = Path("kpolicy/cli/verbs"), {"limits", "__main__"}
+    modules = {path for path in product if path.parent != verbs and path.stem not in shared}
+    names = Counter(path.parent.name if path.stem == "__init__" else path.stem for path in modules)
+    assert len(names) > 250
+    assert {name: count for name, count in names.items() if count > 1} == {}

@@ -21,7 +21,7 @@ from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
 from kpolicy.policy.yaml.source import Source
 
 if TYPE_CHECKING:
-    from kpolicy.offline.snapshots.snapshot import Snapshot
+    from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
     from kpolicy.policy.assembly.program import Program
 
 # A folder with more policy files than this is not a folder of policies.
@@ -64,7 +64,7 @@ def _policy_files(folder: Path) -> list[Path]:
 
 def load_snapshot(arguments: Sequence[str]) -> Snapshot:
     """Raises `CannotWorkError` if an argument as a whole cannot be read."""
-    from kpolicy.offline.snapshots.snapshot import Snapshot
+    from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 
     with progress_bar("reading the snapshot") as progress:
         snapshot = Snapshot.load(arguments, progress=progress)
@@ -129,7 +129,7 @@ def ask_engine(args: argparse.Namespace, ask: Callable[[Snapshot, Program], _A])
 @contextmanager
 def refusals_reported() -> Iterator[None]:
     """Reports a policy that compiles but that the engine does not accept."""
-    from kpolicy.offline.snapshots.snapshot import PolicyRefusedError
+    from kpolicy.offline.snapshots.cluster_snapshot import PolicyRefusedError
 
     try:
         yield

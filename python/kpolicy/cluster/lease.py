@@ -20,6 +20,7 @@ from urllib.parse import quote
 from kpolicy.clock import NANOSECONDS, Clock, first_of
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.lease_record import (
+    LeaseLock,
     LeaseRecord,
     LeaseTerms,
     Observation,
@@ -65,22 +66,18 @@ class Elector:
         clock: Clock,
         random: Random,
         terms: LeaseTerms,
+        lock: LeaseLock,
         *,
-        namespace: str,
-        name: str,
-        identity: str,
         pulse: Pulse = NO_PULSE,
     ) -> None:
         self._client = client
         self._clock = clock
         self._random = random
         self._terms = terms
-        self._namespace = namespace
-        self._name = name
-        in_namespace = f"namespaces/{quote(namespace, safe='')}"
+        self._lock = lock
+        in_namespace = f"namespaces/{quote(lock.namespace, safe='')}"
         self._collection = f"/apis/coordination.k8s.io/v1/{in_namespace}/leases"
-        self._path = f"{self._collection}/{quote(name, safe='')}"
-        self._identity = identity
+        self._path = f"{self._collection}/{quote(lock.name, safe='')}"
         self._pulse = pulse
         self._observed: Observation | None = None
         self._read_first = True  # what was last observed may differ from what the API server holds
@@ -116,7 +113,7 @@ class Elector:
         while not await self._try():
             self._pulse.beat()
             await self._clock.sleep(self._look_again_s())
-        _log.info("leading: %s holds %s/%s", self._identity, self._namespace, self._name)
+        _log.info("leading: %s holds %s", self._lock.identity, self._lock)
         _complete(self._acquired)
         while self.fence():
             self._pulse.beat()
@@ -125,7 +122,7 @@ class Elector:
             if self.fence():
                 await self._renew()
         self._fence_until_ns = 0
-        _log.error("leadership of %s/%s is lost: %s", self._namespace, self._name, self._last_error)
+        _log.error("leadership of %s is lost: %s", self._lock, self._last_error)
         _complete(self._lost)
 
     async def release(self) -> bool:
@@ -137,7 +134,7 @@ class Elector:
         if self._read_first and await self._ask("GET", self._path, None, LEASE_RELEASE_TIMEOUT_S):
             return False
         record = self._observed.record if self._observed else None
-        if record is None or record.holder != self._identity:
+        if record is None or record.holder != self._lock.identity:
             return False
         body = released_lease(record, self._clock.now_ns())
         answer = await self._client.request(
@@ -163,7 +160,7 @@ class Elector:
                 return self._fail(str(failure))
         if (observed := self._observed) is None:
             return await self._write(None)
-        if not observed.may_take(self._identity, self._clock.monotonic_ns()):
+        if not observed.may_take(self._lock.identity, self._clock.monotonic_ns()):
             self._fence_until_ns = 0  # we held it, and another holds it now
             return self._fail(f"{observed.record.holder} holds it")
         return await self._write(observed.record)
@@ -172,10 +169,10 @@ class Elector:
         now_ns, sent_ns = self._clock.now_ns(), self._clock.monotonic_ns()
         self._read_first = True  # until the response shows the result
         if record is None:
-            body = new_lease(self._namespace, self._name, self._identity, self._terms, now_ns)
+            body = new_lease(self._lock, self._terms, now_ns)
             failure = await self._ask("POST", self._collection, body)
         else:
-            body = held_lease(record, self._identity, self._terms, now_ns)
+            body = held_lease(record, self._lock.identity, self._terms, now_ns)
             failure = await self._ask("PUT", self._path, body)
         if failure is not None:
             return self._fail(str(failure))
@@ -205,7 +202,7 @@ class Elector:
 
     def _fail(self, text: str) -> bool:
         if text != self._last_error:
-            _log.info("lease %s/%s: %s", self._namespace, self._name, text)
+            _log.info("lease %s: %s", self._lock, text)
         self._last_error = text
         return False
 
@@ -213,7 +210,7 @@ class Elector:
         """Return when to look again: at the latest when the lease of another holder expires."""
         wait_ns = 0
         if self._observed is not None:
-            wait_ns = self._observed.wait_ns(self._identity, self._clock.monotonic_ns())
+            wait_ns = self._observed.wait_ns(self._lock.identity, self._clock.monotonic_ns())
         if wait_ns == 0:  # nobody holds it, so the failure was another
             return self._terms.retry_s * (1 + self._random.random() * (LEASE_JITTER - 1))
         return min(self._terms.retry_s / LEASE_LOOKS_PER_RETRY, wait_ns / NANOSECONDS)

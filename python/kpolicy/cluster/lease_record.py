@@ -24,6 +24,18 @@ from kpolicy.cluster.writes.conventions import api_micro_time
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseLock:
+    """A Lease, and under which name this replica holds it."""
+
+    namespace: str
+    name: str
+    identity: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseTerms:
     """The terms of an election; use `checked` to make them.
 
@@ -112,15 +124,15 @@ class Observation:
         return max(0, self.since_ns + promised_ns - monotonic_ns)
 
 
-def new_lease(namespace: str, name: str, identity: str, terms: LeaseTerms, now_ns: int) -> bytes:
+def new_lease(lock: LeaseLock, terms: LeaseTerms, now_ns: int) -> bytes:
     now = api_micro_time(now_ns)
     return json.dumps(
         {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": name, "namespace": namespace},
+            "metadata": {"name": lock.name, "namespace": lock.namespace},
             "spec": {
-                "holderIdentity": identity,
+                "holderIdentity": lock.identity,
                 "leaseDurationSeconds": int(terms.duration_s),
                 "acquireTime": now,
                 "renewTime": now,

@@ -25,7 +25,7 @@ from kpolicy.demo.demo_cluster import NOT_TRIED, Tally, take
 from kpolicy.demo.view import Measured, View, explanation_lines, show_summary, view_for, write
 from kpolicy.engine import Engine, Scheduled
 from kpolicy.offline.answers.pod_decisions import explain
-from kpolicy.offline.snapshots.snapshot import Snapshot
+from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.policy.compile import compile_policy
 from kpolicy.scheduler.delivery.sources import FileSource
 from kpolicy.scheduler.options import Options

@@ -18,7 +18,7 @@ from kpolicy.clock import NANOSECONDS, Clock, first_of
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.lease import Elector
-from kpolicy.cluster.lease_record import LeaseTerms
+from kpolicy.cluster.lease_record import LeaseLock, LeaseTerms
 from kpolicy.cluster.limits import LEASE_SILENT_S_MAX, OUTBOX_SILENT_S_MAX
 from kpolicy.heartbeat import NO_PULSE, Heartbeat, Heartbeats, Pulse
 from kpolicy.scheduler import limits
@@ -84,9 +84,7 @@ def elect(
         clock,
         Random(runtime.random.getrandbits(64)),
         terms,
-        namespace=options.lease_namespace,
-        name=name,
-        identity=machine.identity,
+        LeaseLock(options.lease_namespace, name, machine.identity),
         pulse=heartbeat,
     )
     thread = machine.elector_thread(client, elector, on_lost)

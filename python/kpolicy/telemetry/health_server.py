@@ -10,7 +10,7 @@ import json
 import logging
 import ssl
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from aiohttp import web
@@ -79,37 +79,51 @@ class Page:
 Serve: TypeAlias = Callable[[Mapping[str, str]], Awaitable[Page]]
 
 
+async def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Where the server listens, and who may ask."""
+
+    address: str
+    port: int
+    tls: ssl.SSLContext | None = None
+    guard: Guard = field(default_factory=Open)
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        scheme = "http" if self.tls is None else "https"
+        return f"{scheme}://{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What the server shows: /metrics, the health checks, /configz, and `pages` by their paths."""
+
+    registry: Registry
+    checks: Checks
+    configuration: Callable[[], Mapping[str, Any]]
+    before_scrape: Callable[[], Awaitable[None]] = _nothing
+    pages: Mapping[str, Serve] = field(default_factory=dict)
+
+
 class HttpServer:
     """`start` returns why it cannot listen, or an empty string."""
 
-    def __init__(
-        self,
-        address: str,
-        port: int,
-        registry: Registry,
-        checks: Checks,
-        configuration: Callable[[], Mapping[str, Any]],
-        *,
-        before_scrape: Callable[[], Awaitable[None]] | None = None,
-        pages: Mapping[str, Serve] | None = None,
-        guard: Guard | None = None,
-        tls: ssl.SSLContext | None = None,
-    ) -> None:
-        self._address = address
-        self._port = port
-        self._registry = registry
-        self._configuration = configuration
-        self._before_scrape = before_scrape
-        self._guard = guard or Open()
-        self._tls = tls
+    def __init__(self, listener: Listener, served: Served) -> None:
+        self._listener = listener
+        self._served = served
         application = web.Application(client_max_size=limits.HTTP_BODY_BYTES_MAX)
         for name in ("healthz", "livez", "readyz"):
-            group: Iterable[Check] = getattr(checks, name)
+            group: Iterable[Check] = getattr(served.checks, name)
             application.router.add_get(f"/{name}", _health(name, group))
             application.router.add_get(f"/{name}/{{check}}", _health(name, group))
         application.router.add_get("/metrics", self._guarded(self._metrics))
         application.router.add_get("/configz", self._guarded(self._configz))
-        for path, serve in (pages or {}).items():
+        for path, serve in served.pages.items():
             application.router.add_get(path, self._guarded(_page(serve)))
         self._runner = web.AppRunner(
             application,
@@ -122,18 +136,19 @@ class HttpServer:
 
     @property
     def url(self) -> str:
-        host = f"[{self._address}]" if ":" in self._address else self._address
-        scheme = "http" if self._tls is None else "https"
-        return f"{scheme}://{host}:{self._port}"
+        return self._listener.url
 
     async def start(self) -> str:
         await self._runner.setup()
+        listener = self._listener
         try:
-            site = web.TCPSite(self._runner, self._address, self._port, ssl_context=self._tls)
+            site = web.TCPSite(
+                self._runner, listener.address, listener.port, ssl_context=listener.tls
+            )
             await site.start()
         except OSError as error:
             await self._runner.cleanup()
-            return _why(error, self._address, self._port)
+            return _why(error, listener.address, listener.port)
         _log.info("serving health and metrics at %s", self.url)
         return ""
 
@@ -143,20 +158,21 @@ class HttpServer:
     def _guarded(self, answer: _Handler) -> _Handler:
         async def guarded(request: web.Request) -> web.StreamResponse:
             header = request.headers.get("Authorization", "")
-            refusal = await self._guard.refuse(header, request.method.lower(), request.path)
+            refusal = await self._listener.guard.refuse(
+                header, request.method.lower(), request.path
+            )
             return await answer(request) if refusal is None else _refused(refusal)
 
         return guarded
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        if self._before_scrape is not None:
-            await self._before_scrape()
+        await self._served.before_scrape()
         return web.Response(
-            body=self._registry.render().encode(), headers={"Content-Type": CONTENT_TYPE}
+            body=self._served.registry.render().encode(), headers={"Content-Type": CONTENT_TYPE}
         )
 
     async def _configz(self, _: web.Request) -> web.Response:
-        text = json.dumps(self._configuration(), indent=1, sort_keys=True)
+        text = json.dumps(self._served.configuration(), indent=1, sort_keys=True)
         return web.Response(text=text + "\n", content_type="application/json")
 
 

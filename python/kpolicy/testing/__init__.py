@@ -21,6 +21,7 @@ from kpolicy.testing.faults import (
     WatchFault,
 )
 from kpolicy.testing.kubelet import RUN_SECONDS_ANNOTATION, KubeletTimes
+from kpolicy.testing.objects.store import StoreSettings
 
 if TYPE_CHECKING:
     from kpolicy.testing.policy_under_test import (
@@ -46,6 +47,7 @@ __all__ = [
     "PolicyWorld",
     "RequestFault",
     "ScriptedFaults",
+    "StoreSettings",
     "WatchFault",
     "load_policy",
     "node",

@@ -24,7 +24,7 @@ from kpolicy.testing.faults import FaultPolicy
 from kpolicy.testing.kubelet import Kubelet, KubeletTimes
 from kpolicy.testing.objects.failures import ApiError
 from kpolicy.testing.objects.resource_types import BY_KIND
-from kpolicy.testing.objects.store import Store
+from kpolicy.testing.objects.store import Store, StoreSettings
 
 NAME: Final = "kpolicy-testing"
 
@@ -81,13 +81,12 @@ class ControlPlane:
         kubelet: KubeletTimes | None = None,
         faults: FaultPolicy | None = None,
         clock: Clock | None = None,
-        seed: int = 0,
-        history_changes_max: int = limits.HISTORY_CHANGES_MAX,
+        store: StoreSettings | None = None,
     ) -> None:
         self._port = port
         self._tokens = tokens
         self._clock = clock or SystemClock()
-        self.store: Final = Store(self._clock, seed=seed, history_changes_max=history_changes_max)
+        self.store: Final = Store(self._clock, store)
         self._serving = Serving(self.store, self._clock, tokens=tokens, faults=faults)
         self._kubelet = None
         if kubelet is not None:

@@ -15,7 +15,7 @@
 //! apply(&mut self, event: Event, now_ns: i64, applied: &mut Applied)   // also pages of a list
 //! schedule(&mut self, uids: &[Arc<str>], now_ns: i64, stopwatch: &dyn Stopwatch) -> Batch
 //! schedule_unit(&mut self, uids: &[Arc<str>], now_ns: i64, stopwatch: &dyn Stopwatch)
-//!     -> Result<Vec<Decision>, Box<Decision>>                        // all of them, or none
+//!     -> ScheduledUnit                                               // all of them, or none
 //! requested(&self, uids: &[Arc<str>], resources: &[String]) -> Vec<Vec<String>>
 //! filter(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> Filtered
 //! choose(&mut self, uid: &Arc<str>, token: u64, kept: &[KeptNode], refused: &[RefusedNode],
@@ -295,6 +295,16 @@ pub struct Located {
     pub namespace: Arc<str>,
     pub name: Arc<str>,
     pub node: Arc<str>,
+}
+
+/// Pods that are placed together or not at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScheduledUnit {
+    pub program_hash: Arc<str>,
+    /// Of the newest object applied.
+    pub resource_version: Arc<str>,
+    /// The placements of all pods, or the decision about the first pod that cannot be placed.
+    pub decided: Result<Vec<Decision>, Box<Decision>>,
 }
 
 /// Decisions of one call, and what they rest on.

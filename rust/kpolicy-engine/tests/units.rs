@@ -56,7 +56,7 @@ fn engine() -> Engine {
 
 fn unit(engine: &mut Engine, uids: &[&str]) -> Result<Vec<Decision>, Box<Decision>> {
     let uids: Vec<Arc<str>> = uids.iter().map(|uid| Arc::from(*uid)).collect();
-    engine.schedule_unit(&uids, 0, &Still)
+    engine.schedule_unit(&uids, 0, &Still).decided
 }
 
 /// All of the state that others can see, but for how many decisions were made.

@@ -173,6 +173,19 @@ impl Engine {
         tuples::batch(py, &batch)
     }
 
+    /// Decide and assume these pods together or not at all.
+    fn schedule_unit<'py>(
+        &self,
+        py: Python<'py>,
+        uids: Vec<String>,
+        now_ns: i64,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let uids: Vec<Arc<str>> = uids.into_iter().map(Into::into).collect();
+        let unit =
+            self.ask(py, |held| held.core.schedule_unit(&uids, now_ns, &Monotonic::started()))?;
+        tuples::unit(py, &unit)
+    }
+
     /// Which of these extended resources each pod requests.
     fn requested(
         &self,

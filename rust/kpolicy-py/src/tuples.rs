@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kpolicy_codec::{Feed, Unreadable};
 use kpolicy_engine::api::{
     Applied, Batch, Candidates, Decision, Filtered, Located, Opinion, PodChange, PodState,
-    PreBindWrite, Refusal, Verdict, Victim, VolumeProgress, VolumeWork, Wake,
+    PreBindWrite, Refusal, ScheduledUnit, Verdict, Victim, VolumeProgress, VolumeWork, Wake,
 };
 use kpolicy_engine::timing::Series;
 use pyo3::prelude::*;
@@ -107,6 +107,14 @@ pub(crate) fn batch<'py>(py: Python<'py>, batch: &Batch) -> Tuple<'py> {
     (&*batch.program_hash, &*batch.resource_version, decisions).into_pyobject(py)
 }
 
+pub(crate) fn unit<'py>(py: Python<'py>, unit: &ScheduledUnit) -> Tuple<'py> {
+    let (placements, rejection) = match &unit.decided {
+        Ok(placements) => (list(py, placements, decision)?, None),
+        Err(rejection) => (PyList::empty(py), Some(decision(py, rejection)?)),
+    };
+    (&*unit.program_hash, &*unit.resource_version, placements, rejection).into_pyobject(py)
+}
+
 pub(crate) fn filtered<'py>(py: Python<'py>, filtered: &Filtered) -> Tuple<'py> {
     let rejected = list(py, &filtered.rejected, |py, rejected| {
         (&*rejected.rule, rejected.code, &rejected.reasons, texts(py, &rejected.nodes)?)
@@ -189,7 +197,7 @@ pub(crate) fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> 
 
 fn pre_bind_write<'py>(py: Python<'py>, write: &PreBindWrite) -> Tuple<'py> {
     match write {
-        PreBindWrite::Volume(work) => volume_work(py, work),
+        PreBindWrite::Volume(work) => ("volume", volume_work(py, work)?).into_pyobject(py),
     }
 }
 

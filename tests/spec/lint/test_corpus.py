@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kpolicy.offline.snapshot_lint.lint_snapshot import lint
-from kpolicy.offline.snapshots.snapshot import Snapshot
+from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.policy.codes.registry import pages
 from kpolicy.policy.yaml.source import Source
 from tests.spec.lint.cluster import objects

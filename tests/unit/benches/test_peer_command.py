@@ -14,7 +14,7 @@ from benches.peer.build import KubeScheduler
 from benches.peer.timing import Timing
 from kpolicy.offline.bench.generated_cluster import Size
 from kpolicy.offline.bench.workloads import WORKLOADS
-from kpolicy.offline.snapshots.snapshot import Snapshot
+from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from tests.cluster.errors import ModulesUnavailableError
 
 PEER = KubeScheduler(Path("kubescheduler"), "v1.36.2")

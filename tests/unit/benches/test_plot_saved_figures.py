@@ -14,7 +14,7 @@ from benches import expressions, footprint, loading, plot, recorded
 from benches.chart import Axis, Chart, Line, spread
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.workloads import WORKLOADS
-from kpolicy.offline.snapshots.snapshot import Snapshot
+from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 
 SVG = "{http://www.w3.org/2000/svg}"
 

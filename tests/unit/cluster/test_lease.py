@@ -12,7 +12,7 @@ import pytest
 
 from kpolicy.clock import NANOSECONDS, SystemClock
 from kpolicy.cluster.lease import Elector, LeaseThread
-from kpolicy.cluster.lease_record import LeaseTerms
+from kpolicy.cluster.lease_record import LeaseLock, LeaseTerms
 from kpolicy.cluster.request_failure import Status
 from kpolicy.testing import ControlPlane
 from tests.manual_clock import ManualClock
@@ -23,9 +23,7 @@ TERMS = LeaseTerms(15, 10, 2)
 
 
 def elector(api: LeaseClient, identity: str, seed: int = 1) -> Elector:
-    return Elector(
-        api, api.clock, Random(seed), TERMS, namespace="ns", name="kpolicy", identity=identity
-    )
+    return Elector(api, api.clock, Random(seed), TERMS, LeaseLock("ns", "kpolicy", identity))
 
 
 @asynccontextmanager
@@ -303,9 +301,7 @@ async def test_of_many_that_start_together_one_leads(
 async def test_a_real_lease_is_made_renewed_and_released() -> None:
     clock = ManualClock()
     async with ControlPlane() as control_plane, client(control_plane.url, clock) as api:
-        elector_ = Elector(
-            api, clock, Random(1), TERMS, namespace="kube-system", name="kpolicy", identity="one"
-        )
+        elector_ = Elector(api, clock, Random(1), TERMS, LeaseLock("kube-system", "kpolicy", "one"))
         task = asyncio.create_task(elector_.run())
         await elector_.acquired()
         for number in range(2, 5):
@@ -324,9 +320,7 @@ QUICK = LeaseTerms(1, 0.3, 0.02)
 
 
 def thread_of(api: LeaseClient, on_lost: threading.Event) -> tuple[Elector, LeaseThread]:
-    elector = Elector(
-        api, SystemClock(), Random(1), QUICK, namespace="ns", name="kpolicy", identity="one"
-    )
+    elector = Elector(api, SystemClock(), Random(1), QUICK, LeaseLock("ns", "kpolicy", "one"))
     return elector, LeaseThread(api, elector, on_lost.set)
 
 
@@ -377,9 +371,7 @@ async def test_it_is_stopped_in_the_moment_after_a_loss() -> None:
         lost.set()
         go_on.wait(10)
 
-    elector = Elector(
-        api, SystemClock(), Random(1), QUICK, namespace="ns", name="kpolicy", identity="one"
-    )
+    elector = Elector(api, SystemClock(), Random(1), QUICK, LeaseLock("ns", "kpolicy", "one"))
     thread = LeaseThread(api, elector, on_lost)
     thread.start()
     await elector.acquired()

@@ -9,6 +9,7 @@ import pytest
 from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.lease_record import (
+    LeaseLock,
     LeaseTerms,
     Observation,
     held_lease,
@@ -18,6 +19,7 @@ from kpolicy.cluster.lease_record import (
 )
 
 TERMS = LeaseTerms(15, 10, 2)
+LOCK = LeaseLock("kube-system", "kpolicy", "me")
 NOW = 1_700_000_000 * NANOSECONDS
 
 
@@ -46,7 +48,7 @@ def test_the_defaults_are_kube_schedulers() -> None:
 
 
 def test_a_new_lease_is_as_the_api_wants_it() -> None:
-    document = json.loads(new_lease("kube-system", "kpolicy", "me", TERMS, NOW + 1000))
+    document = json.loads(new_lease(LOCK, TERMS, NOW + 1000))
     assert document["spec"] == {
         "holderIdentity": "me",
         "leaseDurationSeconds": 15,

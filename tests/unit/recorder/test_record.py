@@ -19,6 +19,7 @@ from kpolicy.scheduler.loop.watched_resources import RESOURCES
 from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults, node, pod
 from kpolicy.testing.apiserver.api_calls import Call
 from kpolicy.testing.faults import FaultPolicy, WatchFault
+from kpolicy.testing.objects.store import StoreSettings
 from tests.manual_clock import ManualClock
 from tests.unit.cluster.canned import canned_server, replies, script, status_body
 from tests.unit.cluster.doubles import ImpatientClock, client
@@ -108,7 +109,7 @@ async def test_a_change_between_two_lists_is_not_in_it(tmp_path: Path) -> None:
 
 
 async def test_where_the_version_is_gone_the_newest_is_taken_and_said(tmp_path: Path) -> None:
-    async with ControlPlane(history_changes_max=5) as plane:
+    async with ControlPlane(store=StoreSettings(history_changes_max=5)) as plane:
         plane.add(*filled())
         late = [node(f"late{number}") for number in range(20)]
         made, snapshot = await recorded(
@@ -123,7 +124,7 @@ async def test_where_the_version_is_gone_the_newest_is_taken_and_said(tmp_path: 
 
 
 async def test_a_list_that_outlives_its_token_begins_again(tmp_path: Path) -> None:
-    async with ControlPlane(history_changes_max=5) as plane:
+    async with ControlPlane(store=StoreSettings(history_changes_max=5)) as plane:
         plane.add(*filled(pods=1200))
         late = [pod(f"late{number}") for number in range(20)]
         reports: list[tuple[int, int]] = []

@@ -12,13 +12,13 @@ from kpolicy.engine import (
     Decision,
     Engine,
     PodChange,
+    PreBindWrite,
     Refusal,
     Scheduled,
     Unreadable,
     Verdict,
     VolumeProgress,
     VolumeState,
-    VolumeWork,
     Wake,
 )
 
@@ -44,7 +44,7 @@ def decided(
     filter_ns: int = 0,
     score_ns: int = 0,
     rejected_by: Sequence[str] = (),
-    volumes: Sequence[VolumeWork] = (),
+    writes: Sequence[PreBindWrite] = (),
 ) -> Decision:
     placed = verdict is Verdict.PLACED
     return Decision(
@@ -64,7 +64,7 @@ def decided(
         [],
         list(rejected_by),
         [],
-        list(volumes),
+        list(writes),
     )
 
 

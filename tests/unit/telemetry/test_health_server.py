@@ -7,7 +7,7 @@ import socket
 import aiohttp
 import pytest
 
-from kpolicy.telemetry.health_server import Check, Checks, HttpServer, judge, ping
+from kpolicy.telemetry.health_server import Check, Checks, HttpServer, Listener, Served, judge, ping
 from kpolicy.telemetry.metrics import Counter, Registry
 from tests.unit.telemetry.exposition import parsed
 
@@ -44,12 +44,13 @@ async def test_everything_is_served() -> None:
 
     failing = Check("sync", lambda: "not yet")
     server = HttpServer(
-        "127.0.0.1",
-        free_port(),
-        Registry([counter]),
-        Checks([ping()], [ping()], [ping(), failing]),
-        lambda: {"b": 1, "a": [2]},
-        before_scrape=refresh,
+        Listener("127.0.0.1", free_port()),
+        Served(
+            Registry([counter]),
+            Checks([ping()], [ping()], [ping(), failing]),
+            lambda: {"b": 1, "a": [2]},
+            before_scrape=refresh,
+        ),
     )
     assert await server.start() == ""
     try:
@@ -80,7 +81,7 @@ async def test_an_address_that_cannot_be_used_is_reported_in_words(
         busy_socket.bind(("127.0.0.1", 0))
         busy_socket.listen()
         port = busy_socket.getsockname()[1]
-        server = HttpServer(address, port, Registry(), Checks(), dict)
+        server = HttpServer(Listener(address, port), Served(Registry(), Checks(), dict))
         why = await server.start()
         assert message in why
         assert str(port) in why or address in why

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from kpolicy.testing import AuditEntry, ControlPlane, node, pod
+from kpolicy.testing.objects.store import StoreSettings
 from tests.manual_clock import ManualClock
 from tests.unit.testing.client import PODS, Client
 from tests.unit.testing.servers import Embedded, embedded
@@ -28,7 +29,7 @@ def fill(plane: Embedded, count: int, prefix: str = "pod") -> None:
 
 
 def test_a_watch_from_a_forgotten_revision_ends_with_expired() -> None:
-    with embedded(lambda: ControlPlane(history_changes_max=4)) as plane:
+    with embedded(lambda: ControlPlane(store=StoreSettings(history_changes_max=4))) as plane:
         start = plane.client.get(PODS).revision
         fill(plane, 5)
         with plane.client.watch(PODS, resourceVersion=str(start)) as watch:
@@ -157,7 +158,9 @@ def test_a_namespace_takes_its_contents_with_it(plane: Embedded) -> None:
 
 def test_the_same_seed_gives_the_same_uids() -> None:
     def uids(seed: int) -> list[str]:
-        with embedded(lambda: ControlPlane(seed=seed, clock=ManualClock())) as plane:
+        with embedded(
+            lambda: ControlPlane(store=StoreSettings(seed), clock=ManualClock())
+        ) as plane:
             fill(plane, 3)
             return [item["metadata"]["uid"] for item in plane.client.get(PODS).json["items"]]
 

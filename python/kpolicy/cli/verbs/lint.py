@@ -34,7 +34,7 @@ from kpolicy.diagnostics import Diagnostic, Severity
 
 if TYPE_CHECKING:
     from kpolicy.diagnostics import Diagnostic
-    from kpolicy.offline.snapshots.snapshot import Snapshot
+    from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
     from kpolicy.policy.compile import Compiled
     from kpolicy.policy.format.fixes import Fixed
     from kpolicy.policy.yaml.source import Source

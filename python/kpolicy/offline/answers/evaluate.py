@@ -23,6 +23,7 @@ from kpolicy.offline.answers.expression_values import (
 )
 from kpolicy.offline.answers.policy_names import PolicyNames
 from kpolicy.offline.answers.subexpressions import Step, steps, used_variables, variable_name
+from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.offline.snapshots.pod_lookup import (
     full_key,
     key_of_pod,
@@ -30,7 +31,6 @@ from kpolicy.offline.snapshots.pod_lookup import (
     unknown_pod,
     unplaced,
 )
-from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.cel import CompiledExpression, Environment, Type, compile_expression
 from kpolicy.policy.nearest import did_you_mean
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from kpolicy.engine import Decision, Engine, PodChange, Verdict
 from kpolicy.offline.limits import BATCH_PODS, EXPLAINED_NODES_MAX
 from kpolicy.offline.reports.columns import largest_first
+from kpolicy.offline.snapshots.cluster_snapshot import Progress, Snapshot, default_program
 from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.offline.snapshots.pod_lookup import (
     NotExplained,
@@ -28,7 +29,6 @@ from kpolicy.offline.snapshots.pod_lookup import (
     unknown_pod,
     unplaced,
 )
-from kpolicy.offline.snapshots.snapshot import Progress, Snapshot, default_program
 from kpolicy.offline.snapshots.survey import Utilisation, utilisation
 from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.compile import EVERY_POD

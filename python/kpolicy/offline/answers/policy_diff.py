@@ -17,6 +17,7 @@ from kpolicy.engine import PodChange
 from kpolicy.offline.answers.pod_decisions import PolicyOnSnapshot, decide
 from kpolicy.offline.limits import REASONS_MAX
 from kpolicy.offline.reports.columns import largest_first
+from kpolicy.offline.snapshots.cluster_snapshot import Progress, Snapshot
 from kpolicy.offline.snapshots.json_objects import key_of
 from kpolicy.offline.snapshots.pod_lookup import (
     has_ended,
@@ -26,7 +27,6 @@ from kpolicy.offline.snapshots.pod_lookup import (
     scheduler_of,
     unplaced,
 )
-from kpolicy.offline.snapshots.snapshot import Progress, Snapshot
 from kpolicy.policy.assembly.program import Program
 
 Which = Literal["old", "new"]

@@ -14,7 +14,7 @@ from typing import Final
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.offline.input_files import POLICY_SUFFIXES, files_in, read_source
 from kpolicy.offline.policy_tests.suites import Suite
-from kpolicy.offline.snapshots.snapshot import Snapshot
+from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.policy.compile import shipped_names, shipped_source
 from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.nodes import Path

@@ -33,6 +33,7 @@ from kpolicy.offline.policy_tests.suites import (
     unknown_names,
 )
 from kpolicy.offline.reports import explanation_text
+from kpolicy.offline.snapshots.cluster_snapshot import PolicyRefusedError, Snapshot
 from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.offline.snapshots.pod_lookup import (
     as_pending,
@@ -41,7 +42,6 @@ from kpolicy.offline.snapshots.pod_lookup import (
     unknown_pod,
     watch_lines,
 )
-from kpolicy.offline.snapshots.snapshot import PolicyRefusedError, Snapshot
 from kpolicy.policy.assembly.program import Program
 from kpolicy.policy.assembly.rule_places import rule_parts
 from kpolicy.policy.compile import Examined, examine

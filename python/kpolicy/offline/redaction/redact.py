@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 from kpolicy.offline.redaction.field_rules import Place, Words
 from kpolicy.offline.redaction.object_rules import KINDS
 from kpolicy.offline.snapshot_file.reader import Origin, Redaction
+from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.offline.snapshots.json_objects import Json, is_read, name_of
-from kpolicy.offline.snapshots.snapshot import Snapshot
 
 KEY_BYTES_MIN: Final = 16
 _NUMBERS: Final = frozenset({"Gt", "Lt"})

@@ -19,8 +19,8 @@ from kpolicy.offline.reports.columns import (
     percent,
 )
 from kpolicy.offline.snapshot_file.reader import Header, header_json
+from kpolicy.offline.snapshots.cluster_snapshot import Recorded
 from kpolicy.offline.snapshots.inventory import State
-from kpolicy.offline.snapshots.snapshot import Recorded
 from kpolicy.offline.snapshots.survey import Survey, number
 
 _NOTHING: Final = Fraction(0)

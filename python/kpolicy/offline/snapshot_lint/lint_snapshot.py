@@ -21,7 +21,7 @@ from kpolicy.offline.snapshot_lint.absent_names import (
     names_of,
 )
 from kpolicy.offline.snapshot_lint.rule_verdicts import Judged, Scores, Verdicts, judged
-from kpolicy.offline.snapshots.snapshot import Recorded, Snapshot
+from kpolicy.offline.snapshots.cluster_snapshot import Recorded, Snapshot
 from kpolicy.policy.assembly.policy_checks import beyond
 from kpolicy.policy.assembly.resolve import AppliedRule
 from kpolicy.policy.cel.tree import Read, own_nodes

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from kpolicy.engine import Engine, PodChange
 from kpolicy.offline.limits import NAMES_COMPARED_MAX
+from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.offline.snapshots.inventory import ENDED
 from kpolicy.offline.snapshots.json_objects import DEFAULT_SCHEDULER, Json, key_of, mapping_at
-from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.nearest import did_you_mean
 
 _NOW_NS: Final = 0

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
+from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.offline.snapshots.inventory import Amounts, Inventory, State, total
-from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.offline.snapshots.snapshot_problem import OTHER_KIND, Problem
 
 

@@ -85,7 +85,7 @@ class Binds:
     ) -> None:
         about(pod_try)
         end = None
-        if placement.decision.volumes:
+        if placement.decision.writes:
             end = await self._pre_bind(pod_try, placement.decision, reservation)
         if end is not None:
             self._reservations.close(reservation)

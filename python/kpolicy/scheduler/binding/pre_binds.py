@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, assert_never
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.writes.pod_status import PodStatusWriter
@@ -76,17 +76,15 @@ class PreBinds:
         """None: the pod may be bound. Otherwise how its reservation ends."""
         await self._nominations.tell(pod, decision.node)
         awaited = []
-        for work in decision.volumes:
-            version = ""
-            if work.to_write:
-                match await self._writer.write(_patch(pod, decision.node, work)):
-                    case Written(version=written):
-                        version = written
-                    case NotWritten(message=message):
-                        return _failed(message)
-                    case WriteFenced():
-                        return BindEnd(Outcome.FAILED, retry=True)
-            awaited.append(AwaitedVolume(pod.uid, decision.node, work.claim, work.volume, version))
+        for write in decision.writes:
+            match write:
+                case VolumeWork():
+                    volume = await self._write_volume(pod, decision.node, write)
+                    if isinstance(volume, BindEnd):
+                        return volume
+                    awaited.append(volume)
+                case _:
+                    assert_never(write)
         seconds_max = max(work.seconds_max for work in decision.volumes)
         progress = await self._wait(tuple(awaited), seconds_max)
         if progress is None:
@@ -121,6 +119,20 @@ class PreBinds:
             await self._clock.sleep(limits.VOLUMES_LOOK_S_MIN)
             async with self._clock.move_on_after(limits.VOLUMES_LOOK_S_MAX):
                 await self._news.wait()
+
+    async def _write_volume(
+        self, pod: Attempt, node: str, work: VolumeWork
+    ) -> AwaitedVolume | BindEnd:
+        version = ""
+        if work.to_write:
+            match await self._writer.write(_patch(pod, node, work)):
+                case Written(version=written):
+                    version = written
+                case NotWritten(message=message):
+                    return _failed(message)
+                case WriteFenced():
+                    return BindEnd(Outcome.FAILED, retry=True)
+        return AwaitedVolume(pod.uid, node, work.claim, work.volume, version)
 
     async def _wait(
         self, volumes: tuple[AwaitedVolume, ...], seconds_max: int

@@ -44,7 +44,7 @@ from kpolicy.telemetry.access import (
     bearer_token,
     is_loopback,
 )
-from kpolicy.telemetry.health_server import Check, Checks, HttpServer, ping
+from kpolicy.telemetry.health_server import Check, Checks, HttpServer, Listener, Served, ping
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +70,15 @@ async def listen(
     serving = serving_of(options, client, clock)
     if isinstance(serving, Problem):
         return serving
-    server = HttpServer(
-        options.bind_address,
-        options.port,
+    listener = Listener(options.bind_address, options.port, serving.tls, serving.guard)
+    served = Served(
         runtime.metrics.registry,
         checks(runtime.engine, parts.informers, life),
         life.configuration,
         before_scrape=runtime.engine.statistics.refresh,
         pages=Pages(parts, runtime).served(),
-        guard=serving.guard,
-        tls=serving.tls,
     )
+    server = HttpServer(listener, served)
     why = await server.start()
     if why:
         return Problem(ADDRESS_UNUSABLE, why, "choose another with --port, or --port 0 for none")

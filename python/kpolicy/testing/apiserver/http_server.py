@@ -155,14 +155,14 @@ class HttpServer:
             headers = {"Content-Type": answer.content_type, **dict(answer.headers)}
             return web.Response(status=answer.code, body=answer.body, headers=headers)
         response = web.StreamResponse(headers={"Content-Type": reply.content_type})
-        try:
-            await response.prepare(request)
-            async with background_group() as group:
+        async with background_group() as group:
+            try:
+                await response.prepare(request)
                 if answer.beside is not None:
                     group.create_task(answer.beside())
                 await answer.write_to(response)
-        finally:
-            answer.lost()
+            finally:
+                answer.lost()
         return response
 
     def _answer(self, asked: Request, reply: Reply) -> Answer | None:

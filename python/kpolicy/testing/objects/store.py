@@ -107,13 +107,21 @@ class _Shelf:
     listeners: list[Listener] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """`seed`: of uids and generated names. `history_changes_max`: how many changes of a resource
+    watches and lists can go back."""
+
+    seed: int = 0
+    history_changes_max: int = limits.HISTORY_CHANGES_MAX
+
+
 class Store:
-    def __init__(
-        self, clock: Clock, *, seed: int = 0, history_changes_max: int = limits.HISTORY_CHANGES_MAX
-    ) -> None:
+    def __init__(self, clock: Clock, settings: StoreSettings | None = None) -> None:
+        settings = settings or StoreSettings()
         self._clock = clock
-        self._random = random.Random(seed)
-        self._changes_max = history_changes_max
+        self._random = random.Random(settings.seed)
+        self._changes_max = settings.history_changes_max
         self._shelves: dict[str, _Shelf] = {}
         self._revision = 1
 

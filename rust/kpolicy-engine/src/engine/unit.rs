@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{Decision, Stopwatch, Verdict};
+use crate::api::{Decision, ScheduledUnit, Stopwatch, Verdict};
 use crate::cycle::Outcome;
 
 use super::Engine;
@@ -25,6 +25,18 @@ impl Engine {
         &mut self,
         uids: &[Arc<str>],
         _: i64,
+        stopwatch: &dyn Stopwatch,
+    ) -> ScheduledUnit {
+        ScheduledUnit {
+            decided: self.place_unit(uids, stopwatch),
+            program_hash: Arc::clone(&self.program.hash),
+            resource_version: Arc::clone(&self.resource_version),
+        }
+    }
+
+    fn place_unit(
+        &mut self,
+        uids: &[Arc<str>],
         stopwatch: &dyn Stopwatch,
     ) -> Result<Vec<Decision>, Box<Decision>> {
         self.cluster.settle_order();

@@ -12,6 +12,7 @@ import pytest
 from kpolicy.cluster.watch.informer import Informer
 from kpolicy.cluster.watch.resource import Resource
 from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults, WatchFault, pod
+from kpolicy.testing.objects.store import StoreSettings
 from tests.manual_clock import ManualClock
 from tests.unit.cluster.doubles import client, eventually
 from tests.unit.cluster.recording import RecordingSink
@@ -74,7 +75,7 @@ async def test_on_request_it_lists_again_and_goes_on_watching() -> None:
 async def test_whatever_breaks_it_ends_with_the_truth(seed: int) -> None:
     chance = Random(seed)
     breaks = [WatchFault.CLOSE, WatchFault.BREAK, WatchFault.DUPLICATE]
-    async with ControlPlane(seed=seed) as control_plane:
+    async with ControlPlane(store=StoreSettings(seed)) as control_plane:
         control_plane.add(*(pod(f"p{n}") for n in range(50)))
         async with following(control_plane, seed=seed) as (
             sink,
@@ -106,7 +107,7 @@ async def test_whatever_breaks_it_ends_with_the_truth(seed: int) -> None:
 
 
 async def test_events_outlived_by_the_history_cost_a_list_not_the_truth() -> None:
-    async with ControlPlane(history_changes_max=10) as control_plane:
+    async with ControlPlane(store=StoreSettings(history_changes_max=10)) as control_plane:
         control_plane.add(pod("a"), pod("b"))
         async with following(control_plane) as (sink, informer, clock):
             await informer.wait_synced()

@@ -15,7 +15,7 @@ import pytest
 from kpolicy.offline.answers.cel_python import KNOWN_DIFFERENCES
 from kpolicy.offline.answers.cross_check import CrossCheck, cross_check
 from kpolicy.offline.answers.evaluate import Evaluating
-from kpolicy.offline.snapshots.snapshot import Snapshot
+from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from tests.conformance.cel.random_text import expression, world
 from tests.conformance.cel.suite import cases, variable_json
 from tests.conformance.cel.test_conformance import DATA, G1

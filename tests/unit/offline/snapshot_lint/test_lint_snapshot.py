@@ -9,7 +9,7 @@ import pytest
 from kpolicy.offline.snapshot_file.reader import Content, Header, Origin
 from kpolicy.offline.snapshot_lint import rule_verdicts
 from kpolicy.offline.snapshot_lint.lint_snapshot import lint
-from kpolicy.offline.snapshots.snapshot import Recorded, Snapshot
+from kpolicy.offline.snapshots.cluster_snapshot import Recorded, Snapshot
 from kpolicy.policy.yaml.source import Source
 from kpolicy.testing import node, pod
 from kpolicy.version import VERSION

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.offline.snapshots.inventory import allocatable, requested
-from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.testing import node
 from tests.unit.offline.worlds import program
 

@@ -28,7 +28,7 @@ from kpolicy.cluster.writes.binder import (
     TakenByOther,
     Unknown,
 )
-from kpolicy.engine import Decision, Engine, Outcome, Verdict, VolumeWork
+from kpolicy.engine import Decision, Engine, Outcome, PreBindWrite, Verdict, VolumeWork
 from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.reservations import BindEnd, Reservations, bind_end
 from kpolicy.scheduler.loop.pod_try import Basis, Placement
@@ -144,11 +144,11 @@ class Rig:
     reporter: Reporter
     sink: EngineSink
 
-    def start(self, *uids: str, volumes: Sequence[VolumeWork] = ()) -> None:
+    def start(self, *uids: str, writes: Sequence[PreBindWrite] = ()) -> None:
         for uid in uids:
             self.queue.changed(pending(uid, name=uid), self.clock.monotonic_ns())
         for pod in self.queue.pop_batch(1000, self.clock.monotonic_ns()):
-            decision = decided(Verdict.PLACED, pod.uid, pod.name, "n1", volumes=volumes)
+            decision = decided(Verdict.PLACED, pod.uid, pod.name, "n1", writes=writes)
             placement = Placement(pod, decision, 0)
             basis = Basis("sha256:1", "77", 0, 0)
             self.binds.start(placement, basis, self.reporter.decided(placement, basis), self.group)
@@ -327,7 +327,7 @@ async def test_pods_that_wait_for_volumes_take_no_place_in_the_window() -> None:
     async with rig_of(window=2) as rig:
         room = rig.reservations.room
         waiting = [f"w{number}" for number in range(300)]
-        rig.start(*waiting, volumes=[VOLUME])
+        rig.start(*waiting, writes=[VOLUME])
         await rig.rest()
         assert (rig.reservations.awaiting_volumes, rig.reservations.room) == (300, room)
         rig.start("plain")
@@ -348,7 +348,7 @@ async def test_pods_that_wait_for_volumes_take_no_place_in_the_window() -> None:
 
 async def test_volumes_that_fail_end_the_reservation_without_a_bind() -> None:
     async with rig_of() as rig:
-        rig.start("a", volumes=[VOLUME])
+        rig.start("a", writes=[VOLUME])
         await rig.rest()
         rig.pre_binder.ends["a"].set_result(BindEnd(Outcome.FAILED, True, "no volume"))
         await rig.rest()
@@ -362,7 +362,7 @@ async def test_volumes_that_fail_end_the_reservation_without_a_bind() -> None:
 async def test_a_pod_that_waits_for_its_volumes_can_be_withdrawn() -> None:
     """Nobody deletes it: its room is free, what waited for its volumes ends, and it is queued."""
     async with rig_of() as rig:
-        rig.start("a", volumes=[VOLUME])
+        rig.start("a", writes=[VOLUME])
         await rig.rest()
         assert rig.reservations.withdraw("a")
         await rig.rest()
@@ -379,7 +379,7 @@ async def test_a_pod_whose_volumes_are_bound_can_be_withdrawn_until_its_bind_is_
         rig.binder.answer.clear()
         rig.start("sent")
         await rig.rest()
-        rig.start("a", volumes=[VOLUME])
+        rig.start("a", writes=[VOLUME])
         await rig.rest()
         rig.pre_binder.ends["a"].set_result(None)
         await rig.rest()
@@ -402,7 +402,7 @@ async def test_a_bind_is_not_sent_to_a_node_whose_deletion_was_heard_of() -> Non
         await rig.sink.lines("nodes", node_line("ADDED", "n1") + node_line("ADDED", "n2"))
         rig.binder.answer.clear()
         rig.start("sent", "a")
-        rig.start("with-volumes", volumes=[VOLUME])
+        rig.start("with-volumes", writes=[VOLUME])
         await rig.rest()
         await rig.sink.lines("nodes", node_line("DELETED", "n2"))
         await rig.rest()
@@ -448,7 +448,7 @@ async def test_a_bind_in_doubt_is_not_sent_again_to_a_node_that_is_gone() -> Non
 
 async def test_the_way_out_does_not_wait_for_volumes() -> None:
     async with rig_of() as rig:
-        rig.start("a", volumes=[VOLUME])
+        rig.start("a", writes=[VOLUME])
         await rig.rest()
         assert await rig.binds.drain(5)
         assert rig.reservations.under_way == 1

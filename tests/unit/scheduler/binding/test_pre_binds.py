@@ -19,7 +19,7 @@ from kpolicy.cluster.writes.volume_writer import (
     WriteOutcome,
     Written,
 )
-from kpolicy.engine import Outcome, Verdict, VolumeProgress, VolumeState, VolumeWork
+from kpolicy.engine import Outcome, PreBindWrite, Verdict, VolumeProgress, VolumeState, VolumeWork
 from kpolicy.scheduler.binding.pre_binds import PreBinds
 from kpolicy.scheduler.binding.reservations import BindEnd
 from kpolicy.scheduler.loop.queue import Queue
@@ -67,12 +67,12 @@ class Rig:
     clock: ManualClock
 
     def begin(
-        self, uid: str = "a", volumes: Sequence[VolumeWork] = (TAKES, MAKES)
+        self, uid: str = "a", writes: Sequence[PreBindWrite] = (TAKES, MAKES)
     ) -> asyncio.Task[BindEnd | None]:
         queue = Queue()
         queue.changed(pending(uid, name=uid), 0)
         (pod,) = queue.pop_batch(1, 0)
-        decision = decided(Verdict.PLACED, uid, uid, "n1", volumes=volumes)
+        decision = decided(Verdict.PLACED, uid, uid, "n1", writes=writes)
         return asyncio.create_task(self.pre_binds.pre_bind(pod, decision))
 
     async def rest(self, seconds: float = 0.1) -> None:
@@ -135,7 +135,7 @@ async def test_its_node_is_reported_before_anything_is_written() -> None:
 async def test_what_says_so_already_is_not_written_but_waited_for() -> None:
     async with rig_of() as rig:
         rig.engine.progress["data"] = BOUND
-        end = rig.begin(volumes=[TAKES._replace(to_write=False)])
+        end = rig.begin(writes=[TAKES._replace(to_write=False)])
         await rig.rest()
         assert (await end, rig.writer.patches) == (None, [])
 
@@ -176,7 +176,7 @@ async def test_a_pod_that_goes_is_let_go_in_silence() -> None:
 
 async def test_a_pod_waits_as_long_as_its_policy_says() -> None:
     async with rig_of() as rig:
-        end = rig.begin(volumes=[TAKES._replace(seconds_max=30)])
+        end = rig.begin(writes=[TAKES._replace(seconds_max=30)])
         await rig.rest()
         await rig.rest(29)
         assert not end.done()

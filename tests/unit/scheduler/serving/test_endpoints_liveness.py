@@ -15,7 +15,7 @@ import pytest
 
 from kpolicy.cluster import limits as waits
 from kpolicy.cluster.lease import Elector
-from kpolicy.cluster.lease_record import LeaseTerms
+from kpolicy.cluster.lease_record import LeaseLock, LeaseTerms
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX, LEASE_SILENT_S_MAX, OUTBOX_SILENT_S_MAX
 from kpolicy.cluster.watch.informer import Informer
 from kpolicy.cluster.watch.resource import Resource
@@ -225,9 +225,7 @@ async def test_an_elector_is_alive_while_the_api_server_is_away_and_dead_when_it
         clock,
         Random(1),
         LeaseTerms(15, 10, 2),
-        namespace="ns",
-        name="k",
-        identity="one",
+        LeaseLock("ns", "k", "one"),
         pulse=heartbeats.of("lease", LEASE_SILENT_S_MAX),
     )
     async with task(elector.run()):

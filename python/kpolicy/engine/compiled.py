@@ -1,17 +1,12 @@
-"""The engine for Python: the answers of `kpolicy._engine`, whose flat tuples get names here.
+"""The compiled engine: gives the answers of `kpolicy._engine` their names.
 
-An `Engine` holds one cluster's snapshot and one program. Feed it lists and watches (or files), load
-a program, ask it to `schedule` pods, and `settle` what became of each bind. Every method may be
-called from any thread; long ones let other threads run. What a user can get wrong comes back as a
-value; a resource that the engine does not read and an unknown outcome are `ValueError`s, and
-`EngineFault` is a bug of ours, after which that engine cannot be used again.
+The only module that imports `kpolicy._engine`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
-from typing import NamedTuple
+from typing import Literal, assert_never
 
 from kpolicy import _engine
 from kpolicy._engine import (
@@ -20,326 +15,42 @@ from kpolicy._engine import (
     expression_facts,
     manner_of_expression,
 )
+from kpolicy.engine.named_answers import (
+    Applied,
+    AwaitedVolume,
+    Candidates,
+    Decision,
+    Filtered,
+    KeptNode,
+    LeftRoom,
+    Located,
+    Opinion,
+    PodChange,
+    PreBindWrite,
+    Refusal,
+    RefusedNode,
+    RejectedNodes,
+    RoomNode,
+    Scheduled,
+    ScheduledUnit,
+    Series,
+    Timings,
+    Unreadable,
+    Victim,
+    VolumeProgress,
+    VolumeWork,
+    Wake,
+)
 
 __all__ = [
-    "Applied",
-    "AwaitedVolume",
-    "Decision",
     "Engine",
     "EngineFault",
-    "Filtered",
-    "KeptNode",
-    "Opinion",
-    "Outcome",
-    "PodChange",
-    "PodState",
-    "Refusal",
-    "RefusedNode",
-    "RejectedNodes",
-    "Scheduled",
-    "Unreadable",
-    "Verdict",
-    "Victim",
-    "VolumeProgress",
-    "VolumeState",
-    "VolumeWork",
-    "Wake",
     "built_ins",
     "evaluate_expression",
     "expression_facts",
     "manner_of_expression",
     "version",
 ]
-
-
-class PodState(IntEnum):
-    """`PodChange.change`."""
-
-    GONE = 0
-    PENDING = 1
-    ON_NODE = 2
-
-
-class Verdict(IntEnum):
-    """`Decision.verdict`."""
-
-    PLACED = 0
-    PARKED = 1
-    FAILED = 2
-    GONE = 3
-    GATED = 4
-    STALE = 5
-    SET_ASIDE = 6  # judging the pod takes more work than one decision may
-
-
-class Outcome(IntEnum):
-    """The outcome of a bind, for `Engine.settle`."""
-
-    BOUND = 0
-    FAILED = 1
-    GONE = 2
-
-
-class VolumeState(IntEnum):
-    """`VolumeProgress.state`."""
-
-    WAITING = 0
-    BOUND = 1
-    FAILED = 2
-    GONE = 3  # the pod is not there any more, or elsewhere
-
-
-class Refusal(NamedTuple):
-    """Why a program was refused; `place` is a JSON path of it."""
-
-    code: str
-    place: str
-    message: str
-    hint: str
-
-
-class PodChange(NamedTuple):
-    """The change of one pod; `change` is a `PodState`."""
-
-    change: int
-    uid: str
-    namespace: str
-    name: str
-    priority: int
-    scheduler_name: str
-    gated: bool
-    node: str
-    nominated_node: str
-    created_ns: int
-
-
-class Wake(NamedTuple):
-    """A parked pod to try again, and the event that says so, as in kube-scheduler's metrics."""
-
-    uid: str
-    event: str
-
-
-class Unreadable(NamedTuple):
-    """An object that could not be read. It costs that object only.
-
-    Codes: `NotJson` (the text from here on), `BadField`, `NoName`, `TooLarge`, `BadEvent`, and
-    `More` for those after the first thousand."""
-
-    code: str
-    object: str
-    message: str
-
-
-class Applied(NamedTuple):
-    """The changes of a page or of some lines. `deleted_nodes`: names of nodes that were held and
-    then deleted, also of those that came back since.
-
-    `status_code` is 0, or the code of a Status that came instead of a list or as an event (410:
-    list again). A page that breaks off or lists another kind has 500 with the reason `NotJson` or
-    `BadField`; the list it belongs to then removes nothing at `list_end`, which repeats the status.
-    """
-
-    resource_version: str
-    continue_token: str
-    remaining_item_count: int
-    status_code: int
-    status_reason: str
-    status_message: str
-    pods: list[PodChange]
-    wakes: list[Wake]
-    unreadable: list[Unreadable]
-    deleted_nodes: list[str]
-
-
-class Victim(NamedTuple):
-    """A pod to evict. One that is terminating goes already: it need only be waited for."""
-
-    uid: str
-    namespace: str
-    name: str
-    is_terminating: bool = False
-
-    @property
-    def key(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
-class VolumeWork(NamedTuple):
-    """A claim of a placed pod, in its namespace, and what is to be done before a bind.
-
-    `volume` is to name the claim (`to_mark`: and to say that a controller bound it); where it is
-    empty, the claim is to name the pod's node. `to_write`: the API server does not say so yet."""
-
-    claim: str
-    claim_uid: str
-    claim_version: str
-    volume: str
-    volume_uid: str
-    volume_version: str
-    to_write: bool
-    to_mark: bool
-    seconds_max: int
-
-
-class AwaitedVolume(NamedTuple):
-    """A claim whose binding is waited for; `version`: of what was written for it, if anything."""
-
-    uid: str
-    node: str
-    claim: str
-    volume: str
-    version: str
-
-
-class VolumeProgress(NamedTuple):
-    """How far a claim is; `state` is a `VolumeState`, `message` says why it failed."""
-
-    state: int
-    message: str
-
-
-class Decision(NamedTuple):
-    """The decision for one pod; `verdict` is a `Verdict`.
-
-    `message` is empty if placed; `victims` are in order of importance, to evict from
-    `nominated_node`; `rejected_by` names the rules that rejected nodes."""
-
-    verdict: int
-    uid: str
-    namespace: str
-    name: str
-    node: str
-    message: str
-    score: int
-    nodes_total: int
-    nodes_feasible: int
-    filter_ns: int
-    score_ns: int
-    # Looking for room, where no node will do.
-    post_filter_ns: int
-    nominated_node: str
-    victims: list[Victim]
-    rejected_by: list[str]
-    # Uids of pods of lower priority that lost their nomination to `nominated_node`.
-    displaced: list[str]
-    volumes: list[VolumeWork]
-
-    @property
-    def took_ns(self) -> int:
-        return self.filter_ns + self.score_ns + self.post_filter_ns
-
-
-class Opinion(NamedTuple):
-    """The decision of this engine about a pod that another engine decided. `node` is the other's
-    node if that is among the best; `accepts`: the other's node passes every filter."""
-
-    verdict: int
-    uid: str
-    node: str
-    accepts: bool
-
-
-class RejectedNodes(NamedTuple):
-    """Nodes that one rule rejects for the same reasons; `code` is kube-scheduler's."""
-
-    rule: str
-    code: str
-    reasons: list[str]
-    nodes: list[str]
-
-
-class Filtered(NamedTuple):
-    """The first step of a decision in two. `token` goes into the second."""
-
-    token: int
-    feasible: list[str]
-    rejected: list[RejectedNodes]
-
-
-class KeptNode(NamedTuple):
-    """A node that extenders kept; `score`: what each gave, 0 to 10, times its weight, summed up."""
-
-    node: str
-    score: int = 0
-
-
-class RefusedNode(NamedTuple):
-    """A node that an extender refused."""
-
-    node: str
-    reason: str
-    is_unresolvable: bool = False
-
-
-class RoomNode(NamedTuple):
-    """A node on which room can be made; `violations`: victims beyond a disruption budget."""
-
-    node: str
-    victims: list[Victim]
-    violations: int = 0
-
-
-class Candidates(NamedTuple):
-    """The candidates for preemption. `token` goes into `LeftRoom`."""
-
-    token: int
-    nodes: list[RoomNode]
-
-
-class LeftNode(NamedTuple):
-    """A node that extenders left, with the uids of those who are to go."""
-
-    node: str
-    victims: list[str]
-    violations: int = 0
-
-
-class LeftRoom(NamedTuple):
-    """The candidates that extenders left. `failure`: an extender that must not fail did; `nodes` is
-    None where there were no candidates."""
-
-    token: int
-    failure: str
-    nodes: Sequence[LeftNode] | None
-
-
-class Located(NamedTuple):
-    """A pod on a node."""
-
-    uid: str
-    namespace: str
-    name: str
-    node: str
-
-
-class Scheduled(NamedTuple):
-    """Decisions of one call, the program they follow and the newest object they rest on.
-
-    A call ends after a bounded amount of work: pods after the last decision are undecided, and
-    belong first in the next call."""
-
-    program_hash: str
-    resource_version: str
-    decisions: list[Decision]
-
-
-class Series(NamedTuple):
-    """How long a stage of cycles took (`name`: the profile) or a rule; `counts` by bucket."""
-
-    name: str
-    point: str
-    status: str
-    counts: list[int]
-    seconds: float
-
-
-class Timings(NamedTuple):
-    """Since the engine was made. An observation of a stage is one cycle; of a rule's `Filter` and
-    `Score` one node, otherwise one pod, of every tenth decision."""
-
-    stages: list[Series]
-    rules: list[Series]
 
 
 class Engine:
@@ -399,6 +110,19 @@ class Engine:
         be left undecided."""
         program_hash, resource_version, decisions = self._engine.schedule(uids, now_ns)
         return Scheduled(program_hash, resource_version, list(map(_decision, decisions)))
+
+    def schedule_unit(self, uids: Sequence[str], now_ns: int) -> ScheduledUnit:
+        """Decide and assume these pods together: if one of them cannot be placed, none is, and
+        everything is as before. None is parked, and none preempts."""
+        program_hash, resource_version, placements, rejection = self._engine.schedule_unit(
+            uids, now_ns
+        )
+        return ScheduledUnit(
+            program_hash,
+            resource_version,
+            list(map(_decision, placements)),
+            None if rejection is None else _decision(rejection),
+        )
 
     def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
         """The extended resources among these that each pod requests, in any container."""
@@ -525,9 +249,17 @@ def _decision(answer: _engine._Decision) -> Decision:
     # Empty for most pods.
     if decision.victims:
         decision.victims[:] = map(Victim._make, decision.victims)
-    if decision.volumes:
-        decision.volumes[:] = map(VolumeWork._make, decision.volumes)
+    if decision.writes:
+        decision.writes[:] = [_write(kind, fields) for kind, fields in answer[-1]]
     return decision
+
+
+def _write(kind: Literal["volume"], fields: _engine._VolumeWork) -> PreBindWrite:
+    match kind:
+        case "volume":
+            return VolumeWork._make(fields)
+        case _:
+            assert_never(kind)
 
 
 def _applied(answer: _engine._Applied) -> Applied:
