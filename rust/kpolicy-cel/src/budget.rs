@@ -1,13 +1,8 @@
 //! The budget of an evaluation: how many units of cost it may still spend.
 
 use crate::error::{Fault, Kind};
+use crate::prices::{COMPARED_BYTES, ENTRY_MADE, ITEM_MADE, TEXT_BYTES};
 use crate::value::{Answer, Value};
-
-/// Bytes of texts of equal length that are compared for one unit.
-const COMPARED_BYTES: u64 = 100;
-/// What an item of a list takes that is made, and an entry of a map.
-const ITEM_MADE: u64 = 3;
-const ENTRY_MADE: u64 = 6;
 
 /// How often a list is halved until one item is left: what sorting takes for each item.
 pub(crate) const fn halvings(items: usize) -> u64 {
@@ -145,6 +140,6 @@ impl Budget {
 
     /// Charges for walking `bytes` of text.
     pub(crate) fn charge_text(&mut self, bytes: usize) -> Result<(), Fault> {
-        self.charge(1 + bytes as u64 / 10)
+        self.charge(1 + bytes as u64 / TEXT_BYTES)
     }
 }

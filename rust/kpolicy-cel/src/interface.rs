@@ -31,6 +31,14 @@ impl Facts for Variables<'_> {
             _ => self.facts.read(read),
         }
     }
+
+    fn work(&self, read: &Read) -> u64 {
+        if self.values.contains_key(&*read.fact.text) { 0 } else { self.facts.work(read) }
+    }
+
+    fn is_made(&self, read: &Read) -> bool {
+        !self.values.contains_key(&*read.fact.text) && self.facts.is_made(read)
+    }
 }
 
 /// Verifies and evaluates `ir` with `variables`; never panics, whatever it is given.

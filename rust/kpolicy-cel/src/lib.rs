@@ -20,6 +20,7 @@ mod ir;
 mod loops;
 mod names;
 mod observation;
+mod prices;
 mod profile;
 mod scalar;
 mod trace;

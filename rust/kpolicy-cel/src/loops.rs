@@ -6,11 +6,9 @@ use std::sync::Arc;
 use crate::budget::{Budget, halvings};
 use crate::error::{EvaluationError, Fault, Kind};
 use crate::ir::{LoopKind, Node};
+use crate::prices::ELEMENT;
 use crate::scalar::{Machine, Outcome, duplicate};
 use crate::value::{Key, Map, Value, order};
-
-/// What an element of a loop takes, besides its body.
-const ELEMENT: u64 = 2;
 
 /// What a loop runs over.
 enum Range {

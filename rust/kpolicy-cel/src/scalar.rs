@@ -10,14 +10,8 @@ use crate::functions::{self, Call};
 use crate::ir::{Expression, Node, Operation};
 use crate::names::Name;
 use crate::observation::{Observer, Seen};
+use crate::prices::{LITERAL, LOOKUP, MEMBER, NODE};
 use crate::value::{Key, Map, Value};
-
-/// What making a list or a map takes, besides its items.
-const LITERAL: u64 = 4;
-/// What finding an entry of a map takes.
-const LOOKUP: u64 = 3;
-/// What reading a member of an object takes, besides the node itself.
-const MEMBER: u64 = 3;
 
 pub(crate) type Outcome = Result<Value, EvaluationError>;
 
@@ -92,7 +86,7 @@ impl<'a> Machine<'a> {
         };
         let memo = node.memo.map(|memo| memo as usize);
         if let Some(Some(kept)) = memo.and_then(|memo| self.memos.get(memo)) {
-            self.budget.charge(1).map_err(|fault| fault.at(node.origin))?;
+            self.budget.charge(NODE).map_err(|fault| fault.at(node.origin))?;
             return kept.clone();
         }
         let before = self.budget.needed();
@@ -108,7 +102,7 @@ impl<'a> Machine<'a> {
 
     fn operate(&mut self, node: &'a Node) -> Outcome {
         let place = |fault: Fault| fault.at(node.origin);
-        self.budget.charge(1).map_err(place)?;
+        self.budget.charge(NODE).map_err(place)?;
         match &node.operation {
             Operation::Constant(index) => {
                 let value = self.expression.constants.get(*index as usize);

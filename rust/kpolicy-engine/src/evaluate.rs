@@ -30,18 +30,33 @@ struct World<'a> {
     anybody: Pod,
 }
 
+impl World<'_> {
+    /// Asks the world that rules see.
+    fn ask<T>(&self, question: impl FnOnce(&dyn Facts) -> T) -> T {
+        let pod = self.pod.unwrap_or(&self.anybody);
+        let sums = DomainSums::default();
+        let world = ClusterWorld { pod: PodWorld { pod, cluster: self.cluster }, sums: &sums };
+        match self.node {
+            Some(node) => question(&NodeWorld { world, node }),
+            None => question(&world),
+        }
+    }
+}
+
 impl Facts for World<'_> {
     fn read(&self, read: &Read) -> Answer {
         if self.pod.is_none() && rests_on_pod(&read.fact) {
             return Answer::Unknown;
         }
-        let pod = self.pod.unwrap_or(&self.anybody);
-        let sums = DomainSums::default();
-        let world = ClusterWorld { pod: PodWorld { pod, cluster: self.cluster }, sums: &sums };
-        match self.node {
-            Some(node) => NodeWorld { world, node }.read(read),
-            None => world.read(read),
-        }
+        self.ask(|world| world.read(read))
+    }
+
+    fn work(&self, read: &Read) -> u64 {
+        self.ask(|world| world.work(read))
+    }
+
+    fn is_made(&self, read: &Read) -> bool {
+        self.ask(|world| world.is_made(read))
     }
 }
 

@@ -21,7 +21,7 @@ from tests.unit.policy.policies import policy
 NODES = 50
 PODS = 3
 # Of all the inputs.
-COMPILING = 16
+COMPILING = 12
 
 # A hang ends the process, also inside the engine. Each takes seconds where all is busy.
 SECONDS = 300

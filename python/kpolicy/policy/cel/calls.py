@@ -10,12 +10,9 @@ from types import MappingProxyType
 from typing import Final
 
 from kpolicy.diagnostics import Hint, Note
-from kpolicy.policy.cel import (
-    cost,
-    functions_libraries,
-    functions_standard,
-    syntax,
-)
+from kpolicy.policy.cel import functions_libraries, functions_standard, syntax
+from kpolicy.policy.cel.call_costs import of_call
+from kpolicy.policy.cel.call_sizes import size_of_call
 from kpolicy.policy.cel.constants import check_constant
 from kpolicy.policy.cel.facts import resource_unit
 from kpolicy.policy.cel.functions_standard import Family, Overload, overloads_of
@@ -120,8 +117,8 @@ def resolved(scope: Scope, node: syntax.Call, name: str, args: list[Tree], membe
         type=result,
         span=node.span,
         time=latest(args),
-        size=cost.size_of(overload.family, args),
-        cost=cost.of_call(overload.family, args),
+        size=size_of_call(overload.family.id, args),
+        cost=of_call(overload.family, args),
     )
     return check_constant(scope, overload.family, call)
 

@@ -13,6 +13,7 @@ from typing import Final, assert_never
 
 from kpolicy.policy.cel import calls, macros, members, syntax
 from kpolicy.policy.cel.scope import Scope, identifier, namespaced, qualified, untyped
+from kpolicy.policy.cel.sizes import Size, larger, largest, of_constant
 from kpolicy.policy.cel.tree import (
     And,
     Bind,
@@ -87,8 +88,7 @@ class Checker:
             type=list_of(joined(kinds)),
             span=node.span,
             time=latest(items),
-            size=len(items),
-            cost=10,
+            size=Size(len(items), largest(item.size for item in items)),
         )
 
     def _map(self, node: syntax.MapLiteral) -> Tree:
@@ -106,8 +106,11 @@ class Checker:
             type=map_of(joined([key.type for key in keys]), joined(kinds)),
             span=node.span,
             time=latest(args),
-            size=len(keys),
-            cost=30,
+            size=Size(
+                len(keys),
+                largest(value.size for value in values),
+                largest(key.size for key in keys).length,
+            ),
         )
 
     def _item_types(self, items: Sequence[Tree], flags: Sequence[bool]) -> list[Type]:
@@ -163,7 +166,7 @@ class Checker:
             type=kind,
             span=node.span,
             time=latest((test, yes, no)),
-            size=max(yes.size, no.size),
+            size=larger(yes.size, no.size),
         )
 
     # Macros.
@@ -231,10 +234,10 @@ class Checker:
             message = f"`{variables[0]}` names both variables"
             self.scope.report("KP204", message, node.args[1].span)
         slots = tuple(self.scope.new_slot() for _ in variables)
-        size = macros.item_size(over)
+        sizes = macros.variable_sizes(over, shape)
         bound = {
             name: Slot(slot, type=kind, span=node.span, time=over.time, size=size)
-            for name, kind, slot in zip(variables, kinds, slots, strict=True)
+            for name, kind, slot, size in zip(variables, kinds, slots, sizes, strict=True)
         }
         body = [self._within(bound, arg) for arg in node.args[shape.variables :]]
         tests = macros.tests_of(shape, len(body))
@@ -242,13 +245,13 @@ class Checker:
         body[:tests] = [self._as_bool(operand, need, "") for operand in body[:tests]]
         return Loop(
             shape.kind,
-            macros.with_range_size(over),
+            over,
             tuple(body),
             slots,
             type=macros.result_type(self.scope, shape, over, kinds, body[-1]),
             span=node.span,
             time=latest((over, *body)),
-            size=over.size,
+            size=macros.result_size(shape, over, sizes, body[-1]),
         )
 
     def _variable_name(self, node: syntax.Expression) -> str:
@@ -307,9 +310,8 @@ class Checker:
 
 
 def _literal(node: syntax.Literal) -> Tree:
-    size = len(node.value) if isinstance(node.value, str | bytes) else 1
     kind = NULL if node.kind == "null" else Type(node.kind)
-    return Constant(node.value, type=kind, span=node.span, size=size, cost=0)
+    return Constant(node.value, type=kind, span=node.span, size=of_constant(node.value))
 
 
 def _indices(flags: Sequence[bool]) -> tuple[int, ...]:

@@ -1,56 +1,54 @@
-"""The most an expression may cost, in the units of cel-go.
+"""The most an expression may cost on one node, in the engine's units.
 
-The static bound: a node costs 1, text a tenth of a unit a byte, a loop its range times its body.
-The sizes are those of the catalogue; the engine counts what is really spent.
+The engine charges for what it really does; the bound here is never below that, as long as values
+are no larger than `sizes` assumes. What a node of the tree adds to its operands is `of_tree`'s
+business, except for calls (`call_costs`), whose family the tree does not keep.
 """
 
 from __future__ import annotations
 
-from kpolicy.policy.cel.functions_standard import Family
-from kpolicy.policy.cel.tree import Conditional, Constant, Loop, Tree, Variable
+from kpolicy.policy.cel import sizes
+from kpolicy.policy.cel.facts import (
+    API_PARTS,
+    CLUSTER_NODES_MAX,
+    POD_IDENTITIES_MAX,
+    Time,
+)
+from kpolicy.policy.cel.prices import (
+    ELEMENT,
+    IDENTITIES_A_UNIT,
+    LITERAL,
+    LOOKUP,
+    MEMBER,
+    NODE,
+    NODES_A_UNIT,
+)
+from kpolicy.policy.cel.sizes import SIZE_MAX, times
+from kpolicy.policy.cel.tree import (
+    Call,
+    Conditional,
+    Constant,
+    Fact,
+    Field,
+    Has,
+    Loop,
+    LoopKind,
+    MemberRead,
+    NewList,
+    NewMap,
+    OptionalField,
+    Present,
+    Read,
+    Slot,
+    Tree,
+    Variable,
+)
 
-_COST_MAX = 2**62
-# The longest list that the engine's `lists.range` makes.
-_RANGE_ITEMS_MAX = 10_000
-
-
-def of_call(family: Family, args: list[Tree]) -> int:
-    sizes = [arg.size for arg in args] or [1]
-    if family.id in {
-        "lists_range",
-        "replace",
-        "join",
-    }:  # their result is larger than what they read
-        sizes.append(size_of(family, args))
-    if family.cost == "text":
-        return 1 + sum(sizes) // 10
-    if family.cost == "same":
-        return 1 + min(sizes) // 10
-    if family.cost == "regex":
-        return 1 + sizes[0] * (1 + sizes[-1] // 4) // 10
-    if family.cost == "items":
-        return 1 + max(sizes)
-    if family.cost == "product":
-        return 1 + sizes[0] * sizes[-1]
-    return 1
-
-
-def size_of(family: Family, args: list[Tree]) -> int:
-    """A bound of the items or bytes of the result."""
-    if family.id == "add":
-        return min(sum(arg.size for arg in args), _COST_MAX)
-    match family.id, args:
-        case "lists_range", [Constant(value=int(items))]:
-            return max(0, min(items, _RANGE_ITEMS_MAX))
-        case "lists_range", _:
-            return _RANGE_ITEMS_MAX
-        case "replace", [text, _, new, *_]:  # each character by the new text, and one at the end
-            return min((text.size + 1) * (new.size + 1), _COST_MAX)
-        case "join", [items, separator]:
-            return min(items.size * (separator.size + 1), _COST_MAX)
-    if family.id == "to_string":
-        return max([32, *(arg.size for arg in args)])
-    return max((arg.size for arg in args), default=1)
+# A sum over a domain or the cluster whose arguments differ by node is worked out for each of them.
+_SUM: int = CLUSTER_NODES_MAX // NODES_A_UNIT + POD_IDENTITIES_MAX // IDENTITIES_A_UNIT
+_SUMMED = ("node.domain.", "cluster.")
+# The roots of facts whose lists and maps each node makes; those of others are made once for all.
+_MADE_BY_NODE = ("node", "victim")
 
 
 def of_tree(tree: Tree) -> int:
@@ -62,13 +60,71 @@ def _of(tree: Tree, seen: set[str]) -> int:
     match tree:
         case Variable(name=name):
             if name in seen:
-                return 1
+                return NODE
             seen.add(name)
-            return min(tree.cost + _of(tree.value, seen), _COST_MAX)
+            return min(NODE + _of(tree.value, seen), SIZE_MAX)
         case Conditional():
-            test, yes, no = (_of(operand, seen) for operand in tree.operands)
-            return min(tree.cost + test + max(yes, no), _COST_MAX)
-        case Loop(over=over):
+            test = _of(tree.test, seen)
+            # A variable that only one branch uses may still have to be evaluated afterwards.
+            in_yes, in_no = set(seen), set(seen)
+            branches = max(_of(tree.yes, in_yes), _of(tree.no, in_no))
+            seen |= in_yes & in_no
+            return min(NODE + test + branches, SIZE_MAX)
+        case Loop():
             inside = sum(_of(operand, seen) for operand in tree.body)
-            return min(_of(over, seen) + tree.cost + over.size * (1 + inside), _COST_MAX)
-    return min(tree.cost + sum(_of(operand, seen) for operand in tree.operands), _COST_MAX)
+            return min(_of(tree.over, seen) + _of_loop(tree, inside), SIZE_MAX)
+    return min(_own(tree) + sum(_of(operand, seen) for operand in tree.operands), SIZE_MAX)
+
+
+def _own(tree: Tree) -> int:
+    """What the node adds to its operands."""
+    match tree:
+        case Call():
+            return tree.cost
+        case Fact() | MemberRead():
+            return _of_read(tree)
+        case Present():
+            return _of_read(tree.read)
+        case Field() | Has() | OptionalField():
+            return NODE + LOOKUP
+        case NewList():
+            return NODE + LITERAL + len(tree.args)
+        case NewMap():
+            entries = len(tree.args) // 2
+            return NODE + LITERAL + entries * entries.bit_length()
+    return NODE
+
+
+def _of_read(read: Read) -> int:
+    if isinstance(read, MemberRead):
+        return read.cost + MEMBER + sizes.made(read.type, read.size)
+    root, part, *_ = (*read.name.split("."), "")
+    is_made = root in _MADE_BY_NODE and part not in API_PARTS
+    made = sizes.made(read.type, read.size) if is_made else 0
+    is_summed = read.name.startswith(_SUMMED) and not all(map(_is_folded, read.args))
+    return read.cost + made + (_SUM if is_summed else 0)
+
+
+def _is_folded(tree: Tree) -> bool:
+    """Whether the engine knows it before it looks at any node, and reads the fact only once."""
+    if isinstance(tree, Constant):
+        return True
+    is_late = isinstance(tree, Slot) or tree.time >= Time.NODE_CLASS
+    return not is_late and all(map(_is_folded, tree.operands))
+
+
+def _of_loop(loop: Loop, inside: int) -> int:
+    """A loop besides its range; `inside` is what its body takes each time."""
+    if loop.kind in (LoopKind.OPTIONAL_MAP, LoopKind.OPTIONAL_FLAT_MAP):
+        return NODE + inside
+    items = loop.over.size.length
+    own = NODE + times(items, ELEMENT + inside)
+    match loop.kind:
+        case LoopKind.SORT_BY:
+            return own + items * items.bit_length()
+        case LoopKind.TRANSFORM_MAP:
+            return own + items * (1 + items.bit_length())
+        case LoopKind.TRANSFORM_MAP_ENTRY:
+            entries = times(items, loop.body[-1].size.length)
+            return own + entries + entries * (1 + entries.bit_length())
+    return own

@@ -9,7 +9,7 @@ them), and a value that may be a number or a string is `dyn`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Final
@@ -94,8 +94,9 @@ _SCALARS: Final = {
 # Bounds of what one value may hold, for the cost.
 _ITEMS_MAX: Final = 64
 _ENTRIES_MAX: Final = 128
-_TEXT_BYTES_MAX: Final = 253
+TEXT_BYTES_MAX: Final = 317
 _ENTRY_BYTES_MAX: Final = 63
+ANNOTATION_BYTES_MAX: Final = 4096
 
 
 def _type(packed: str) -> Type:
@@ -112,7 +113,7 @@ def _member(packed: str) -> Member:
         return Member(kind, size=_ITEMS_MAX)
     if kind.name == "map":
         return Member(kind, entries=True, size=_ENTRIES_MAX, entry_size=_ENTRY_BYTES_MAX)
-    return Member(kind, size=_TEXT_BYTES_MAX if kind == STRING else 1)
+    return Member(kind, size=TEXT_BYTES_MAX if kind == STRING else 1)
 
 
 def _lines() -> list[str]:
@@ -121,8 +122,10 @@ def _lines() -> list[str]:
 
 def _fields(line: str) -> tuple[str, dict[str, Member]]:
     name, *fields = line.split()
-    pairs = (field.split(":", 1) for field in fields)
-    return name, {field: _member(packed) for field, packed in pairs}
+    members = {field: _member(packed) for field, packed in (pair.split(":", 1) for pair in fields)}
+    if "annotations" in members:
+        members["annotations"] = replace(members["annotations"], entry_size=ANNOTATION_BYTES_MAX)
+    return name, members
 
 
 _ALL: Final = dict(_fields(line) for line in _lines() if line)
@@ -168,13 +171,18 @@ class Catalogue:
 
 LABELS_MAX: Final = 128
 LABEL_VALUE_BYTES_MAX: Final = 63
-ANNOTATION_BYTES_MAX: Final = 4096
+# A prefix of 253 bytes, a slash and a name of 63.
+LABEL_KEY_BYTES_MAX: Final = 317
 NAME_BYTES_MAX: Final = 253
-TAINTS_MAX: Final = 64
+TAINTS_MAX: Final = 32
 TOLERATIONS_MAX: Final = 64
 CONTAINERS_MAX: Final = 64
-PODS_PER_NODE_MAX: Final = 1024
+# A kubelet takes 110 pods by default, and providers up to 256.
+PODS_PER_NODE_MAX: Final = 256
 DOMAINS_MAX: Final = 4096
+# A cluster whose sums are worked out for each node: its nodes, and its kinds of pods.
+CLUSTER_NODES_MAX: Final = 5_000
+POD_IDENTITIES_MAX: Final = 1_024
 
 _LABELS: Final = map_of(STRING, STRING)
 
@@ -365,6 +373,8 @@ CATALOGUE: Final = Catalogue(
     ),
 )
 
+# The members of these roots that are parts of the API object.
+API_PARTS: Final = frozenset({"metadata", "spec", "status"})
 # The roots whose API objects are kept, as far as expressions read them by path.
 API_ROOTS: Final = frozenset({"pod", "node", "namespaceObject"})
 

@@ -114,7 +114,7 @@ def _too_costly(scope: Scope, tree: Tree, bound: int, text: str) -> None:
     if isinstance(worst, Loop):
         span = _head(text, worst)
         inside = f" inside a loop over {_range(text, outer)}" if outer is not None else ""
-        label = f"a loop over {_range(text, worst)} (≤ {worst.over.size:,}){inside}"
+        label = f"a loop over {_range(text, worst)} (≤ {worst.over.size.length:,}){inside}"
         notes = (Note(label, span),)
     scope.report(
         "KP401",

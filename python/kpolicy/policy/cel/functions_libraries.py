@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kpolicy.policy.cel.functions_standard import GLOBAL, MEMBER, Family
+from kpolicy.policy.cel.functions_standard import MEMBER, Family
 
 _SETS: Final = (("list", "list(A) list(A)", "bool"),)
 _STRING_TO_STRING: Final = (("string", "string", "string"),)
@@ -30,31 +30,30 @@ _OPTIONALS: Final = (
         "optional_unwrap",
         "optional.unwrap",
         (("list", "list(optional(A))", "list(A)"),),
-        GLOBAL,
-        "items",
+        cost="items",
     ),
     Family(
         "optional_unwrap",
         "unwrapOpt",
         (("list", "list(optional(A))", "list(A)"),),
         MEMBER,
-        "items",
+        cost="items",
     ),
 )
 
 _STRINGS: Final = (
-    Family("char_at", "charAt", (("string", "string int", "string"),), MEMBER, "text"),
-    Family("index_of", "indexOf", _FIND, MEMBER, "product"),
-    Family("last_index_of", "lastIndexOf", _FIND, MEMBER, "product"),
+    Family("char_at", "charAt", (("string", "string int", "string"),), MEMBER, cost="first text"),
+    Family("index_of", "indexOf", _FIND, MEMBER, cost="search text"),
+    Family("last_index_of", "lastIndexOf", _FIND, MEMBER, cost="search text"),
     Family(
         "join",
         "join",
         (("list", "list(string)", "string"), ("list_string", "list(string) string", "string")),
         MEMBER,
-        "text",
+        cost="join",
     ),
-    Family("lower_ascii", "lowerAscii", _STRING_TO_STRING, MEMBER, "text"),
-    Family("upper_ascii", "upperAscii", _STRING_TO_STRING, MEMBER, "text"),
+    Family("lower_ascii", "lowerAscii", _STRING_TO_STRING, MEMBER, cost="first text"),
+    Family("upper_ascii", "upperAscii", _STRING_TO_STRING, MEMBER, cost="first text"),
     Family(
         "replace",
         "replace",
@@ -63,7 +62,7 @@ _STRINGS: Final = (
             ("string_int64", "string string string int", "string"),
         ),
         MEMBER,
-        "text",
+        cost="replace",
     ),
     Family(
         "split",
@@ -73,48 +72,63 @@ _STRINGS: Final = (
             ("string_int64", "string string int", "list(string)"),
         ),
         MEMBER,
-        "text",
+        cost="split",
     ),
     Family(
         "substring",
         "substring",
         (("int64", "string int", "string"), ("int64_int64", "string int int", "string")),
         MEMBER,
-        "text",
+        cost="first text",
     ),
-    Family("trim", "trim", _STRING_TO_STRING, MEMBER, "text"),
-    Family("string_reverse", "reverse", _STRING_TO_STRING, MEMBER, "text"),
-    Family("quote", "strings.quote", _STRING_TO_STRING, GLOBAL, "text"),
-    Family("format", "format", (("list", "string list(dyn)", "string"),), MEMBER, "text"),
-    Family("base64_encode", "base64.encode", (("bytes", "bytes", "string"),), GLOBAL, "text"),
-    Family("base64_decode", "base64.decode", (("string", "string", "bytes"),), GLOBAL, "text"),
+    Family("trim", "trim", _STRING_TO_STRING, MEMBER, cost="first text"),
+    Family("string_reverse", "reverse", _STRING_TO_STRING, MEMBER, cost="first text"),
+    Family("quote", "strings.quote", _STRING_TO_STRING, cost="first text"),
+    Family(
+        "format",
+        "format",
+        (("list", "string list(dyn)", "string"),),
+        MEMBER,
+        cost="format",
+        parses=True,
+    ),
+    Family("base64_encode", "base64.encode", (("bytes", "bytes", "string"),), cost="first text"),
+    Family("base64_decode", "base64.decode", (("string", "string", "bytes"),), cost="first text"),
 )
 
 _LISTS: Final = (
-    Family("is_sorted", "isSorted", (("list", "list(A)", "bool"),), MEMBER, "items"),
-    Family("sum", "sum", (("list", "list(A)", "A"),), MEMBER, "items"),
-    Family("list_min", "min", (("list", "list(A)", "A"),), MEMBER, "items"),
-    Family("list_max", "max", (("list", "list(A)", "A"),), MEMBER, "items"),
-    Family("list_index_of", "indexOf", (("list", "list(A) A", "int"),), MEMBER, "items"),
-    Family("list_last_index_of", "lastIndexOf", (("list", "list(A) A", "int"),), MEMBER, "items"),
-    Family("includes", "includes", (("list", "list(A) A", "bool"),), MEMBER, "items"),
-    Family("distinct", "distinct", (("list", "list(A)", "list(A)"),), MEMBER, "product"),
+    Family("is_sorted", "isSorted", (("list", "list(A)", "bool"),), MEMBER, cost="items"),
+    Family("sum", "sum", (("list", "list(A)", "A"),), MEMBER, cost="items"),
+    Family("list_min", "min", (("list", "list(A)", "A"),), MEMBER, cost="items"),
+    Family("list_max", "max", (("list", "list(A)", "A"),), MEMBER, cost="items"),
+    Family(
+        "list_index_of", "indexOf", (("list", "list(A) A", "int"),), MEMBER, cost="search items"
+    ),
+    Family(
+        "list_last_index_of",
+        "lastIndexOf",
+        (("list", "list(A) A", "int"),),
+        MEMBER,
+        cost="search items",
+    ),
+    Family("includes", "includes", (("list", "list(A) A", "bool"),), MEMBER, cost="search items"),
+    Family("distinct", "distinct", (("list", "list(A)", "list(A)"),), MEMBER, cost="distinct"),
     Family(
         "flatten",
         "flatten",
         (("list", "list(A)", "list(dyn)"), ("list_depth", "list(A) int", "list(dyn)")),
         MEMBER,
-        "items",
+        cost="flatten",
     ),
-    Family("lists_range", "lists.range", (("int64", "int", "list(int)"),), GLOBAL, "items"),
-    Family("list_reverse", "reverse", (("list", "list(A)", "list(A)"),), MEMBER, "items"),
-    Family("slice", "slice", (("list", "list(A) int int", "list(A)"),), MEMBER, "items"),
-    Family("sort", "sort", (("list", "list(A)", "list(A)"),), MEMBER, "items"),
-    Family("list_first", "first", (("list", "list(A)", "optional(A)"),), MEMBER),
-    Family("list_last", "last", (("list", "list(A)", "optional(A)"),), MEMBER),
-    Family("sets_contains", "sets.contains", _SETS, GLOBAL, "product"),
-    Family("sets_equivalent", "sets.equivalent", _SETS, GLOBAL, "product"),
-    Family("sets_intersects", "sets.intersects", _SETS, GLOBAL, "product"),
+    Family("lists_range", "lists.range", (("int64", "int", "list(int)"),), cost="range"),
+    Family("list_reverse", "reverse", (("list", "list(A)", "list(A)"),), MEMBER, cost="items"),
+    Family("slice", "slice", (("list", "list(A) int int", "list(A)"),), MEMBER, cost="items"),
+    Family("sort", "sort", (("list", "list(A)", "list(A)"),), MEMBER, cost="sort"),
+    Family("list_first", "first", (("list", "list(A)", "optional(A)"),), MEMBER, cost="items"),
+    Family("list_last", "last", (("list", "list(A)", "optional(A)"),), MEMBER, cost="items"),
+    Family("sets_contains", "sets.contains", _SETS, cost="sets"),
+    Family("sets_equivalent", "sets.equivalent", _SETS, cost="sets"),
+    Family("sets_intersects", "sets.intersects", _SETS, cost="sets"),
 )
 
 _REGEX: Final = (
@@ -123,7 +137,7 @@ _REGEX: Final = (
         "find",
         (("string", "string string", "string"),),
         MEMBER,
-        "regex",
+        cost="find",
         pattern=1,
         checked="pattern",
     ),
@@ -135,7 +149,7 @@ _REGEX: Final = (
             ("string_limit", "string string int", "list(string)"),
         ),
         MEMBER,
-        "regex",
+        cost="find all",
         pattern=1,
         checked="pattern",
     ),
@@ -143,8 +157,8 @@ _REGEX: Final = (
 
 _MATH: Final = (
     # Any number of arguments: the checker makes a list of them.
-    Family("math_greatest", "math.@greatest", (("list", "list(A)", "A"),), GLOBAL, "items"),
-    Family("math_least", "math.@least", (("list", "list(A)", "A"),), GLOBAL, "items"),
+    Family("math_greatest", "math.@greatest", (("list", "list(A)", "A"),), cost="items"),
+    Family("math_least", "math.@least", (("list", "list(A)", "A"),), cost="items"),
     Family("math_ceil", "math.ceil", _ROUND),
     Family("math_floor", "math.floor", _ROUND),
     Family("math_round", "math.round", _ROUND),
@@ -176,16 +190,18 @@ _COMBINED: Final = (
 _COMPARABLE: Final = ("int", "uint", "double", "bool", "string", "bytes", "timestamp", "duration")
 
 _QUANTITIES: Final = (
-    Family("quantity", "quantity", (("string", "string", "quantity"),), checked="quantity"),
-    Family("is_quantity", "isQuantity", (("string", "string", "bool"),)),
+    Family(
+        "quantity", "quantity", (("string", "string", "quantity"),), parses=True, checked="quantity"
+    ),
+    Family("is_quantity", "isQuantity", (("string", "string", "bool"),), parses=True),
     Family("sign", "sign", (("quantity", "quantity", "int"),), MEMBER),
     Family("is_integer", "isInteger", (("quantity", "quantity", "bool"),), MEMBER),
     Family("as_integer", "asInteger", (("quantity", "quantity", "int"),), MEMBER),
     Family(
         "as_approximate_float", "asApproximateFloat", (("quantity", "quantity", "double"),), MEMBER
     ),
-    Family("quantity_add", "add", _COMBINED, MEMBER),
-    Family("quantity_sub", "sub", _COMBINED, MEMBER),
+    Family("quantity_add", "add", _COMBINED, MEMBER, parses=True),
+    Family("quantity_sub", "sub", _COMBINED, MEMBER, parses=True),
     Family("is_greater_than", "isGreaterThan", _ORDER, MEMBER),
     Family("is_less_than", "isLessThan", _ORDER, MEMBER),
     Family(
@@ -194,8 +210,8 @@ _QUANTITIES: Final = (
         (("quantity", "quantity quantity", "int"), ("semver", "semver semver", "int")),
         MEMBER,
     ),
-    Family("cpu", "cpu", (("string", "string", "int"),), checked="quantity"),
-    Family("units", "units", (("string", "string", "int"),), checked="quantity"),
+    Family("cpu", "cpu", (("string", "string", "int"),), parses=True, checked="quantity"),
+    Family("units", "units", (("string", "string", "int"),), parses=True, checked="quantity"),
     Family("ratio", "ratio", (("number", "number number", "double"),)),
     Family(
         "clamp",
@@ -203,12 +219,13 @@ _QUANTITIES: Final = (
         (("int64", "int int int", "int"), ("double", "number number number", "double")),
     ),
     Family("linear", "linear", (("number", "number number number number number", "double"),)),
-    Family("step", "step", (("number", "number list(list(dyn))", "double"),), cost="items"),
+    Family("step", "step", (("number", "number list(list(dyn))", "double"),), cost="all items"),
     Family(
         "selector",
         "selector",
         (("string", "string", "selector"), ("map", "map(string,string)", "selector")),
-        cost="text",
+        cost="selector",
+        parses=True,
         checked="selector",
     ),
     Family(
@@ -216,7 +233,7 @@ _QUANTITIES: Final = (
         "matches",
         (("map", "selector map(string,string)", "bool"),),
         MEMBER,
-        "items",
+        cost="items",
     ),
 )
 
@@ -226,30 +243,46 @@ _OF_URL: Final = (("url", "url", "string"),)
 _OF_SEMVER: Final = (("semver", "semver", "int"),)
 
 _NETWORK: Final = (
-    Family("ip", "ip", (("string", "string", "ip"),), GLOBAL, "text", checked="ip"),
-    Family("is_ip", "isIP", _TEXT_TEST, GLOBAL, "text"),
-    Family("is_canonical_ip", "ip.isCanonical", _TEXT_TEST, GLOBAL, "text", checked="ip"),
+    Family("ip", "ip", (("string", "string", "ip"),), cost="first text", parses=True, checked="ip"),
+    Family("is_ip", "isIP", _TEXT_TEST, cost="first text", parses=True),
+    Family(
+        "is_canonical_ip",
+        "ip.isCanonical",
+        _TEXT_TEST,
+        cost="first text",
+        parses=True,
+        checked="ip",
+    ),
     Family("ip_family", "family", (("ip", "ip", "int"),), MEMBER),
     Family("is_unspecified", "isUnspecified", _OF_IP, MEMBER),
     Family("is_loopback", "isLoopback", _OF_IP, MEMBER),
     Family("is_link_local_multicast", "isLinkLocalMulticast", _OF_IP, MEMBER),
     Family("is_link_local_unicast", "isLinkLocalUnicast", _OF_IP, MEMBER),
     Family("is_global_unicast", "isGlobalUnicast", _OF_IP, MEMBER),
-    Family("cidr", "cidr", (("string", "string", "cidr"),), GLOBAL, "text", checked="cidr"),
-    Family("is_cidr", "isCIDR", _TEXT_TEST, GLOBAL, "text"),
+    Family(
+        "cidr",
+        "cidr",
+        (("string", "string", "cidr"),),
+        cost="first text",
+        parses=True,
+        checked="cidr",
+    ),
+    Family("is_cidr", "isCIDR", _TEXT_TEST, cost="first text", parses=True),
     Family(
         "contains_ip",
         "containsIP",
         (("ip", "cidr ip", "bool"), ("string", "cidr string", "bool")),
         MEMBER,
-        "text",
+        cost="last text",
+        parses=True,
     ),
     Family(
         "contains_cidr",
         "containsCIDR",
         (("cidr", "cidr cidr", "bool"), ("string", "cidr string", "bool")),
         MEMBER,
-        "text",
+        cost="last text",
+        parses=True,
     ),
     Family("cidr_ip", "ip", (("cidr", "cidr", "ip"),), MEMBER),
     Family("masked", "masked", (("cidr", "cidr", "cidr"),), MEMBER),
@@ -261,16 +294,16 @@ _SEMVER: Final = (
         "semver",
         "semver",
         (("string", "string", "semver"), ("string_bool", "string bool", "semver")),
-        GLOBAL,
-        "text",
+        cost="first text",
+        parses=True,
         checked="semver",
     ),
     Family(
         "is_semver",
         "isSemver",
         (("string", "string", "bool"), ("string_bool", "string bool", "bool")),
-        GLOBAL,
-        "text",
+        cost="first text",
+        parses=True,
     ),
     Family("major", "major", _OF_SEMVER, MEMBER),
     Family("minor", "minor", _OF_SEMVER, MEMBER),
@@ -278,14 +311,23 @@ _SEMVER: Final = (
 )
 
 _URL: Final = (
-    Family("url", "url", (("string", "string", "url"),), GLOBAL, "text", checked="url"),
-    Family("is_url", "isURL", _TEXT_TEST, GLOBAL, "text"),
-    Family("get_scheme", "getScheme", _OF_URL, MEMBER),
-    Family("get_host", "getHost", _OF_URL, MEMBER),
-    Family("get_hostname", "getHostname", _OF_URL, MEMBER),
-    Family("get_port", "getPort", _OF_URL, MEMBER),
-    Family("get_escaped_path", "getEscapedPath", _OF_URL, MEMBER),
-    Family("get_query", "getQuery", (("url", "url", "map(string,list(string))"),), MEMBER, "text"),
+    Family(
+        "url", "url", (("string", "string", "url"),), cost="first text", parses=True, checked="url"
+    ),
+    Family("is_url", "isURL", _TEXT_TEST, cost="first text", parses=True),
+    Family("get_scheme", "getScheme", _OF_URL, MEMBER, parses=True),
+    Family("get_host", "getHost", _OF_URL, MEMBER, parses=True),
+    Family("get_hostname", "getHostname", _OF_URL, MEMBER, parses=True),
+    Family("get_port", "getPort", _OF_URL, MEMBER, parses=True),
+    Family("get_escaped_path", "getEscapedPath", _OF_URL, MEMBER, parses=True),
+    Family(
+        "get_query",
+        "getQuery",
+        (("url", "url", "map(string,list(string))"),),
+        MEMBER,
+        cost="first text",
+        parses=True,
+    ),
 )
 
 FORMATS: Final = (
@@ -312,13 +354,16 @@ def _constant(name: str) -> Family:
 
 
 _FORMAT: Final = (
-    Family("format_named", "format.named", (("string", "string", "optional(format)"),)),
+    Family(
+        "format_named", "format.named", (("string", "string", "optional(format)"),), parses=True
+    ),
     Family(
         "format_validate",
         "validate",
         (("string", "format string", "optional(list(string))"),),
         MEMBER,
-        "text",
+        cost="last text",
+        parses=True,
     ),
     *map(_constant, FORMATS),
 )

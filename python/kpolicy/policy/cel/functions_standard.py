@@ -19,9 +19,8 @@ BOTH: Final = (False, True)
 class Family:
     """Overloads of one function that the engine implements together.
 
-    `cost` says what a call costs: `unit`; `text`, by the length of its operands; `same`, by that of
-    the shorter one; `regex`; `items`,
-    by the number of items; `product`, by those of the first times those of the second.
+    `cost` names the way of charging in `call_costs`. `parses` is set where a value is read from a
+    text, or written as one.
     `pattern` is the index of the operand that is a regular expression, `checked` the operand whose
     constant is checked while compiling, by the name of the check.
     """
@@ -31,6 +30,7 @@ class Family:
     rows: tuple[Row, ...]
     styles: tuple[bool, ...] = GLOBAL
     cost: str = "unit"
+    parses: bool = False
     pattern: int | None = None
     checked: str = ""
 
@@ -98,7 +98,7 @@ FAMILIES: Final = (
             ("duration_timestamp", "duration timestamp", "timestamp"),
             ("duration", "duration duration", "duration"),
         ),
-        cost="text",
+        cost="add",
     ),
     Family(
         "subtract",
@@ -117,13 +117,11 @@ FAMILIES: Final = (
     Family("not", "!_", (("bool", "bool", "bool"),)),
     Family("equals", "_==_", (("any", "A B", "bool"),), cost="same"),
     Family("not_equals", "_!=_", (("any", "A B", "bool"),), cost="same"),
-    Family("less", "_<_", _ORDERED, cost="same"),
-    Family("less_equals", "_<=_", _ORDERED, cost="same"),
-    Family("greater", "_>_", _ORDERED, cost="same"),
-    Family("greater_equals", "_>=_", _ORDERED, cost="same"),
-    Family(
-        "in", "_in_", (("list", "A list(A)", "bool"), ("map", "A map(A,B)", "bool")), cost="items"
-    ),
+    Family("less", "_<_", _ORDERED, cost="order"),
+    Family("less_equals", "_<=_", _ORDERED, cost="order"),
+    Family("greater", "_>_", _ORDERED, cost="order"),
+    Family("greater_equals", "_>=_", _ORDERED, cost="order"),
+    Family("in", "_in_", (("list", "A list(A)", "bool"), ("map", "A map(A,B)", "bool")), cost="in"),
     Family(
         "size",
         "size",
@@ -133,7 +131,8 @@ FAMILIES: Final = (
             ("list", "list(A)", "int"),
             ("map", "map(A,B)", "int"),
         ),
-        styles=BOTH,
+        BOTH,
+        cost="size",
     ),
     Family(
         "to_int",
@@ -146,6 +145,7 @@ FAMILIES: Final = (
             ("timestamp", "timestamp", "int"),
             ("duration", "duration", "int"),
         ),
+        parses=True,
     ),
     Family(
         "to_uint",
@@ -156,6 +156,7 @@ FAMILIES: Final = (
             ("double", "double", "uint"),
             ("string", "string", "uint"),
         ),
+        parses=True,
     ),
     Family(
         "to_double",
@@ -166,6 +167,7 @@ FAMILIES: Final = (
             ("uint64", "uint", "double"),
             ("string", "string", "double"),
         ),
+        parses=True,
     ),
     Family(
         "to_string",
@@ -183,15 +185,19 @@ FAMILIES: Final = (
             ("ip", "ip", "string"),
             ("cidr", "cidr", "string"),
         ),
-        cost="text",
+        cost="to string",
+        parses=True,
     ),
     Family(
         "to_bytes",
         "bytes",
         (("bytes", "bytes", "bytes"), ("string", "string", "bytes")),
-        cost="text",
+        cost="first text",
+        parses=True,
     ),
-    Family("to_bool", "bool", (("bool", "bool", "bool"), ("string", "string", "bool"))),
+    Family(
+        "to_bool", "bool", (("bool", "bool", "bool"), ("string", "string", "bool")), parses=True
+    ),
     Family(
         "to_timestamp",
         "timestamp",
@@ -200,28 +206,30 @@ FAMILIES: Final = (
             ("string", "string", "timestamp"),
             ("int64", "int", "timestamp"),
         ),
+        parses=True,
         checked="timestamp",
     ),
     Family(
         "to_duration",
         "duration",
         (("duration", "duration", "duration"), ("string", "string", "duration")),
+        parses=True,
         checked="duration",
     ),
     Family("to_dyn", "dyn", (("any", "A", "dyn"),)),
     Family("type_of", "type", (("any", "A", "type"),)),
-    Family("contains", "contains", _TEST, MEMBER, "text"),
-    Family("starts_with", "startsWith", _TEST, MEMBER, "text"),
-    Family("ends_with", "endsWith", _TEST, MEMBER, "text"),
-    Family("matches", "matches", _TEST, BOTH, "regex", pattern=1, checked="pattern"),
-    Family("get_full_year", "getFullYear", _FROM_TIME, MEMBER),
-    Family("get_month", "getMonth", _FROM_TIME, MEMBER),
-    Family("get_date", "getDate", _FROM_TIME, MEMBER),
-    Family("get_day_of_month", "getDayOfMonth", _FROM_TIME, MEMBER),
-    Family("get_day_of_week", "getDayOfWeek", _FROM_TIME, MEMBER),
-    Family("get_day_of_year", "getDayOfYear", _FROM_TIME, MEMBER),
-    Family("get_hours", "getHours", _FROM_BOTH, MEMBER),
-    Family("get_minutes", "getMinutes", _FROM_BOTH, MEMBER),
-    Family("get_seconds", "getSeconds", _FROM_BOTH, MEMBER),
-    Family("get_milliseconds", "getMilliseconds", _FROM_BOTH, MEMBER),
+    Family("contains", "contains", _TEST, MEMBER, cost="texts"),
+    Family("starts_with", "startsWith", _TEST, MEMBER, cost="texts"),
+    Family("ends_with", "endsWith", _TEST, MEMBER, cost="texts"),
+    Family("matches", "matches", _TEST, BOTH, cost="pattern", pattern=1, checked="pattern"),
+    Family("get_full_year", "getFullYear", _FROM_TIME, MEMBER, parses=True),
+    Family("get_month", "getMonth", _FROM_TIME, MEMBER, parses=True),
+    Family("get_date", "getDate", _FROM_TIME, MEMBER, parses=True),
+    Family("get_day_of_month", "getDayOfMonth", _FROM_TIME, MEMBER, parses=True),
+    Family("get_day_of_week", "getDayOfWeek", _FROM_TIME, MEMBER, parses=True),
+    Family("get_day_of_year", "getDayOfYear", _FROM_TIME, MEMBER, parses=True),
+    Family("get_hours", "getHours", _FROM_BOTH, MEMBER, parses=True),
+    Family("get_minutes", "getMinutes", _FROM_BOTH, MEMBER, parses=True),
+    Family("get_seconds", "getSeconds", _FROM_BOTH, MEMBER, parses=True),
+    Family("get_milliseconds", "getMilliseconds", _FROM_BOTH, MEMBER, parses=True),
 )

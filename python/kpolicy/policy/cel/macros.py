@@ -8,14 +8,16 @@ the operands, with the variables of a loop in force.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.diagnostics import Span
 from kpolicy.policy.cel import syntax
 from kpolicy.policy.cel.facts import RANGES
 from kpolicy.policy.cel.members import as_map_fact, entries_of, entry_of, member_of, present
+from kpolicy.policy.cel.prices import NODE
 from kpolicy.policy.cel.scope import Scope
+from kpolicy.policy.cel.sizes import SCALAR, Size, larger, largest, times
 from kpolicy.policy.cel.tree import (
     Call,
     Conditional,
@@ -25,7 +27,6 @@ from kpolicy.policy.cel.tree import (
     OrOptional,
     OrValue,
     Present,
-    Read,
     Reported,
     Tree,
     latest,
@@ -80,8 +81,6 @@ LOOPS: Final[dict[tuple[str, int], Shape]] = {
 # Kinds whose body is a test.
 _TESTING: Final = frozenset({LoopKind.ALL, LoopKind.EXISTS, LoopKind.EXISTS_ONE, LoopKind.FILTER})
 _OF_OPTIONALS: Final = frozenset({LoopKind.OPTIONAL_MAP, LoopKind.OPTIONAL_FLAT_MAP})
-# The most bytes or items of one item of a fact's list: these are records of a bounded size.
-_RECORD_SIZE_MAX: Final = 256
 
 
 def tests_of(shape: Shape, operands: int) -> int:
@@ -89,14 +88,36 @@ def tests_of(shape: Shape, operands: int) -> int:
     return operands if shape.kind in _TESTING else int(shape.has_test)
 
 
-def with_range_size(over: Tree) -> Tree:
-    """The range of a loop, with the number of items that an object such as `node.pods` has."""
-    found = RANGES.get(over.type.name)
-    return over if found is None else replace(over, size=found[1])
+def variable_sizes(over: Tree, shape: Shape) -> tuple[Size, ...]:
+    """How large the values of a loop's variables may be."""
+    if over.type.name in RANGES:
+        return (SCALAR,)
+    item, key = over.size.inside, Size(over.size.key)
+    match over.type.name:
+        case "map":
+            return (key, item) if shape.variables == 2 else (key,)
+        case "list" | "optional":
+            return (SCALAR, item) if shape.variables == 2 else (item,)
+    return (larger(item, key),) * shape.variables
 
 
-def item_size(over: Tree) -> int:
-    return _RECORD_SIZE_MAX if isinstance(over, Read) else over.size
+def result_size(shape: Shape, over: Tree, sizes: tuple[Size, ...], body: Tree) -> Size:
+    length = over.size.length
+    match shape.kind:
+        case LoopKind.ALL | LoopKind.EXISTS | LoopKind.EXISTS_ONE:
+            return SCALAR
+        case LoopKind.FILTER | LoopKind.SORT_BY:
+            return Size(length, sizes[0])
+        case LoopKind.MAP:
+            return Size(length, body.size)
+        case LoopKind.TRANSFORM_MAP:
+            return Size(length, body.size, sizes[0].length)
+        case LoopKind.TRANSFORM_MAP_ENTRY:
+            return Size(times(length, body.size.length), body.size.item, body.size.key)
+        case LoopKind.OPTIONAL_MAP:
+            return Size(1, body.size)
+        case LoopKind.OPTIONAL_FLAT_MAP:
+            return body.size
 
 
 def variable_types(kind: Type, shape: Shape) -> tuple[Type, ...] | None:
@@ -163,9 +184,9 @@ def label(scope: Scope, span: Span, owner: Tree, key: Tree) -> Tree:
         )
     value = entry_of(member_of(owner, member, "labels", ()), key, span)
     return Conditional(
-        Present(value, type=BOOL, span=span, time=value.time, cost=value.cost),
+        Present(value, type=BOOL, span=span, time=value.time),
         value,
-        Constant("", type=STRING, span=span, cost=0),
+        Constant("", type=STRING, span=span),
         type=STRING,
         span=span,
         time=value.time,
@@ -182,8 +203,10 @@ def fallback(scope: Scope, receiver: Tree, node: syntax.Call, other: Tree) -> Tr
         return scope.report(
             "KP204", f"`{node.name}` of optional({inner}) does not take {other.type}", other.span
         )
-    time, size = max(receiver.time, other.time), max(receiver.size, other.size)
-    if not is_value:
+    time, size = max(receiver.time, other.time), larger(receiver.size, other.size)
+    if is_value:
+        size = larger(receiver.size.inside, other.size)
+    else:
         return OrOptional(receiver, other, type=kind, span=node.span, time=time, size=size)
     match receiver:
         case Conditional(test=Present() as test, yes=Call("optional_of_any", (value,))):
@@ -226,7 +249,11 @@ def extreme(scope: Scope, node: syntax.Call, args: tuple[Tree, ...]) -> Tree:
             return scope.report("KP204", message, wrong.span)
         if len(args) > 1 or kind != DYN:
             operand = NewList(
-                args, type=list_of(kind), span=node.span, size=len(args), time=latest(args)
+                args,
+                type=list_of(kind),
+                span=node.span,
+                size=Size(len(args), largest(arg.size for arg in args)),
+                time=latest(args),
             )
     overload = f"math_{node.name}" + ("_list" if operand.type.name == "list" else "")
     return Call(
@@ -235,5 +262,6 @@ def extreme(scope: Scope, node: syntax.Call, args: tuple[Tree, ...]) -> Tree:
         type=kind,
         span=node.span,
         time=operand.time,
-        cost=1 + operand.size,
+        size=operand.size.inside,
+        cost=NODE + operand.size.length,
     )

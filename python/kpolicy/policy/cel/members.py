@@ -11,8 +11,11 @@ from dataclasses import replace
 
 from kpolicy.diagnostics import Span
 from kpolicy.policy.cel import syntax
+from kpolicy.policy.cel.call_costs import of_index
+from kpolicy.policy.cel.call_sizes import size_of_call
 from kpolicy.policy.cel.facts import API_ROOTS, Member, ObjectType, resource_unit
 from kpolicy.policy.cel.scope import Scope, no_clock
+from kpolicy.policy.cel.sizes import Size, larger, of_constant, of_member
 from kpolicy.policy.cel.tree import (
     Bind,
     Call,
@@ -80,16 +83,16 @@ def field_of(scope: Scope, operand: Tree, node: syntax.Select) -> Tree:
     if kind.name == "map":
         return entry(scope, operand, _text(node.name, node.name_span), node.span)
     if kind == DYN:
-        return _field(operand, node, DYN, operand.size)
+        return _field(operand, node, DYN, larger(operand.size, operand.size.inside))
     hint = "a list is indexed: `list[0]`" if kind.name == "list" else ""
     return scope.report("KP205", f"{kind} has no fields, so no `{node.name}`", node.name_span, hint)
 
 
 def _text(value: str, span: Span) -> Tree:
-    return Constant(value, type=STRING, span=span, size=len(value), cost=0)
+    return Constant(value, type=STRING, span=span, size=of_constant(value))
 
 
-def _field(operand: Tree, node: syntax.Select, kind: Type, size: int) -> Tree:
+def _field(operand: Tree, node: syntax.Select, kind: Type, size: Size) -> Tree:
     return Field(operand, node.name, type=kind, span=node.span, time=operand.time, size=size)
 
 
@@ -104,8 +107,10 @@ def _optional_field(scope: Scope, operand: Tree, node: syntax.Select) -> Tree:
         return _optional_entry(operand, _text(node.name, node.name_span), node.span)
     value = member.result if member else inner.parameters[1] if inner.parameters else DYN
     kind = value if value.name == "optional" else optional_of(value)
+    inside = larger(operand.size.inside, operand.size.inside.inside)
+    size = Size(1, of_member(member) if member else inside)
     return OptionalField(
-        operand, node.name, type=kind, span=node.span, time=operand.time, size=operand.size
+        operand, node.name, type=kind, span=node.span, time=operand.time, size=size
     )
 
 
@@ -130,9 +135,11 @@ def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: synt
         )
     if described.record and not isinstance(operand, Fact):
         if not node.optional:
-            return _field(operand, node, member.result, member.size)
-        kind = optional_of(member.result)
-        return OptionalField(operand, node.name, type=kind, span=node.span, time=operand.time)
+            return _field(operand, node, member.result, of_member(member))
+        kind, size = optional_of(member.result), Size(1, of_member(member))
+        return OptionalField(
+            operand, node.name, type=kind, span=node.span, time=operand.time, size=size
+        )
     read = replace(member_of(operand, member, node.name, ()), span=node.span)
     return _as_optional(read, node.span) if node.optional else read
 
@@ -155,11 +162,10 @@ def member_of(operand: Tree, member: Member, name: str, args: tuple[Tree, ...]) 
             type=kind,
             span=operand.span,
             time=time,
-            size=member.size,
+            size=of_member(member),
             cost=member.cost,
             column=member.column,
             has_entries=member.entries,
-            entry_size=member.entry_size,
         )
     return MemberRead(
         (operand, *args),
@@ -167,10 +173,9 @@ def member_of(operand: Tree, member: Member, name: str, args: tuple[Tree, ...]) 
         type=kind,
         span=operand.span,
         time=time,
-        size=member.size,
+        size=of_member(member),
         cost=member.cost,
         has_entries=member.entries,
-        entry_size=member.entry_size,
     )
 
 
@@ -206,7 +211,7 @@ def method(
 def present(tree: Tree, span: Span) -> Tree | None:
     """Whether what `tree` reads is there; None when that cannot be asked of it."""
     if isinstance(tree, Read):
-        return Present(tree, type=BOOL, span=span, time=tree.time, cost=tree.cost)
+        return Present(tree, type=BOOL, span=span, time=tree.time)
     if isinstance(tree, Field | OptionalField):
         return Has(tree.operand, tree.name, type=BOOL, span=span, time=tree.time)
     return None
@@ -222,11 +227,13 @@ def entry(scope: Scope, operand: Tree, key: Tree, span: Span) -> Tree:
         return entry_of(entries, key, span)
     name = text_of(key)
     if name is not None:
-        return Field(operand, name, type=value, span=span, time=operand.time, size=operand.size)
+        return Field(
+            operand, name, type=value, span=span, time=operand.time, size=operand.size.inside
+        )
     return _index("index_map", value, operand, key, span)
 
 
-def entry_of(entries: Read, key: Tree, span: Span, *, size: int | None = None) -> Read:
+def entry_of(entries: Read, key: Tree, span: Span) -> Read:
     """The entry of a map whose entries are facts of their own."""
     return replace(
         entries,
@@ -235,7 +242,7 @@ def entry_of(entries: Read, key: Tree, span: Span, *, size: int | None = None) -
         args=(*entries.args, key),
         name=f"{entries.name}[]",
         time=max(entries.time, key.time),
-        size=entries.entry_size if size is None else size,
+        size=entries.size.inside,
         has_entries=False,
     )
 
@@ -246,20 +253,20 @@ def _check_key(scope: Scope, key: Tree, expected: Type) -> None:
 
 
 def _optional_entry(entries: Read, key: Tree, span: Span) -> Tree:
-    return _as_optional(entry_of(entries, key, span, size=entries.size), span)
+    return _as_optional(entry_of(entries, key, span), span)
 
 
 def _as_optional(read: Read, span: Span) -> Tree:
     """A fact as an optional: `present ? optional.of(fact) : optional.none()`."""
-    kind = optional_of(read.type)
+    kind, size = optional_of(read.type), Size(1, read.size)
     return Conditional(
-        Present(read, type=BOOL, span=span, time=read.time, size=read.size, cost=read.cost),
-        Call("optional_of_any", (read,), type=kind, span=span, time=read.time, size=read.size),
+        Present(read, type=BOOL, span=span, time=read.time),
+        Call("optional_of_any", (read,), type=kind, span=span, time=read.time, size=size),
         Call("optional_none_any", (), type=kind, span=span),
         type=kind,
         span=span,
         time=read.time,
-        size=read.size,
+        size=size,
     )
 
 
@@ -303,4 +310,13 @@ def _optional_index(scope: Scope, operand: Tree, key: Tree, node: syntax.Index) 
 
 def _index(overload: str, kind: Type, operand: Tree, key: Tree, span: Span) -> Tree:
     time = max(operand.time, key.time)
-    return Call(overload, (operand, key), type=kind, span=span, time=time, size=operand.size)
+    args = [operand, key]
+    return Call(
+        overload,
+        (operand, key),
+        type=kind,
+        span=span,
+        time=time,
+        size=size_of_call(overload.removesuffix("_list").removesuffix("_map"), args),
+        cost=of_index(args),
+    )

@@ -17,6 +17,7 @@ from typing import Any, Final
 from kpolicy.diagnostics import Diagnostic, Hint, Note, Severity, Span
 from kpolicy.policy.cel import syntax
 from kpolicy.policy.cel.facts import CATALOGUE, Catalogue, Time
+from kpolicy.policy.cel.sizes import of_constant
 from kpolicy.policy.cel.tree import Call, Constant, Fact, Failing, Reported, Slot, Tree, Variable
 from kpolicy.policy.cel.types import DYN, ERROR, TYPE, Type
 from kpolicy.policy.nearest import suggestion
@@ -108,7 +109,6 @@ def untyped(tree: Tree) -> Tree:
         span=tree.span,
         time=tree.time,
         size=tree.size,
-        cost=tree.cost,
     )
 
 
@@ -203,7 +203,7 @@ def identifier(scope: Scope, node: syntax.Identifier) -> Tree:
         root = environment.catalogue.roots[name]
         return Fact((), name=name, type=Type(root.type), span=node.span, time=root.time)
     if name in _TYPE_NAMES:
-        return Constant(name, type=TYPE, span=node.span, cost=0)
+        return Constant(name, type=TYPE, span=node.span)
     return _unknown(scope, node)
 
 
@@ -217,7 +217,7 @@ def qualified(scope: Scope, node: syntax.Select) -> Tree | None:
     if name in environment.inputs:
         return _input(scope, name, node)
     if name in _TYPE_NAMES:
-        return Constant(name, type=TYPE, span=node.span, cost=0)
+        return Constant(name, type=TYPE, span=node.span)
     if len(names) != 2 or first.name in environment.inputs:
         return None
     if first.name == "params":
@@ -258,8 +258,8 @@ def _parameter(scope: Scope, node: syntax.Select) -> Tree:
     name = f"params.{node.name}"
     if found.value is None:
         return Fact((), name=name, type=found.type, span=node.span, time=Time.PARAMS)
-    size = len(found.value) if isinstance(found.value, str | list | tuple | dict) else 1
-    return Constant(found.value, name, type=found.type, span=node.span, size=size, cost=0)
+    size = of_constant(found.value)
+    return Constant(found.value, name, type=found.type, span=node.span, size=size)
 
 
 def _variable(scope: Scope, node: syntax.Select) -> Tree:
@@ -280,7 +280,6 @@ def _variable(scope: Scope, node: syntax.Select) -> Tree:
         span=node.span,
         time=value.time,
         size=value.size,
-        cost=0,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, cast
 
 from kpolicy.diagnostics import Span
 from kpolicy.policy.cel.facts import Time
+from kpolicy.policy.cel.sizes import SCALAR, Size
 from kpolicy.policy.cel.types import Type
 
 
@@ -20,14 +21,14 @@ from kpolicy.policy.cel.types import Type
 class _Node:
     """What every node has.
 
-    `time` is when its value is known, `size` bounds the items or bytes of the value, and `cost` is
-    what the node adds to its operands.
+    `time` is when its value is known, `size` bounds the value, and `cost` is what a call or a read
+    adds to its operands.
     """
 
     type: Type
     span: Span
     time: Time = Time.CONST
-    size: int = 1
+    size: Size = SCALAR
     cost: int = 1
 
     @property
@@ -69,13 +70,12 @@ class Failing(_Node):
 class _ReadNode(_NodeWithArgs):
     """`column` is what the engine has for all nodes at once; see `Member` of the catalogue.
 
-    `has_entries`: its value is a map whose entries are facts of their own, of `entry_size` bytes.
+    `has_entries`: its value is a map whose entries are facts of their own.
     """
 
     name: str
     column: str = ""
     has_entries: bool = False
-    entry_size: int = 63
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,9 @@ def _of(policy: WrittenPolicy, at: WrittenExpression) -> Iterator[Diagnostic]:
             at, "KP331", message, at.tree.span, "what is beyond is cut off in events"
         )
         return
-    long = next((p for p in parts if isinstance(p, Read) and p.size >= ANNOTATION_BYTES_MAX), None)
+    long = next(
+        (p for p in parts if isinstance(p, Read) and p.size.length >= ANNOTATION_BYTES_MAX), None
+    )
     if long is not None:
         message = f"this message can have more than {_SHOWN}: an annotation is part of it"
         yield policy.finding(at, "KP331", message, long.span)

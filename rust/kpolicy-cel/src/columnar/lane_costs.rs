@@ -6,13 +6,13 @@
 //! for the scalar evaluator too. The scalar evaluator evaluates the few other lanes again.
 
 use crate::bits::Bits;
-use crate::functions::PARSING;
 use crate::ir::{Expression, Node, Operation};
+use crate::prices::PARSING;
 use crate::types::Type;
 use crate::value::Value;
 
 /// The longest text that columns hold: the name of an object.
-const TEXT_BYTES: u64 = 253;
+const TEXT_MAX: u64 = 253;
 
 #[derive(Debug, Default)]
 pub(super) struct LaneCosts {
@@ -80,7 +80,7 @@ fn node_cost(expression: &Expression, node: &Node) -> u64 {
                 continue;
             }
             Some(Value::String(text)) => text.len() as u64,
-            None if operand.kind == Type::String => TEXT_BYTES,
+            None if operand.kind == Type::String => TEXT_MAX,
             _ => continue,
         };
         text = Some(text.map_or(bytes, |have: u64| have.min(bytes)));

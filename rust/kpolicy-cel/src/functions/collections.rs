@@ -4,6 +4,7 @@ use super::numeric::count;
 use super::{Call, Family, Kernel, family};
 use crate::budget::made;
 use crate::error::Fault;
+use crate::prices::{LOOKUP, TEXT_BYTES};
 use crate::value::{Key, Value, equal, to_json};
 
 pub(super) const FAMILIES: &[Family] = &[
@@ -71,7 +72,7 @@ fn indexed(call: &mut Call<'_>) -> Result<Value, Fault> {
 
 /// What finding an entry takes, or saying that there is none.
 fn charge_of_key(at: &Value) -> u64 {
-    3 + 4 * made(at) + at.weight() as u64 / 10
+    LOOKUP + 4 * made(at) + at.weight() as u64 / TEXT_BYTES
 }
 
 /// `operand[at]`.

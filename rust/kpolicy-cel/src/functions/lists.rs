@@ -7,10 +7,9 @@ use super::numeric::{count, position};
 use super::{Call, Family, family};
 use crate::budget::halvings;
 use crate::error::Fault;
+use crate::prices::RANGE_MAX;
 use crate::value::{Value, equal, order};
 
-/// The longest list `lists.range` makes.
-const RANGE_MAX: usize = 10_000;
 /// The deepest `flatten` goes.
 const FLATTEN_MAX: usize = 64;
 
@@ -158,7 +157,7 @@ fn range(call: &mut Call<'_>) -> Result<Value, Fault> {
         return Err(Fault::no_such_overload());
     };
     let length = position(count)?.unwrap_or(0);
-    if length > RANGE_MAX {
+    if length as u64 > RANGE_MAX {
         return Err(Fault::invalid(format!("lists.range: more than {RANGE_MAX} items")));
     }
     call.budget.charge(length as u64)?;

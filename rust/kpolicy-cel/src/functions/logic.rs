@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use super::{Call, Family, Kernel, family};
 use crate::error::Fault;
+use crate::prices::COMPARED_BYTES;
 use crate::value::{Value, equal, order};
 
 macro_rules! ordered {
@@ -70,7 +71,7 @@ fn not_equals(call: &mut Call<'_>) -> Result<Value, Fault> {
 fn compare(call: &mut Call<'_>, holds: fn(Ordering) -> bool) -> Result<Value, Fault> {
     match call.args {
         [a, b] => {
-            call.budget.charge(a.weight().min(b.weight()) as u64 / 100)?;
+            call.budget.charge(a.weight().min(b.weight()) as u64 / COMPARED_BYTES)?;
             let ordering = order(a, b).ok_or_else(Fault::no_such_overload)?;
             Ok(Value::Bool(ordering.is_some_and(holds)))
         }

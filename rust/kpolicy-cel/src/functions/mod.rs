@@ -33,6 +33,9 @@ use rustc_hash::FxHashMap;
 
 use crate::budget::Budget;
 use crate::error::Fault;
+use crate::prices::{
+    PARSING, PATTERN_BYTE, PATTERN_BYTES, PATTERN_CLASS, PATTERN_COUNTED, TEXT_BYTES,
+};
 use crate::value::Value;
 
 pub(crate) use collections::select;
@@ -46,9 +49,6 @@ pub(crate) struct Call<'a> {
     pub pattern: Option<&'a Regex>,
     pub budget: &'a mut Budget,
 }
-
-/// What reading a value from a text takes, or writing one, besides a unit for each byte of the text.
-pub(crate) const PARSING: u64 = 12;
 
 type Apply = fn(&mut Call<'_>) -> Result<Value, Fault>;
 
@@ -227,11 +227,15 @@ pub fn overloads() -> Vec<String> {
 /// The size a compiled pattern may take.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 
-/// What compiling takes for each byte of a pattern, for a class of characters, and for a repetition
-/// that is counted, which may stand for a pattern of any length.
-const PATTERN_BYTE: u64 = 80;
-const PATTERN_CLASS: u64 = 2_000;
-const PATTERN_COUNTED: u64 = 200_000;
+/// Charges for looking for a pattern in `bytes` of text.
+pub(crate) fn charge_matching(
+    budget: &mut Budget,
+    bytes: usize,
+    pattern: &str,
+) -> Result<(), Fault> {
+    let slower = 1 + pattern.len() as u64 / PATTERN_BYTES;
+    budget.charge(1 + bytes as u64 * slower / TEXT_BYTES)
+}
 
 /// Charges for compiling a pattern that is only known while evaluating.
 pub(crate) fn charge_pattern(budget: &mut Budget, pattern: &str) -> Result<(), Fault> {

@@ -1,7 +1,8 @@
 //! Kubernetes' regex library: `find`, `findAll`.
 
-use super::{Call, Family, charge_pattern, compile_pattern, family};
+use super::{Call, Family, charge_matching, charge_pattern, compile_pattern, family};
 use crate::error::Fault;
+use crate::prices::MATCH;
 use crate::value::Value;
 
 pub(super) const FAMILIES: &[Family] = &[
@@ -14,15 +15,12 @@ pub(super) const FAMILIES: &[Family] = &[
     .with_pattern(1),
 ];
 
-/// What a match takes that is made as an item of a list.
-const MATCH: u64 = 10;
-
 /// Up to `limit` matches.
 fn matches(call: &mut Call<'_>, limit: usize) -> Result<Vec<Value>, Fault> {
     let [Value::String(text), Value::String(pattern), ..] = call.args else {
         return Err(Fault::no_such_overload());
     };
-    call.budget.charge(1 + text.len() as u64 * (1 + pattern.len() as u64 / 4) / 10)?;
+    charge_matching(call.budget, text.len(), pattern)?;
     let made;
     let compiled = if let Some(compiled) = call.pattern {
         compiled

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{Call, Family, family};
 use crate::error::Fault;
+use crate::prices::REQUIREMENT;
 use crate::value::{Key, Selector, Value};
 
 pub(super) const FAMILIES: &[Family] = &[
@@ -11,9 +12,6 @@ pub(super) const FAMILIES: &[Family] = &[
         .parsing(),
     family("selector_matches", matches, &[("map", "selector map", "bool")]),
 ];
-
-/// What making a requirement takes.
-const REQUIREMENT: u64 = 10;
 
 fn selector(call: &mut Call<'_>) -> Result<Value, Fault> {
     let selector = match call.args {

@@ -1,6 +1,6 @@
 //! Tests on strings, of the standard library: `contains`, `startsWith`, `endsWith`, `matches`.
 
-use super::{Call, Family, charge_pattern, compile_pattern, family};
+use super::{Call, Family, charge_matching, charge_pattern, compile_pattern, family};
 use crate::error::Fault;
 use crate::value::Value;
 
@@ -26,7 +26,7 @@ fn test(call: &mut Call<'_>, holds: fn(&str, &str) -> bool) -> Result<Value, Fau
 fn matches(call: &mut Call<'_>) -> Result<Value, Fault> {
     match call.args {
         [Value::String(text), Value::String(pattern)] => {
-            call.budget.charge(1 + text.len() as u64 * (1 + pattern.len() as u64 / 4) / 10)?;
+            charge_matching(call.budget, text.len(), pattern)?;
             match call.pattern {
                 Some(compiled) => Ok(Value::Bool(compiled.is_match(text))),
                 None => {

@@ -3,6 +3,7 @@
 use super::numeric::{count, position};
 use super::{Call, Family, family};
 use crate::error::Fault;
+use crate::prices::{PART, SEARCH};
 use crate::value::Value;
 
 const ONE: &[(&str, &str, &str)] = &[("string", "string", "string")];
@@ -38,11 +39,6 @@ pub(super) const FAMILIES: &[Family] = &[
     family("string_reverse", |call| map(call, |text| text.chars().rev().collect()), ONE),
     family("quote", |call| map(call, quoted), ONE),
 ];
-
-/// What a text takes that is made as an item of a list.
-const PART: u64 = 4;
-/// What looking for a text takes to begin with.
-const SEARCH: u64 = 8;
 
 fn text<'a>(call: &mut Call<'a>) -> Result<&'a str, Fault> {
     match call.args {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from kpolicy.policy.cel.call_costs import COSTS
+from kpolicy.policy.cel.call_sizes import SIZES
 from kpolicy.policy.cel.calls import BY_NAME, FAMILIES, NAMES, candidates_of, signatures
 from kpolicy.policy.cel.constants import check_constant
+from kpolicy.policy.cel.functions_standard import overloads_of
 
 
 def test_ids_are_unique_within_a_function() -> None:
@@ -28,15 +31,20 @@ def test_names_are_what_users_write() -> None:
     assert not candidates_of("startsWith", False)
 
 
+def test_every_result_that_can_be_large_has_a_size() -> None:
+    large = {"string", "bytes", "list", "map", "optional"}
+    scalar = {"sum", "optional_none", "format_named"}
+    seen = set()
+    for family in FAMILIES:
+        results = {overload.result for overload in overloads_of(family)}
+        if any(kind.name in large or kind.is_parameter for kind in results):
+            seen.add(family.id)
+    assert seen - SIZES.keys() == scalar
+    assert len(seen) > 30
+
+
 def test_costs_and_checks_are_known() -> None:
-    assert {family.cost for family in FAMILIES} <= {
-        "unit",
-        "text",
-        "same",
-        "regex",
-        "items",
-        "product",
-    }
+    assert {family.cost for family in FAMILIES} == COSTS.keys()
     assert callable(check_constant)
     for family in FAMILIES:
         if family.pattern is not None:

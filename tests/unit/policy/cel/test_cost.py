@@ -50,7 +50,7 @@ def test_the_limit_is_the_environment_s() -> None:
 def test_every_taint_against_the_pod_s_tolerations_is_within_what_is_recommended() -> None:
     """The taint rule that people write first; 2,000 is the limit that the documents recommend."""
     text = "node.taints.all(t, t.effect == 'PreferNoSchedule' || pod.tolerates(t))"
-    assert 64 * 5 <= cost(text) <= 2_000
+    assert 32 * 5 <= cost(text) <= 2_000
 
 
 def test_the_hint_never_says_to_raise_what_may_only_be_lowered() -> None:

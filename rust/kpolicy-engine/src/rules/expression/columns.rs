@@ -225,7 +225,7 @@ impl Columns for NodeColumns<'_> {
     }
 
     fn is_made(&self, read: &Read) -> bool {
-        facts::is_made(&read.fact)
+        facts::is_made_by_node(&read.fact)
     }
 
     fn read(&self, lane: usize, read: &Read) -> Answer {

@@ -150,7 +150,8 @@ impl DomainSums {
     /// Only after `find`, which says of which generation it is.
     fn keep(&self, read: &Read, summed: Summed) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.by_read.len() < FACTS_MAX {
+        // Facts without arguments are no more than the catalogue has.
+        if known.by_read.len() < FACTS_MAX || read.args.is_empty() {
             known.by_read.push((read.clone(), summed));
         }
     }

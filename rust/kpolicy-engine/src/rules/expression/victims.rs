@@ -92,4 +92,15 @@ impl Facts for VictimWorld<'_> {
             _ => self.world.read(read),
         }
     }
+
+    fn work(&self, read: &Read) -> u64 {
+        self.world.work(read)
+    }
+
+    fn is_made(&self, read: &Read) -> bool {
+        match facts::row(&read.fact) {
+            Some((Root::Victim, _)) => facts::is_made(&read.fact),
+            _ => self.world.is_made(read),
+        }
+    }
 }

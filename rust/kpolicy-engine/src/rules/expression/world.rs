@@ -118,7 +118,7 @@ impl Facts for NodeWorld<'_> {
     }
 
     fn is_made(&self, read: &Read) -> bool {
-        facts::is_made(&read.fact)
+        facts::is_made_by_node(&read.fact)
     }
 }
 

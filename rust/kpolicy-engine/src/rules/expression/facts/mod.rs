@@ -150,9 +150,17 @@ pub(super) fn source(name: &Name) -> Option<Source> {
     row(name).map(|(_, row)| row.source)
 }
 
+/// Whether each node makes its list or map anew. Those of the pod, its namespace and the cluster are
+/// made once for all nodes.
+pub(super) fn is_made_by_node(name: &Name) -> bool {
+    is_made(name) && source(name).is_some_and(|source| !source.is_shared())
+}
+
 /// Whether each reading makes its list or map anew; what is kept by API path is shared.
 pub(super) fn is_made(name: &Name) -> bool {
-    let is_collection = |row: &Row| row.result.starts_with("list") || row.result.starts_with("map");
+    let is_collection = |row: &Row| {
+        row.result.starts_with("list") || row.result.starts_with("map") || row.result == "PodSet"
+    };
     row(name).is_some_and(|(_, row)| !row.source.is_path() && is_collection(row))
 }
 

@@ -1,0 +1,31 @@
+"""What evaluating takes, in units of cost: the engine's table (`rust/kpolicy-cel/src/prices.rs`).
+
+A test compares the two tables.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+NODE: Final = 1
+ELEMENT: Final = 2
+LITERAL: Final = 4
+LOOKUP: Final = 3
+MEMBER: Final = 3
+ITEM_MADE: Final = 3
+ENTRY_MADE: Final = 6
+TEXT_BYTES: Final = 10
+COMPARED_BYTES: Final = 100
+PARSING: Final = 12
+SEARCH: Final = 8
+PART: Final = 4
+MATCH: Final = 10
+REQUIREMENT: Final = 10
+PATTERN_BYTES: Final = 4
+PATTERN_BYTE: Final = 80
+PATTERN_CLASS: Final = 2_000
+PATTERN_COUNTED: Final = 200_000
+RANGE_MAX: Final = 10_000
+# Of sums over a domain or the cluster (`rules/expression/world.rs` of the engine).
+NODES_A_UNIT: Final = 16
+IDENTITIES_A_UNIT: Final = 4

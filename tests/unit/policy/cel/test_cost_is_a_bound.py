@@ -1,0 +1,85 @@
+"""The compiler's bound of cost is never below what the engine charges."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kpolicy.engine import Engine
+from kpolicy.offline.snapshots.snapshot import Snapshot
+from kpolicy.policy.cel import Environment, compile_expression, prices
+from kpolicy.policy.cel.calls import FAMILIES
+from kpolicy.testing import node, pod
+from tests.unit.policy.cel.cost_expressions import Expressions
+
+EXPRESSIONS = 4_000
+# At least so many of them compile, and so many of these give a value.
+COMPILED_MIN = 3_000
+VALUES_MIN = 1_200
+NO_LIMIT = 2**62
+RUST = Path(__file__).parents[4] / "rust"
+
+
+def snapshot() -> list[dict[str, Any]]:
+    """Objects as large as the bound assumes, in a few respects."""
+    long = "a,b-c9" * 600
+    taints = [{"key": f"example.com/k{index}", "effect": "NoSchedule"} for index in range(30)]
+    tolerations = [{"key": f"k{index}", "operator": "Exists"} for index in range(60)]
+    labels = {f"l{index}": "v" * 60 for index in range(100)} | {"zone": "z1", "app": "web"}
+    there = node("n1", cpu="64", labels=labels, taints=taints)
+    there["metadata"]["annotations"] = {"long": long}
+    pending = pod("w", labels=labels, tolerations=tolerations, priority=40)
+    pending["metadata"]["annotations"] = {"long": long}
+    placed = [
+        pod(f"p{index}", node_name="n1", cpu="1m", labels={"app": "web", "i": str(index)})
+        for index in range(100)
+    ]
+    return [there, pending, *placed]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Snapshot.of(snapshot()).engine()
+
+
+def spent(engine: Engine, ir: dict[str, Any]) -> tuple[int, bool]:
+    """The units of one evaluation, and whether it gave a value."""
+    request = {"ir": ir, "variables": {}, "pod": "default/w", "node": "n1", "trace": True}
+    answer = json.loads(engine.evaluate(json.dumps(request).encode("utf-8", "surrogatepass")))
+    assert "refused" not in answer, answer
+    return answer["spent"], "value" in answer
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_expressions_never_cost_more_than_the_bound(engine: Engine, seed: int) -> None:
+    expressions = Expressions(seed)
+    environment = Environment(cost_max=NO_LIMIT, warnings=False)
+    compiled, values, above = 0, 0, []
+    for _ in range(EXPRESSIONS):
+        text = expressions.next()
+        found = compile_expression(text, environment=environment)
+        if found.ir is None:
+            continue
+        units, is_value = spent(engine, found.ir)
+        compiled += 1
+        values += is_value
+        if units > found.cost:
+            above.append((units, found.cost, text))
+    assert not above, "\n".join(map(str, sorted(above, key=lambda each: len(each[2]))[:20]))
+    assert compiled >= COMPILED_MIN
+    assert values >= VALUES_MIN
+    assert {family.id for family in FAMILIES} <= expressions.used
+
+
+def test_the_table_of_prices_is_the_engine_s() -> None:
+    declared = re.compile(r"const ([A-Z_]+): (?:u64|usize) = ([\d_]+);")
+    table = (RUST / "kpolicy-cel/src/prices.rs").read_text()
+    sums = (RUST / "kpolicy-engine/src/rules/expression/world.rs").read_text()
+    engine = {name: int(value) for name, value in declared.findall(table + sums)}
+    own = {name: value for name, value in vars(prices).items() if name.isupper()}
+    assert own == engine
+    assert len(own) > 15
