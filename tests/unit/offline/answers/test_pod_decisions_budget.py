@@ -18,7 +18,7 @@ from kpolicy.engine import Engine
 from kpolicy.policy.yaml.source import Source
 from kpolicy.testing import node, pod
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 # More than 4,096 count as 8,192.
 NODES = 4_100
 BUSY = 3
