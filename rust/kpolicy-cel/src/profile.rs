@@ -1,8 +1,8 @@
 //! Which part of an expression needs most units, found by evaluating the expression once more.
 //!
-//! A call that works much by itself, such as a regular expression over a long text, counts by itself.
-//! Everything else counts for the loop around it or over it, because it is the loop that makes it dear,
-//! or for the whole expression where there is no loop.
+//! A part that works much by itself, such as a regular expression over a long text or a list of all
+//! pods of a node, counts by itself. Everything cheaper counts for the loop around it, because it is
+//! the loop that makes it dear, or for the whole expression where there is no loop.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::ir::{Expression, Node, Operation};
 use crate::observation::Observer;
 use crate::scalar::Outcome;
 
-/// A call counts by itself if one evaluation of it needs so many units, besides its operands.
+/// A node counts by itself if one evaluation of it needs so many units, besides its operands.
 const WORK_MIN: u64 = 16;
 
 /// What a node needed whose user has not been noted yet.
@@ -56,8 +56,7 @@ impl Observer for Profile {
             own = own.saturating_sub(operand.needed.end - operand.needed.start);
             open = open.saturating_add(operand.open);
         }
-        let is_call = matches!(node.operation, Operation::Call { .. });
-        if is_call && own >= WORK_MIN {
+        if own >= WORK_MIN {
             self.count(node.origin, own);
         } else {
             open = open.saturating_add(own);

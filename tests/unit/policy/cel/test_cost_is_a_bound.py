@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from kpolicy import Snapshot
 from kpolicy.engine import Engine
-from kpolicy.offline.snapshots.snapshot import Snapshot
 from kpolicy.policy.cel import Environment, compile_expression, prices
 from kpolicy.policy.cel.calls import FAMILIES
 from kpolicy.testing import node, pod
