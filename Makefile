@@ -97,9 +97,16 @@ simulate: dev ## Run the whole scheduler in SEEDS simulated clusters with faults
 bench: release ## Measure the engine and its boundary with Python
 	$(BIN)/python -m benches
 
+ATTACKS ?= 200
+ATTACK_SEED ?= 1
+HOSTILE_PODS ?= 100000
 .PHONY: attack
-attack: ## Print the costs of hostile pods and rules at 5,000 nodes: time, memory, units
-	cargo test --release --locked -p kpolicy-engine --test hostile -- --nocapture --test-threads 1
+attack: $(STAMPS)/python ## Search for dear pods and policies at 5,000 nodes (ATTACKS=n each), then feed HOSTILE_PODS: units, time, memory
+	$(BIN)/python -m tests.hostile --tries $(ATTACKS) --search $(ATTACK_SEED) --out target/hostile/policies.json
+	KPOLICY_ATTACKS=$(ATTACKS) KPOLICY_ATTACK_SEED=$(ATTACK_SEED) KPOLICY_HOSTILE_PODS=$(HOSTILE_PODS) KPOLICY_HOSTILE_PLACED=20 \
+		KPOLICY_HOSTILE_POLICIES=$(CURDIR)/target/hostile/policies.json \
+		cargo test --release --locked -p kpolicy-engine --test hostile --test hostile_by_hand \
+		-- --nocapture --test-threads 1
 
 .PHONY: costs
 costs: ## Print how many nodes each built-in and shipped policy reads in a first decision, and where nodes lack labels

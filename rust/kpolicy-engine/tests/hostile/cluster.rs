@@ -1,0 +1,143 @@
+//! The cluster that is attacked, and what one decision in it takes.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kpolicy_engine::Engine;
+use kpolicy_engine::api::{Applied, Batch, Decision, Event, Outcome, Still};
+use kpolicy_engine::model::{Kind, Meta};
+use kpolicy_engine::rules::decision_work::DecisionWork;
+use serde_json::{Value, json};
+
+use crate::ALLOCATOR;
+use crate::support;
+
+pub(crate) const NODES: usize = 5_000;
+/// What an API server takes of an object at most.
+pub(crate) const OBJECT_BYTES_MAX: usize = 3 << 19;
+/// What a decision may hold, and what may be left of a pod once it is deleted.
+pub(crate) const BYTES_MAX: usize = 32 << 20;
+/// Labels that every node has besides its name and zone, with four values each.
+pub(crate) const COMMON_LABELS: usize = 20;
+/// Pods that run already, of so many applications.
+const PLACED: usize = 5_000;
+const APPLICATIONS: usize = 500;
+
+fn empty_cluster(program: &Value) -> Engine {
+    let mut engine = support::loaded(1, program);
+    let node = |index: usize| {
+        let name = format!("node-{index:05}");
+        let mut labels = json!({"kubernetes.io/hostname": name,
+            "topology.kubernetes.io/zone": format!("zone-{}", index % 10)});
+        for label in 0..COMMON_LABELS {
+            labels[format!("common{label:02}")] = json!(format!("v{}", (index >> label) % 4));
+        }
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
+            "spec": {"taints": [{"key": "ours", "effect": "PreferNoSchedule"}]},
+            "status": {"allocatable": {"cpu": "32", "memory": "128Gi", "pods": "110"},
+                "images": [{"names": [format!("image-{}:1", index % 7)], "sizeBytes": 1_000_000}]}})
+    };
+    let nodes: Vec<Value> = (0..NODES).map(node).collect();
+    support::apply(&mut engine, &json!({"apiVersion": "v1", "kind": "List", "items": nodes}));
+    engine
+}
+
+/// With ordinary pods of many applications on its nodes.
+pub(crate) fn busy_cluster(program: &Value) -> Engine {
+    let mut engine = empty_cluster(program);
+    let placed = |index: usize| {
+        let mut object = pod(&format!("placed-{index}"), json!({"nodeName": node_name(index)}));
+        object["metadata"]["labels"] = json!({"app": format!("app-{}", index % APPLICATIONS)});
+        object["status"] = json!({"phase": "Running"});
+        object
+    };
+    let pods: Vec<Value> = (0..PLACED).map(placed).collect();
+    support::apply(&mut engine, &json!({"apiVersion": "v1", "kind": "List", "items": pods}));
+    engine
+}
+
+pub(crate) fn node_name(index: usize) -> String {
+    format!("node-{:05}", index % NODES)
+}
+
+pub(crate) fn pod(name: &str, spec: Value) -> Value {
+    let mut spec = spec;
+    if spec.get("containers").is_none() {
+        spec["containers"] = json!([{"name": "c", "image": "i",
+            "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}]);
+    }
+    json!({"apiVersion": "v1", "kind": "Pod", "spec": spec,
+        "metadata": {"name": name, "namespace": "d", "uid": name, "labels": {"app": "web"}}})
+}
+
+fn scheduled(engine: &mut Engine, uids: &[&str]) -> Batch {
+    let uids: Vec<Arc<str>> = uids.iter().map(|uid| (*uid).into()).collect();
+    engine.schedule(&uids, 0, &Still)
+}
+
+/// Deletes a pod, placed or pending.
+pub(crate) fn delete(engine: &mut Engine, uid: &str) {
+    let meta = Meta { namespace: "d".into(), name: uid.into(), uid: uid.into(), ..Meta::default() };
+    engine.apply(Event::Gone(Kind::Pod, Box::new(meta)), 0, &mut Applied::default());
+}
+
+/// The units that judging a pod's spec takes; 0 for a pod that is not there.
+pub(crate) fn spec_units(engine: &Engine, uid: &str) -> u64 {
+    let cluster = engine.cluster();
+    cluster.pods().get(uid).map_or(0, |entry| DecisionWork::of(&entry.pod, cluster).units())
+}
+
+/// The units that expressions of the program took so far.
+pub(crate) fn expression_units(engine: &Engine) -> u64 {
+    let profiles = engine.program().profiles.iter();
+    profiles.flat_map(|profile| &profile.counts).map(|(_, counts)| counts.units()).sum()
+}
+
+/// What the engine and this test have allocated now.
+pub(crate) fn allocated_bytes() -> usize {
+    ALLOCATOR.current_usage()
+}
+
+pub(crate) const fn mib(bytes: usize) -> usize {
+    bytes >> 20
+}
+
+/// How long this thread has run so far: other processes of the machine do not matter. Zero where the
+/// kernel does not say.
+fn processor_time() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split_whitespace().next().and_then(|number| number.parse().ok());
+    Duration::from_nanos(nanoseconds.unwrap_or_default())
+}
+
+/// What one decision took.
+pub(crate) struct Taken {
+    pub decision: Decision,
+    pub units: u64,
+    /// Of the processor, without waiting for it.
+    pub time: Duration,
+    /// The most that was allocated during the decision, besides what was before.
+    pub peak_bytes: usize,
+}
+
+/// Decides about a pod that is there.
+pub(crate) fn decide(engine: &mut Engine, uid: &str) -> Taken {
+    let spent_before = expression_units(engine);
+    let spec_units = spec_units(engine, uid);
+    let before = allocated_bytes();
+    ALLOCATOR.reset_peak_usage();
+    let began = processor_time();
+    let mut batch = scheduled(engine, &[uid]);
+    let time = processor_time().saturating_sub(began);
+    let peak_bytes = ALLOCATOR.peak_usage().saturating_sub(before);
+    let decision = batch.decisions.pop().expect("of any pods one is decided");
+    let units = spec_units + expression_units(engine) - spent_before;
+    Taken { decision, units, time, peak_bytes }
+}
+
+/// The placement of a pod is undone, as if its bind had failed; it is deleted.
+pub(crate) fn undo_and_delete(engine: &mut Engine, uid: &str) {
+    engine.settle(&[(uid.into(), Outcome::Failed)], 0, &mut Applied::default());
+    delete(engine, uid);
+}

@@ -1,0 +1,43 @@
+//! Pods that an API server accepts and policies that the compiler accepts, made to cost as much as they
+//! can on 5,000 nodes: each decision stays within its units and its memory. `hostile_by_hand.rs` has
+//! those that are written by hand.
+//!
+//! `make attack` prints the tables, searches for worse pods than those in `finds.txt`
+//! (`KPOLICY_ATTACKS` says how many pods it tries, `KPOLICY_ATTACK_SEED` where it begins), tries the
+//! policies of the file `KPOLICY_HOSTILE_POLICIES`, puts `KPOLICY_HOSTILE_PLACED` pods of each kind on
+//! nodes, and feeds `KPOLICY_HOSTILE_PODS` pods to one engine.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
+
+mod affinity_parts;
+mod cluster;
+mod growth;
+#[path = "../worlds/lots.rs"]
+mod lots;
+mod memory;
+mod placed;
+mod random_policies;
+mod search;
+mod spec_parts;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::env;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+/// Each test holds this while it runs: what is allocated is counted for the whole process.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A number from the environment.
+fn number(name: &str, default: usize) -> usize {
+    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
