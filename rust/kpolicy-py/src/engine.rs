@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 
 use kpolicy_codec::{Keep, file, list, watch};
-use kpolicy_engine::api::{Acted, Applied, AwaitedVolume, Kind, Outcome};
+use kpolicy_engine::api::{Acted, Applied, AwaitedVolume, Outcome};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -46,11 +46,6 @@ impl Engine {
             Ok((answer, feeder.finish()?))
         })
     }
-}
-
-fn kind(resource: &str) -> PyResult<Kind> {
-    Kind::of_resource(resource)
-        .ok_or_else(|| PyValueError::new_err(format!("the engine reads no `{resource}`")))
 }
 
 #[pymethods]
@@ -98,7 +93,7 @@ impl Engine {
 
     /// A full list begins: what it does not name is gone at `list_end`.
     fn list_begin(&self, py: Python<'_>, resource: &str) -> PyResult<()> {
-        let kind = kind(resource)?;
+        let kind = given::kind(resource)?;
         self.ask(py, |held| held.list_begin(kind))
     }
 
@@ -109,7 +104,7 @@ impl Engine {
         body: &[u8],
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let kind = kind(resource)?;
+        let kind = given::kind(resource)?;
         let (feed, applied) = self.feed(py, now_ns, |feeder| {
             let paths = feeder.paths();
             list::page(body, kind, Keep(Some(&paths)), &mut |event| feeder.push(event))
@@ -124,7 +119,7 @@ impl Engine {
         resource: &str,
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let kind = kind(resource)?;
+        let kind = given::kind(resource)?;
         let (feed, applied) = self.ask(py, |held| held.list_end(kind, now_ns))?;
         tuples::applied(py, &feed, &applied)
     }
@@ -137,7 +132,7 @@ impl Engine {
         lines: &[u8],
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let kind = kind(resource)?;
+        let kind = given::kind(resource)?;
         let (feed, applied) = self.feed(py, now_ns, |feeder| {
             let paths = feeder.paths();
             watch::lines(lines, kind, Keep(Some(&paths)), &mut |event| feeder.push(event))

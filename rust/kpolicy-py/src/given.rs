@@ -1,6 +1,6 @@
 //! Converts arguments from Python (flat tuples, see `_engine.pyi`) into the engine's types.
 
-use kpolicy_engine::api::{KeptNode, LeftNode, LeftRoom, Outcome, RefusedNode};
+use kpolicy_engine::api::{KeptNode, Kind, LeftNode, LeftRoom, Outcome, RefusedNode};
 use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
 use serde_json::Value;
@@ -59,4 +59,9 @@ pub(crate) fn requested(request: &[u8]) -> PyResult<(Option<Vec<String>>, bool)>
         Some(_) => Err(refuse("pods is a list or null".to_owned())),
     };
     pods.map(|pods| (pods, parts))
+}
+
+pub(crate) fn kind(resource: &str) -> PyResult<Kind> {
+    Kind::of_resource(resource)
+        .ok_or_else(|| PyValueError::new_err(format!("the engine reads no `{resource}`")))
 }
