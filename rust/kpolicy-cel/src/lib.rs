@@ -15,6 +15,7 @@ mod error;
 mod facts;
 mod fold;
 mod functions;
+mod heap;
 mod interface;
 mod ir;
 mod loops;

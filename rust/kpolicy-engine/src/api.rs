@@ -366,6 +366,8 @@ pub struct Statistics {
     pub decisions: u64,
     pub shape_hits: u64,
     pub shape_misses: u64,
+    /// Decisions for which each node was asked, as there was no room to keep their answers.
+    pub decisions_uncached: u64,
     /// Of rules written as expressions, by profile and name.
     pub rules: BTreeMap<String, RuleStatistics>,
 }

@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
+use crate::heap::HeapBytes;
+
 /// A table smaller than this is never swept.
 const SWEEP_ENTRIES_MIN: usize = 1024;
 
@@ -32,6 +34,13 @@ impl<T> Shared<T> {
     /// Unique among all values that its interner ever held.
     pub fn id(&self) -> u64 {
         self.0.id
+    }
+}
+
+/// The interner holds the value.
+impl<T> HeapBytes for Shared<T> {
+    fn heap_bytes(&self) -> usize {
+        0
     }
 }
 

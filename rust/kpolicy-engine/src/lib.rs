@@ -10,6 +10,7 @@ pub mod evaluate;
 pub mod event;
 pub mod explain;
 pub mod fields;
+pub mod heap;
 pub mod intern;
 pub mod judging;
 pub mod message;

@@ -3,6 +3,7 @@
 //! Keeps the highest total of each block of slots. A decision usually changes one node, and then
 //! only one block is read again.
 
+use crate::heap::{HeapBytes, flat_bytes};
 use crate::snapshot::NodeSlot;
 
 use super::totals::INFEASIBLE;
@@ -53,6 +54,12 @@ impl Best {
 /// [`INFEASIBLE`] where there is none.
 pub fn highest(totals: &[i32]) -> i32 {
     totals.iter().fold(INFEASIBLE, |best, total| if *total > best { *total } else { best })
+}
+
+impl HeapBytes for Best {
+    fn heap_bytes(&self) -> usize {
+        flat_bytes(&self.by_block)
+    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::fmt::Debug;
 
-use crate::rules::{Reads, Refresh};
+use crate::rules::{HeldBytes, Reads, Refresh};
 use crate::snapshot::{Change, Changes, Cluster, Generation, NodeParts, NodeSlot, Pod};
 use crate::timing::{Meter, Point, StatusCode};
 
@@ -62,12 +62,10 @@ pub(super) trait Answers: Debug + Default {
     /// Whether so many changes are dealt with quicker by asking every node.
     fn is_worth_filling(prepared: &Self::Prepared, changes: usize, nodes: usize) -> bool;
 
-    /// How many slots have an answer.
-    fn slots(&self) -> usize;
+    /// What the answers hold besides themselves.
+    fn heap_bytes(&self) -> usize;
 
-    fn bytes(&self) -> usize;
-
-    fn bytes_of(prepared: &Self::Prepared) -> usize;
+    fn held_bytes(prepared: &Self::Prepared) -> HeldBytes;
 }
 
 #[derive(Debug)]
@@ -84,6 +82,8 @@ enum State<A> {
 pub(super) struct Column<A: Answers> {
     /// `None`: the rule has nothing to say.
     prepared: Option<Box<A::Prepared>>,
+    /// What it holds; `None` where it was made or shown something since it was weighed.
+    prepared_bytes: Option<HeldBytes>,
     state: State<A>,
     seen: Generation,
     rewritten: Generation,
@@ -107,7 +107,7 @@ impl<A: Answers> Column<A> {
         meter.begin();
         let prepared = A::prepare(rule, pod, cluster);
         meter.whole(A::POINT, || A::status(prepared.as_deref()));
-        Self { prepared, state: State::Prepared, seen: now, rewritten: now }
+        Self { prepared, prepared_bytes: None, state: State::Prepared, seen: now, rewritten: now }
     }
 
     pub(super) fn prepared(&self) -> Option<&A::Prepared> {
@@ -160,6 +160,7 @@ impl<A: Answers> Column<A> {
             .map(|changes| (changes, A::refresh(rule, &mut self.prepared, changes, cluster)));
         if matches!(refreshed, Some((_, Refresh::Again)) | None) {
             self.prepared = A::prepare(rule, pod, cluster);
+            self.prepared_bytes = None;
         }
         meter.whole(A::POINT, || A::status(self.prepared.as_deref()));
         let nodes = cluster.nodes().len();
@@ -219,6 +220,7 @@ impl<A: Answers> Column<A> {
         meter.begin();
         if let Some(prepared) = self.prepared.as_deref_mut() {
             change(prepared);
+            self.prepared_bytes = None;
         }
         meter.whole(A::POINT, || A::status(self.prepared.as_deref()));
         self.rewritten = cluster.generation();
@@ -266,20 +268,18 @@ impl<A: Answers> Column<A> {
         }
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    /// What it holds besides itself. A prepared rule is asked again only where that may be another.
+    pub(super) fn weigh(&mut self) -> usize {
         let answers = match &self.state {
-            State::Filled(answers) | State::AwaitsFeasible(answers) => answers.bytes(),
+            State::Filled(answers) | State::AwaitsFeasible(answers) => answers.heap_bytes(),
             State::Prepared => 0,
         };
-        size_of::<Self>() + answers + self.prepared().map_or(0, A::bytes_of)
-    }
-
-    /// What the bytes rest on: they are counted again once this is another.
-    pub(super) fn weight_key(&self) -> (Generation, usize) {
-        let slots = match &self.state {
-            State::Filled(answers) | State::AwaitsFeasible(answers) => answers.slots(),
-            State::Prepared => 0,
+        let held = match (self.prepared_bytes, self.prepared.as_deref()) {
+            (_, None) => HeldBytes::Fixed(0),
+            (Some(fixed @ HeldBytes::Fixed(_)), Some(_)) => fixed,
+            (Some(HeldBytes::Changing(_)) | None, Some(prepared)) => A::held_bytes(prepared),
         };
-        (self.rewritten, slots)
+        self.prepared_bytes = Some(held);
+        answers + held.count()
     }
 }

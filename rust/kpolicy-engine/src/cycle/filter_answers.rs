@@ -1,6 +1,7 @@
 //! The verdicts of one filter on all nodes.
 
-use crate::rules::{Code, FilterRule, PreparedFilter, Refresh, Stage};
+use crate::heap::flat_bytes;
+use crate::rules::{Code, FilterRule, HeldBytes, PreparedFilter, Refresh, Stage};
 use crate::snapshot::{Changes, Cluster, NodeSlot, Pod};
 use crate::timing::{Meter, Point, StatusCode};
 
@@ -124,15 +125,11 @@ impl Answers for FilterAnswers {
         false
     }
 
-    fn slots(&self) -> usize {
-        self.0.len()
+    fn heap_bytes(&self) -> usize {
+        flat_bytes(&self.0)
     }
 
-    fn bytes(&self) -> usize {
-        self.0.capacity() * size_of::<Code>()
-    }
-
-    fn bytes_of(prepared: &(dyn PreparedFilter + 'static)) -> usize {
-        prepared.bytes()
+    fn held_bytes(prepared: &(dyn PreparedFilter + 'static)) -> HeldBytes {
+        prepared.held_bytes()
     }
 }

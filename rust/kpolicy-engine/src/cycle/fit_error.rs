@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::heap::{HeapBytes, arc_bytes, flat_bytes};
 use crate::message::{self, Histogram, NO_NODES};
 use crate::preemption::{Trimmed, Unplaced};
 use crate::rules::Rejection;
@@ -109,6 +110,20 @@ impl FitErrorMemo {
     /// The fit_error, if it is what the pod would get.
     pub(super) fn for_pod(&self, pod: &Pod, cluster: &Cluster) -> Option<&Arc<FitError>> {
         (RestsOn::of(pod, cluster)? == self.rests_on).then_some(&self.fit_error)
+    }
+}
+
+/// The names of rules belong to the program.
+impl HeapBytes for FitError {
+    fn heap_bytes(&self) -> usize {
+        let rules = self.rejected_by.capacity() * size_of::<Arc<str>>() + flat_bytes(&self.rules);
+        arc_bytes(&self.message) + rules + self.room.heap_bytes()
+    }
+}
+
+impl HeapBytes for FitErrorMemo {
+    fn heap_bytes(&self) -> usize {
+        arc_bytes(&self.fit_error)
     }
 }
 

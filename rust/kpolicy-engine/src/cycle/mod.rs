@@ -34,6 +34,7 @@ use crate::timing::{Lasted, Meter, Stages, Unmetered};
 
 pub use fit_error::FitError;
 pub use sampling::Sampling;
+pub use shapes::CACHE_BYTES_MAX;
 
 use context::Context;
 use fit_error::Say;
@@ -95,6 +96,8 @@ pub struct CacheSize {
     pub bytes: usize,
     pub hits: u64,
     pub misses: u64,
+    /// Decisions for which nodes were asked one by one, as columns would have held too much.
+    pub uncached: u64,
 }
 
 impl Cycle {
@@ -105,7 +108,13 @@ impl Cycle {
             bytes: self.shapes.bytes(),
             hits: self.shapes.hits,
             misses: self.shapes.misses,
+            uncached: self.shapes.uncached,
         }
+    }
+
+    /// From now on shapes and columns hold no more than so many bytes.
+    pub fn limit(&mut self, bytes_max: usize) {
+        self.shapes.limit(bytes_max);
     }
 
     /// Decides, and where no node will do, tries to make room.
@@ -207,11 +216,13 @@ impl Cycle {
         let stages = Stages::begin(stopwatch);
         let profile = question.program.profiles.get(question.profile)?;
         self.key.set(question.profile, profile, question.pod);
-        let id =
-            self.shapes.find(&self.key, Context { profile, pod: question.pod, cluster, meter });
+        let context = Context { profile, pod: question.pod.as_ref(), cluster, meter };
+        let id = self.shapes.find(&self.key, context);
+        let is_cached = self.shapes.has_room(id, context);
         let (shape, stores) = self.shapes.shape_and_stores(id)?;
         let sampling = &mut self.sampling;
-        let mut run = Run { question, profile, cluster, shape, stores, sampling, stages, meter };
+        let mut run =
+            Run { question, profile, cluster, shape, stores, is_cached, sampling, stages, meter };
         let outcome = work(&mut run);
         let lasted = run.stages.lasted();
         self.shapes.weigh(id);

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::api::Victim;
+use crate::heap::HeapBytes;
 use crate::judging::Rejected;
 use crate::preemption::{self, Attempt, Candidate, CandidateMemo, Search, Trimmed, Unplaced};
 use crate::program::Profile;
@@ -33,6 +34,13 @@ pub struct Room {
     pub is_settled: bool,
     /// None of what extenders left makes room, or there is room that they were not asked about.
     pub is_spent: bool,
+}
+
+/// Victims are named by texts of the snapshot.
+impl HeapBytes for Room {
+    fn heap_bytes(&self) -> usize {
+        self.victims.capacity() * size_of::<Victim>() + self.message.heap_bytes()
+    }
 }
 
 impl Room {

@@ -9,7 +9,7 @@ use crate::judging::{
 };
 use crate::preemption::{Candidate, CandidateMemo, Unplaced};
 use crate::program::Profile;
-use crate::snapshot::{Cluster, NodeSlot};
+use crate::snapshot::{Cluster, NodeSlot, NodeView};
 use crate::timing::{Meter, Point, Stages, StatusCode};
 
 use super::context::Context;
@@ -47,6 +47,8 @@ pub(super) struct Run<'a, M> {
     pub cluster: &'a Cluster,
     pub shape: &'a mut Shape,
     pub stores: &'a mut Stores,
+    /// There is room for columns of all nodes; otherwise nodes are asked one by one.
+    pub is_cached: bool,
     pub sampling: &'a mut Sampling,
     pub stages: Stages<'a>,
     pub meter: M,
@@ -196,7 +198,8 @@ impl<'a, M: Meter> Run<'a, M> {
     /// Asks the nodes that are left. A failure of one is the end of it.
     fn passing(&mut self, left: NodesToCheck) -> Result<Passing, Found> {
         match left {
-            NodesToCheck::All => self.passing_of_all(),
+            NodesToCheck::All if self.is_cached => self.passing_of_all(),
+            NodesToCheck::All => self.passing_one_by_one(),
             NodesToCheck::Only { slots, narrowed_by } => {
                 let prepared = self.shape.prepared(self.stores);
                 let (feasible, mut rejected) = self.judge_each(&slots, &prepared);
@@ -229,6 +232,26 @@ impl<'a, M: Meter> Run<'a, M> {
         let mut nodes = self.shape.rejections(cluster, self.stores);
         nodes.retain(is_open);
         nodes.extend(closed);
+        let feasible = self.feasible_slots(&nodes);
+        Ok(Passing::Listed(feasible, Rejected { nodes, ..Rejected::default() }))
+    }
+
+    /// As [`Run::passing_of_all`], without columns.
+    fn passing_one_by_one(&mut self) -> Result<Passing, Found> {
+        let prepared = self.shape.prepared(self.stores);
+        let (pod, program, cluster) = (self.question.pod, self.question.program, self.cluster);
+        let rejection_of = |node: NodeView<'_>| {
+            let ahead = nominated::ahead_of(pod, &node.node.name, program, cluster);
+            nominated::with_pods(node.slot, &ahead, &prepared, cluster).or_else(|| {
+                let (filter, code) =
+                    nominated::first_verdict(&prepared, cluster, node, self.meter)?;
+                Some(NodeRejection { slot: node.slot, filter, code, status: None })
+            })
+        };
+        let nodes: Vec<NodeRejection> = cluster.nodes().iter().filter_map(rejection_of).collect();
+        if let Some(failure) = first_failure(&nodes, cluster) {
+            return Err(self.failed(failure));
+        }
         let feasible = self.feasible_slots(&nodes);
         Ok(Passing::Listed(feasible, Rejected { nodes, ..Rejected::default() }))
     }

@@ -3,9 +3,12 @@
 //! If a rule normalizes without looking at other nodes, only the finished scores are kept, one byte
 //! each. Otherwise the raw scores are kept, with their extremes.
 
+use crate::heap::flat_bytes;
 use crate::rules::lanes::extremes;
 use crate::rules::normalization::ready;
-use crate::rules::{Feasible, Fitted, IGNORED, Normalization, PreparedScore, Refresh, ScoreRule};
+use crate::rules::{
+    Feasible, Fitted, HeldBytes, IGNORED, Normalization, PreparedScore, Refresh, ScoreRule,
+};
 use crate::snapshot::{Changes, Cluster, NodeSlot, Pod};
 use crate::timing::{Meter, Point, StatusCode};
 
@@ -307,23 +310,15 @@ impl Answers for ScoreAnswers {
         changes > prepared.worth_asking_all(nodes)
     }
 
-    fn slots(&self) -> usize {
+    fn heap_bytes(&self) -> usize {
         match self {
-            Self::None => 0,
-            Self::Ready(scores) => scores.len(),
-            Self::Raw(raw, _) => raw.len(),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Ready(scores) => scores.capacity(),
-            Self::Raw(raw, _) => raw.capacity() * size_of::<f64>(),
+            Self::Ready(scores) => flat_bytes(scores),
+            Self::Raw(raw, _) => flat_bytes(raw),
             Self::None => 0,
         }
     }
 
-    fn bytes_of(prepared: &(dyn PreparedScore + 'static)) -> usize {
-        prepared.bytes()
+    fn held_bytes(prepared: &(dyn PreparedScore + 'static)) -> HeldBytes {
+        prepared.held_bytes()
     }
 }

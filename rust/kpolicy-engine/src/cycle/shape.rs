@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::heap::{HeapBytes, flat_bytes};
 use crate::judging::nominated::{self, NominatedMemo};
 use crate::judging::{NodeRejection, PreparedFilters, Question, Rejected};
 use crate::preemption::{CandidateMemo, Unplaced};
@@ -16,9 +17,6 @@ use super::filter_answers::FilterColumn;
 use super::fit_error::{FitError, FitErrorMemo};
 use super::store::{ColumnId, Store};
 use super::totals::{Movement, ScoreStore, Totals};
-
-/// What is known of one node takes about this much.
-const KNOWN_BYTES: usize = 192;
 
 #[derive(Debug)]
 pub(super) struct Shape {
@@ -42,11 +40,26 @@ struct FailureMemo {
     candidates: CandidateMemo,
 }
 
+impl HeapBytes for FailureMemo {
+    fn heap_bytes(&self) -> usize {
+        let found = self.nominated.heap_bytes() + self.candidates.heap_bytes();
+        self.fit_error.heap_bytes() + found
+    }
+}
+
 /// The stores of shared columns.
 #[derive(Debug, Default)]
 pub(super) struct Stores {
     pub filters: Store<FilterColumn>,
     pub scores: ScoreStore,
+}
+
+impl Stores {
+    /// What all columns hold, and the room to work them out in.
+    pub(super) fn bytes(&self) -> usize {
+        let of_scores = self.scores.columns.bytes() + flat_bytes(&self.scores.scratch);
+        self.filters.bytes() + of_scores
+    }
 }
 
 impl Shape {
@@ -71,9 +84,15 @@ impl Shape {
         &self.totals
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        let known = self.memo.nominated.count() + self.memo.candidates.count();
-        self.feasible.capacity() + self.totals.bytes() + known * KNOWN_BYTES
+    /// Whether everything was worked out for so many slots.
+    pub(super) fn has_columns(&self, slots: usize) -> bool {
+        self.feasible.len() == slots && self.totals.len() == slots
+    }
+
+    /// What it holds besides itself and shared columns.
+    pub(super) fn weigh(&mut self) -> usize {
+        let filters = flat_bytes(&self.filters) + flat_bytes(&self.feasible);
+        filters + self.totals.weigh() + self.memo.heap_bytes()
     }
 
     /// What the pod would be told, if that is known.
@@ -136,7 +155,7 @@ impl Shape {
     pub(super) fn weigh_columns(&self, stores: &mut Stores) {
         let filters = &mut stores.filters;
         self.filters.iter().for_each(|id| {
-            filters.weigh(*id, FilterColumn::weight_key, FilterColumn::bytes);
+            filters.weigh(*id, FilterColumn::weigh);
         });
         self.totals.weigh_columns(&mut stores.scores);
     }

@@ -1,5 +1,6 @@
 //! One score of a shape: its column, its weight, and the extremes it was normalised by last.
 
+use crate::heap::flat_bytes;
 use crate::rules::{Feasible, Fitted, Normalization, PreparedScore, Scale, ScoreRule};
 use crate::snapshot::{Cluster, Generation, NodeSlot};
 use crate::timing::{Meter, Point, StatusCode};
@@ -45,13 +46,13 @@ impl ShapeScore {
         }
     }
 
-    /// What it holds besides a shared column.
-    pub(super) fn bytes(&self) -> usize {
-        let own = match &self.source {
-            Source::Own(column) => column.bytes(),
+    /// What it holds besides itself and a shared column.
+    pub(super) fn weigh(&mut self) -> usize {
+        let own = match &mut self.source {
+            Source::Own(column) => size_of::<ScoreColumn>() + column.weigh(),
             Source::Shared(_) => 0,
         };
-        own + self.normalized.capacity() * size_of::<i64>()
+        own + flat_bytes(&self.normalized)
     }
 
     /// Adds the scores of some nodes as if only they were feasible.

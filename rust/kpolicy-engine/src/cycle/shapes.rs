@@ -5,9 +5,10 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::heap::{flat_bytes, table_bytes};
 use crate::program::Profile;
-use crate::rules::Key;
-use crate::snapshot::{Cluster, Pod};
+use crate::rules::{Code, Key};
+use crate::snapshot::Pod;
 use crate::timing::Meter;
 
 use super::context::Context;
@@ -17,18 +18,21 @@ use super::shape::{Shape, Stores};
 use super::store::ColumnId;
 use super::totals::Totals;
 
-/// What columns and totals of shapes may hold together.
-pub(super) const CACHE_BYTES_MAX: usize = 96 * 1024 * 1024;
+/// What shapes and their columns may hold together.
+pub const CACHE_BYTES_MAX: usize = 96 * 1024 * 1024;
 /// At most this many shapes, however small.
-pub(super) const SHAPES_MAX: usize = 4096;
+const SHAPES_MAX: usize = 4096;
 
 /// A shape that no pod had in so many decisions is dropped: its pods are most likely gone.
 const IDLE_DECISIONS_MAX: u64 = 65_536;
 /// How often idle shapes are looked for, in decisions.
 const SWEEP_EVERY: u64 = 4_096;
 
-/// What a new shape is assumed to hold for each node, with columns of its own.
-const BYTES_PER_NODE: usize = 24;
+/// What a shape may hold of each node at most: whether it is feasible and its total, a verdict of each
+/// filter, and of each score a raw and a normalised one.
+const SHAPE_BYTES_A_NODE: usize = size_of::<bool>() + size_of::<i32>();
+const FILTER_BYTES_A_NODE: usize = size_of::<Code>();
+const SCORE_BYTES_A_NODE: usize = size_of::<f64>() + size_of::<i64>();
 
 #[derive(Debug)]
 struct Entry {
@@ -38,16 +42,20 @@ struct Entry {
     bytes: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shapes {
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
     by_key: FxHashMap<Box<[u64]>, usize>,
     pub stores: Stores,
+    /// Of all shapes and their keys, without columns that are shared.
     bytes: usize,
+    bytes_max: usize,
     clock: u64,
     pub hits: u64,
     pub misses: u64,
+    /// How often there was no room for the columns of a shape.
+    pub uncached: u64,
 }
 
 /// Where the key of each rule ends in the key of the shape.
@@ -93,6 +101,23 @@ impl ShapeKey {
     }
 }
 
+impl Default for Shapes {
+    fn default() -> Self {
+        Self {
+            entries: Vec::new(),
+            free: Vec::new(),
+            by_key: FxHashMap::default(),
+            stores: Stores::default(),
+            bytes: 0,
+            bytes_max: CACHE_BYTES_MAX,
+            clock: 0,
+            hits: 0,
+            misses: 0,
+            uncached: 0,
+        }
+    }
+}
+
 impl Shapes {
     pub(super) fn len(&self) -> usize {
         self.by_key.len()
@@ -100,7 +125,15 @@ impl Shapes {
 
     /// What shapes and columns hold together.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes + self.stores.filters.bytes() + self.stores.scores.columns.bytes()
+        let places = self.entries.capacity() * size_of::<Option<Entry>>();
+        let tables = flat_bytes(&self.free) + table_bytes(&self.by_key);
+        self.bytes + places + tables + self.stores.bytes()
+    }
+
+    /// From now on no more is held than that.
+    pub(super) fn limit(&mut self, bytes_max: usize) {
+        self.bytes_max = bytes_max;
+        self.drop_others(None, 0);
     }
 
     pub(super) fn columns(&self) -> usize {
@@ -121,7 +154,9 @@ impl Shapes {
             return id;
         }
         self.misses += 1;
-        self.make_room(context.cluster);
+        if self.len() >= SHAPES_MAX {
+            self.drop_oldest(None);
+        }
         let shape = self.make(key, context);
         let key: Box<[u64]> = key.key.parts().into();
         let entry = Entry { shape, key: key.clone(), used_at: self.clock, bytes: 0 };
@@ -168,30 +203,67 @@ impl Shapes {
         Some((&mut entry.shape, &mut self.stores))
     }
 
-    /// Takes account of what a shape and its columns hold, once they were worked out.
+    /// Makes room for the columns that a shape lacks, at the cost of other shapes. False where there is
+    /// none even without these: then nodes are to be asked one by one.
+    pub(super) fn has_room<M: Meter>(&mut self, id: usize, context: Context<'_, M>) -> bool {
+        let slots = context.cluster.nodes().slots();
+        let entry = self.entries.get(id).and_then(Option::as_ref);
+        if entry.is_some_and(|entry| entry.shape.has_columns(slots)) {
+            return true;
+        }
+        let of_filters = context.profile.filters.len() * FILTER_BYTES_A_NODE;
+        let of_scores = context.profile.scores.len() * SCORE_BYTES_A_NODE;
+        let needed = slots * (SHAPE_BYTES_A_NODE + of_filters + of_scores);
+        let has_room = needed <= self.bytes_max && self.drop_others(Some(id), needed);
+        self.uncached += u64::from(!has_room);
+        has_room
+    }
+
+    /// Takes account of what a shape and its columns hold after a decision, and keeps the bound.
     pub(super) fn weigh(&mut self, id: usize) {
         let Some(Some(entry)) = self.entries.get_mut(id) else { return };
         entry.shape.weigh_columns(&mut self.stores);
-        let bytes = entry.shape.bytes() + size_of::<Entry>() + 2 * size_of_val(&*entry.key);
+        let bytes = entry.shape.weigh() + 2 * size_of_val(&*entry.key);
         self.bytes = self.bytes - entry.bytes + bytes;
         entry.bytes = bytes;
+        if !self.drop_others(Some(id), 0) {
+            self.drop_shape(id);
+        }
     }
 
-    fn make_room(&mut self, cluster: &Cluster) {
-        let next = cluster.nodes().slots() * BYTES_PER_NODE;
-        if self.len() < SHAPES_MAX && self.bytes() + next <= CACHE_BYTES_MAX {
-            return;
+    /// Drops shapes other than `kept` until so much more would be within the bound; tells whether it
+    /// is.
+    fn drop_others(&mut self, kept: Option<usize>, needed: usize) -> bool {
+        while self.bytes() + needed > self.bytes_max {
+            if !self.drop_oldest(kept) {
+                return false;
+            }
         }
+        true
+    }
+
+    /// Drops a quarter of the shapes, so that this is not done for every new one: those other than
+    /// `kept` that were used longest ago. Tells whether there was any.
+    fn drop_oldest(&mut self, kept: Option<usize>) -> bool {
         let mut by_age: Vec<(u64, usize)> = self
             .entries
             .iter()
             .enumerate()
+            .filter(|(id, _)| Some(*id) != kept)
             .filter_map(|(id, entry)| Some((entry.as_ref()?.used_at, id)))
             .collect();
         by_age.sort_unstable();
-        // A quarter at once, so that this is not done for every new shape.
-        let count = (by_age.len() / 4).max(1);
+        let count = by_age.len().div_ceil(4);
         by_age.into_iter().take(count).for_each(|(_, id)| self.drop_shape(id));
+        count > 0
+    }
+
+    /// Without any shape no place for one is kept either.
+    fn give_back(&mut self) {
+        self.entries = Vec::new();
+        self.free = Vec::new();
+        self.by_key = FxHashMap::default();
+        self.stores = Stores::default();
     }
 
     fn drop_idle(&mut self) {
@@ -210,6 +282,9 @@ impl Shapes {
             self.bytes = self.bytes.saturating_sub(entry.bytes);
             self.free.push(id);
             entry.shape.release(&mut self.stores);
+            if self.by_key.is_empty() {
+                self.give_back();
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::snapshot::Generation;
+use crate::heap::table_bytes;
 
 /// A column's place in its store.
 pub(super) type ColumnId = usize;
@@ -12,9 +12,8 @@ struct Entry<C> {
     column: C,
     key: Box<[u64]>,
     users: usize,
-    /// What it was found to hold last, and what that rests on.
+    /// What the column was found to hold last, besides its place in the store.
     bytes: usize,
-    weight_key: Option<(Generation, usize)>,
 }
 
 #[derive(Debug)]
@@ -22,6 +21,7 @@ pub(super) struct Store<C> {
     entries: Vec<Option<Entry<C>>>,
     free: Vec<ColumnId>,
     by_key: FxHashMap<Box<[u64]>, ColumnId>,
+    /// Of all columns and their keys.
     bytes: usize,
 }
 
@@ -44,25 +44,17 @@ impl<C> Store<C> {
         self.entries.get_mut(id)?.as_mut().map(|entry| &mut entry.column)
     }
 
-    /// What all columns hold together, as far as it was weighed.
+    /// What all columns hold together, each as it was weighed last.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes
+        let places = self.entries.capacity() * size_of::<Option<Entry<C>>>();
+        let free = self.free.capacity() * size_of::<ColumnId>();
+        self.bytes + places + free + table_bytes(&self.by_key)
     }
 
-    /// Takes account of what a column holds, with its key; `key_of` says what that rests on.
-    pub(super) fn weigh(
-        &mut self,
-        id: ColumnId,
-        key_of: impl FnOnce(&C) -> (Generation, usize),
-        bytes_of: impl FnOnce(&C) -> usize,
-    ) {
+    /// Takes account of what a column holds now.
+    pub(super) fn weigh(&mut self, id: ColumnId, bytes_of: impl FnOnce(&mut C) -> usize) {
         if let Some(Some(entry)) = self.entries.get_mut(id) {
-            let key = Some(key_of(&entry.column));
-            if entry.weight_key == key {
-                return;
-            }
-            entry.weight_key = key;
-            let bytes = bytes_of(&entry.column) + 2 * size_of_val(&*entry.key);
+            let bytes = bytes_of(&mut entry.column) + 2 * size_of_val(&*entry.key);
             self.bytes = self.bytes - entry.bytes + bytes;
             entry.bytes = bytes;
         }
@@ -81,7 +73,7 @@ impl<C> Store<C> {
     }
 
     fn add(&mut self, key: &[u64], column: C) -> ColumnId {
-        let entry = Entry { column, key: key.into(), users: 0, bytes: 0, weight_key: None };
+        let entry = Entry { column, key: key.into(), users: 0, bytes: 0 };
         let id = match self.free.pop() {
             Some(id) => id,
             None => {

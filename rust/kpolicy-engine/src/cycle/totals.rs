@@ -3,6 +3,7 @@
 //! Nodes that changed are summed again; all nodes are, if a column was rewritten or the extremes of
 //! a normalization changed. The result always equals summing from scratch.
 
+use crate::heap::{HeapBytes, flat_bytes};
 use crate::judging::{Tie, pre_score_failure};
 use crate::program::Profile;
 use crate::rules::{Feasible, ScoreRule};
@@ -63,15 +64,22 @@ impl Totals {
         (best != INFEASIBLE).then_some((chosen, best))
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.totals.capacity() * size_of::<i32>()
-            + self.scores.iter().map(ShapeScore::bytes).sum::<usize>()
+    /// For how many slots they were worked out.
+    pub(super) fn len(&self) -> usize {
+        self.totals.len()
+    }
+
+    /// What it holds besides itself and shared columns.
+    pub(super) fn weigh(&mut self) -> usize {
+        let scores = self.scores.capacity() * size_of::<ShapeScore>();
+        let of_scores: usize = self.scores.iter_mut().map(ShapeScore::weigh).sum();
+        scores + of_scores + flat_bytes(&self.totals) + self.best.heap_bytes()
     }
 
     /// Takes account of what its shared columns hold.
     pub(super) fn weigh_columns(&self, store: &mut ScoreStore) {
         self.scores.iter().filter_map(ShapeScore::shared).for_each(|id| {
-            store.columns.weigh(id, ScoreColumn::weight_key, ScoreColumn::bytes);
+            store.columns.weigh(id, ScoreColumn::weigh);
         });
     }
 

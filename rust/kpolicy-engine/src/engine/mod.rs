@@ -20,7 +20,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::api::{PodChange, PodState, Refusal, RuleStatistics, Statistics};
-use crate::cycle::Cycle;
+use crate::cycle::{CACHE_BYTES_MAX, Cycle};
 use crate::evaluate::{self, Query};
 use crate::explain::{self, Detail};
 use crate::judging::Tie;
@@ -46,6 +46,7 @@ pub struct Engine {
     timings: Timings,
     /// How many programs were put in force.
     loads: u64,
+    cache_bytes_max: usize,
     resource_version: Arc<str>,
     empty: Arc<str>,
 }
@@ -71,6 +72,7 @@ impl Engine {
             decisions: 0,
             timings: Timings::default(),
             loads: 0,
+            cache_bytes_max: CACHE_BYTES_MAX,
             resource_version: Arc::clone(&empty),
             empty,
         }
@@ -82,10 +84,18 @@ impl Engine {
         self.program = Program::load(document)?;
         self.paths = Arc::new(self.program.paths());
         self.cycle = Cycle::default();
+        self.cycle.limit(self.cache_bytes_max);
         self.timings.follow(&self.program);
         self.loads += 1;
         self.parked.clear();
         Ok(())
+    }
+
+    /// Bounds what is kept from decision to decision. Whatever the bound, decisions are the same:
+    /// where columns of all nodes have no room, each node is asked.
+    pub fn limit_cache(&mut self, bytes_max: usize) {
+        self.cache_bytes_max = bytes_max;
+        self.cycle.limit(bytes_max);
     }
 
     pub fn program_hash(&self) -> Arc<str> {
@@ -205,6 +215,7 @@ impl Engine {
             decisions: self.decisions,
             shape_hits: cache.hits,
             shape_misses: cache.misses,
+            decisions_uncached: cache.uncached,
             rules: self.rule_statistics(),
         }
     }

@@ -7,6 +7,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::heap::{HeapBytes, flat_bytes, table_bytes};
 use crate::snapshot::{Change, Cluster, Generation, NodeSlot, NodeView, Pod};
 
 use super::verdicts::PreparedFilters;
@@ -14,6 +15,8 @@ use super::verdicts::PreparedFilters;
 #[derive(Debug)]
 pub struct ByNode<T> {
     found: FxHashMap<NodeSlot, Entry<T>>,
+    /// What all that was found holds besides its places in the table.
+    value_bytes: usize,
     /// The generation that the entries are good for; `None` before the first time.
     seen: Option<Generation>,
     rests_on: RestsOn,
@@ -40,15 +43,23 @@ struct Entry<T> {
 
 impl<T> Default for ByNode<T> {
     fn default() -> Self {
-        Self { found: FxHashMap::default(), seen: None, rests_on: RestsOn::default(), own: None }
+        Self {
+            found: FxHashMap::default(),
+            value_bytes: 0,
+            seen: None,
+            rests_on: RestsOn::default(),
+            own: None,
+        }
     }
 }
 
-impl<T> ByNode<T> {
-    pub fn count(&self) -> usize {
-        self.found.len()
+impl<T> HeapBytes for ByNode<T> {
+    fn heap_bytes(&self) -> usize {
+        table_bytes(&self.found) + self.value_bytes + flat_bytes(&self.rests_on.active)
     }
+}
 
+impl<T: HeapBytes> ByNode<T> {
     /// Forgets what may not hold any more for this pod.
     pub fn follow(
         &mut self,
@@ -70,17 +81,24 @@ impl<T> ByNode<T> {
             .filter(|(seen, _)| !is_rewritten(*seen) && self.rests_on == rests_on);
         self.rests_on = rests_on;
         let Some((_, changes)) = changes else {
-            self.found.clear();
+            self.clear();
             return;
         };
         for change in changes.iter() {
             match change {
-                Change::Object(_) => self.found.clear(),
+                Change::Object(_) => self.clear(),
                 Change::Node(slot, _) | Change::PodPut(slot, _) | Change::PodTaken(slot, _) => {
-                    self.found.remove(slot);
+                    if let Some(entry) = self.found.remove(slot) {
+                        self.value_bytes -= entry.value.heap_bytes();
+                    }
                 }
             }
         }
+    }
+
+    fn clear(&mut self) {
+        self.found.clear();
+        self.value_bytes = 0;
     }
 
     pub fn get(&self, node: NodeView<'_>, cluster: &Cluster) -> Option<&T> {
@@ -95,7 +113,11 @@ impl<T> ByNode<T> {
         if self.rests_on.is_local && self.own != Some(node.slot) {
             let nominations = cluster.nominations().version_on(&node.node.name);
             let rows_replaced = node.load.rows_replaced;
-            self.found.insert(node.slot, Entry { nominations, rows_replaced, value });
+            self.value_bytes += value.heap_bytes();
+            let entry = Entry { nominations, rows_replaced, value };
+            if let Some(before) = self.found.insert(node.slot, entry) {
+                self.value_bytes -= before.value.heap_bytes();
+            }
         }
     }
 }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::program::Program;
+use crate::rules::Code;
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 use crate::timing::Meter;
 
@@ -91,15 +92,26 @@ pub fn first_rejection(
     node: NodeView<'_>,
     meter: impl Meter,
 ) -> Option<NodeRejection> {
+    let (filter, code) = first_verdict(prepared, cluster, node, meter)?;
+    let status = (*prepared.get(filter)?)?.describe(cluster, node, code);
+    Some(NodeRejection { slot: node.slot, filter, code, status: Some(Arc::new(status)) })
+}
+
+/// The position of the first filter that rejects a node, and its code.
+pub fn first_verdict(
+    prepared: &PreparedFilters<'_>,
+    cluster: &Cluster,
+    node: NodeView<'_>,
+    meter: impl Meter,
+) -> Option<(usize, Code)> {
     meter.begin();
     for (position, filter) in prepared.iter().enumerate() {
         let Some(filter) = filter else { continue };
         let code = filter.check(cluster, node);
-        let told = meter.at(position);
-        told.judged(|verdicts| verdicts.one(*filter, node.slot, code, cluster));
+        let metered = meter.at(position);
+        metered.judged(|verdicts| verdicts.one(*filter, node.slot, code, cluster));
         if !code.passes() {
-            let status = Some(Arc::new(filter.describe(cluster, node, code)));
-            return Some(NodeRejection { slot: node.slot, filter: position, code, status });
+            return Some((position, code));
         }
     }
     None

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::heap::{HeapBytes, arc_bytes};
 use crate::message::Histogram;
 use crate::program::Profile;
 use crate::rules::{Code, PreparedFilter, Rejection, Status};
@@ -24,6 +25,12 @@ pub struct NodeRejection {
     pub code: Code,
     /// Where the verdict rests on nominated pods, it is told in full.
     pub status: Option<Arc<Status>>,
+}
+
+impl HeapBytes for NodeRejection {
+    fn heap_bytes(&self) -> usize {
+        self.status.as_ref().map_or(0, arc_bytes)
+    }
 }
 
 /// Why a pod fits nowhere.

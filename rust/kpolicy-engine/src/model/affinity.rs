@@ -1,5 +1,7 @@
 //! Affinity of pods to nodes and to other pods, and topology spread constraints.
 
+use crate::heap::HeapBytes;
+
 use super::selector::{Requirement, Selector};
 
 /// Terms are `ORed`; a required selector without terms matches nothing.
@@ -55,4 +57,16 @@ pub struct SpreadConstraint {
     pub honors_affinity: bool,
     /// `nodeTaintsPolicy` is Honor (Ignore is the default).
     pub honors_taints: bool,
+}
+
+impl HeapBytes for NodeSelectorTerm {
+    fn heap_bytes(&self) -> usize {
+        self.match_expressions.heap_bytes() + self.match_fields.heap_bytes()
+    }
+}
+
+impl HeapBytes for NodeSelector {
+    fn heap_bytes(&self) -> usize {
+        self.terms.heap_bytes()
+    }
 }

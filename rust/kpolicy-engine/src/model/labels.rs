@@ -1,5 +1,7 @@
 //! Labels and annotations: string pairs sorted by key, looked up by binary search.
 
+use crate::heap::HeapBytes;
+
 /// Sorted by key, keys unique (of duplicates in the source the last one counts, as in JSON).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Labels(Box<[(Box<str>, Box<str>)]>);
@@ -20,6 +22,12 @@ impl Labels {
 
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+impl HeapBytes for Labels {
+    fn heap_bytes(&self) -> usize {
+        self.0.heap_bytes()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Label selectors as the API writes them: a conjunction of requirements.
 
+use crate::heap::HeapBytes;
+
 use super::labels::Labels;
 
 /// `None` where the API has no selector at all (it matches nothing); an empty list matches all.
@@ -27,6 +29,18 @@ pub enum SelectorOperator {
     Lt,
     /// An operator that the API does not know: the requirement cannot be parsed.
     Invalid,
+}
+
+impl HeapBytes for Requirement {
+    fn heap_bytes(&self) -> usize {
+        self.key.heap_bytes() + self.values.heap_bytes()
+    }
+}
+
+impl HeapBytes for Selector {
+    fn heap_bytes(&self) -> usize {
+        self.requirements.heap_bytes()
+    }
 }
 
 impl Requirement {

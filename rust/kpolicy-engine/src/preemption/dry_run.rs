@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::heap::HeapBytes;
 use crate::judging::{self, Forks, HypotheticalNode};
 use crate::rules::{Code, Status};
 use crate::snapshot::{NodeView, Pod};
@@ -22,6 +23,16 @@ pub enum Unhelpful {
     Rejected(Status),
     /// A rule could not judge.
     Failed(String),
+}
+
+impl HeapBytes for Unhelpful {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::NoVictims => 0,
+            Self::Rejected(status) => status.heap_bytes(),
+            Self::Failed(why) => why.heap_bytes(),
+        }
+    }
 }
 
 /// `forks` are as they were when it is done.

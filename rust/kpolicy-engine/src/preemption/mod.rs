@@ -18,6 +18,7 @@ mod victims;
 
 use std::sync::Arc;
 
+use crate::heap::{HeapBytes, arc_bytes};
 use crate::judging::{ByNode, Forks, PreparedFilters, Question, Rejected};
 use crate::message::{self, Histogram};
 use crate::program::{CRITERIA, Criterion, Enough, Profile};
@@ -72,6 +73,13 @@ pub struct Candidate {
     pub violations: usize,
 }
 
+/// Victims belong to the snapshot.
+impl HeapBytes for Candidate {
+    fn heap_bytes(&self) -> usize {
+        self.victims.capacity() * size_of::<Arc<Pod>>()
+    }
+}
+
 /// Equal where the same pods go.
 impl PartialEq for Candidate {
     fn eq(&self, other: &Self) -> bool {
@@ -82,8 +90,17 @@ impl PartialEq for Candidate {
     }
 }
 
+/// What is known of making room on one node.
+type Known = Result<Arc<Candidate>, Arc<Unhelpful>>;
+
+impl HeapBytes for Known {
+    fn heap_bytes(&self) -> usize {
+        self.as_ref().map_or_else(arc_bytes, arc_bytes)
+    }
+}
+
 /// What is known of making room on single nodes.
-pub type CandidateMemo = ByNode<Result<Arc<Candidate>, Arc<Unhelpful>>>;
+pub type CandidateMemo = ByNode<Known>;
 
 /// What came of it.
 #[derive(Debug)]

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::heap::HeapBytes;
 use crate::intern::Shared;
 use crate::model::{
     Controller, Kind, Labels, OwnerReference, Requirement, Selector, SelectorOperator, Service,
@@ -159,6 +160,12 @@ fn controller<'a>(
         };
     let found = store.get(&identity.namespace, &owner.name).filter(|_| counts)?;
     Some((kind, found))
+}
+
+impl HeapBytes for DefaultSelector {
+    fn heap_bytes(&self) -> usize {
+        self.selector.heap_bytes()
+    }
 }
 
 #[cfg(test)]

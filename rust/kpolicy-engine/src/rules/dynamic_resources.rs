@@ -6,12 +6,13 @@
 
 use crate::event::{Event, Events, Occurrence};
 use crate::fields::{Fields, Refusals};
+use crate::heap::HeapBytes;
 use crate::part::Parts;
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::{
-    Code, Filter, Key, Normalization, PreparedFilter, PreparedScore, Reads, Refresh, Score, Stage,
-    Status,
+    Code, Filter, HeldBytes, Key, Normalization, PreparedFilter, PreparedScore, Reads, Refresh,
+    Score, Stage, Status,
 };
 
 pub const NAME: &str = "DynamicResources";
@@ -88,6 +89,10 @@ impl PreparedFilter for Refused {
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
     }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self) + self.status.heap_bytes())
+    }
 }
 
 impl Score for DynamicResources {
@@ -109,5 +114,9 @@ impl PreparedScore for Nothing {
 
     fn normalization(&self) -> &Normalization {
         &Normalization::Highest
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self))
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
-use super::{Key, PreparedScore, Reads, Score};
+use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
 pub const NAME: &str = "EqualPriority";
 
@@ -35,6 +35,10 @@ impl PreparedScore for Prepared {
 
     fn raw(&self, _: &Cluster, _: NodeView<'_>) -> f64 {
         1.0
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self))
     }
 }
 

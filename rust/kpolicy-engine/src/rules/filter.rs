@@ -11,7 +11,7 @@ use crate::model::Kind;
 use crate::part::Parts;
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
-use super::{Code, Key, Reads, Refresh, Reservation, Status};
+use super::{Code, HeldBytes, Key, Reads, Refresh, Reservation, Status};
 
 /// What a prepared filter says before any node is looked at (kube-scheduler's PreFilter).
 #[derive(Debug, Clone, Copy)]
@@ -161,10 +161,8 @@ pub trait PreparedFilter: Debug + Send + Sync {
     /// A copy for a hypothetical world.
     fn fork(&self) -> Box<dyn PreparedFilter>;
 
-    /// What it holds in memory, itself included.
-    fn bytes(&self) -> usize {
-        size_of_val(self)
-    }
+    /// What it holds in memory, with every table and copy of its own.
+    fn held_bytes(&self) -> HeldBytes;
 }
 
 /// Whether a prepared filter lets any node pass; `None` passes everywhere.

@@ -4,10 +4,11 @@
 //! says so, in every profile, and is left to a scheduler that can.
 
 use crate::event::{Event, Events, Occurrence};
+use crate::heap::HeapBytes;
 use crate::part::Parts;
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
-use super::{Code, Filter, Key, PreparedFilter, Reads, Stage, Status};
+use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Stage, Status};
 
 pub const NAME: &str = "GangScheduling";
 pub const IN_A_GROUP: &str =
@@ -65,6 +66,10 @@ impl PreparedFilter for Refused {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self) + self.status.heap_bytes())
     }
 }
 

@@ -12,10 +12,11 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
+use crate::heap::table_bytes;
 use crate::model::VolumeSource;
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, Pod};
 
-use super::{Key, PreparedScore, Reads, Refresh, Score};
+use super::{HeldBytes, Key, PreparedScore, Reads, Refresh, Score};
 
 pub const NAME: &str = "ImageLocality";
 
@@ -86,6 +87,10 @@ impl PreparedScore for Prepared {
                 *cell = score(*bytes, self.bytes_max) as f64;
             }
         }
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self) + table_bytes(&self.bytes))
     }
 }
 

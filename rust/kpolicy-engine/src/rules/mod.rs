@@ -16,6 +16,7 @@ pub mod equal_priority;
 pub mod expression;
 mod filter;
 pub mod gang_scheduling;
+pub mod held;
 pub mod image_locality;
 pub mod inter_pod_affinity;
 mod key;
@@ -66,6 +67,7 @@ pub mod volume_zone;
 use catalog::BuiltIn;
 
 pub use filter::{Filter, NodeNames, PreparedFilter, Stage, more_events};
+pub use held::HeldBytes;
 pub use key::Key;
 pub use normalization::{Fitted, IGNORED, Normalization};
 pub use placed::{FilterRule, ScoreRule};

@@ -4,11 +4,12 @@
 //! `node.status.declaredFeatures`; the pod's restart rules, host network and user namespace.
 
 use crate::event::{Event, Events, Occurrence};
+use crate::heap::HeapBytes;
 use crate::part::{Part, Parts};
 use crate::snapshot::pod::NeededFeatures;
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
-use super::{Code, Filter, Key, PreparedFilter, Reads, Status};
+use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Status};
 
 pub const NAME: &str = "NodeDeclaredFeatures";
 
@@ -79,6 +80,10 @@ impl PreparedFilter for Prepared {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self) + self.needed.heap_bytes())
     }
 }
 

@@ -12,7 +12,7 @@ use crate::part::{Part, Parts};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
-use super::{Code, Filter, Key, PreparedFilter, PreparedScore, Reads, Score, Status};
+use super::{Code, Filter, HeldBytes, Key, PreparedFilter, PreparedScore, Reads, Score, Status};
 
 pub const NAME: &str = "NodeLabel";
 const REASON: &str = "node(s) didn't have the requested labels";
@@ -133,6 +133,10 @@ impl PreparedFilter for Required {
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
     }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self))
+    }
 }
 
 impl Score for NodeLabel {
@@ -157,6 +161,10 @@ impl PreparedScore for Preferred {
         for (cell, met) in raw.iter_mut().zip(self.0.met_on_all(cluster)) {
             *cell = self.0.share(met);
         }
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self))
     }
 }
 

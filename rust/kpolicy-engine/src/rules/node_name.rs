@@ -6,7 +6,7 @@ use crate::event::{Event, Events, Occurrence};
 use crate::part::{Part, Parts};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
-use super::{Code, Filter, Key, PreparedFilter, Reads, Status};
+use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Status};
 
 pub const NAME: &str = "NodeName";
 pub const MISMATCH: &str = "node(s) didn't match the requested node name";
@@ -63,5 +63,9 @@ impl PreparedFilter for Prepared {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self))
     }
 }

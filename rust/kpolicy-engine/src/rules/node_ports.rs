@@ -10,7 +10,7 @@ use crate::model::HostPort;
 use crate::part::{Part, Parts};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
-use super::{Code, Filter, Key, PreparedFilter, Reads, Status};
+use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Status};
 
 pub const NAME: &str = "NodePorts";
 
@@ -83,6 +83,10 @@ impl PreparedFilter for Prepared {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::intern::Shared;
 use crate::model::OwnerReference;
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
-use super::{Key, PreparedScore, Reads, Score};
+use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
 pub const NAME: &str = "NodePreferAvoidPods";
 
@@ -64,6 +64,10 @@ impl PreparedScore for Prepared {
         let annotation = node.node.object.meta.annotations.get(ANNOTATION);
         let is_spared = annotation.is_some_and(|text| asks_to_be_spared(text, controller));
         if is_spared { 0.0 } else { SCORE_MAX }
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self))
     }
 }
 

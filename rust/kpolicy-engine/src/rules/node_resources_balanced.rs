@@ -14,7 +14,7 @@ use super::lanes::integer_part;
 use super::resource_args::resources;
 use super::resource_balance::{self, Balance};
 use super::resource_scoring::WeightedResource;
-use super::{Key, PreparedScore, Reads, Score};
+use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
 pub const NAME: &str = "NodeResourcesBalancedAllocation";
 
@@ -130,6 +130,10 @@ impl PreparedScore for Prepared {
                 }
             }
         }
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self) + self.parts.capacity() * size_of::<(Which, i64)>())
     }
 }
 

@@ -17,7 +17,7 @@ use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
 
 use super::resource_args::{default_resources, resources, shape};
 use super::resource_scoring::{ResourceScoring, Strategy};
-use super::{Code, Filter, Key, PreparedFilter, Reads, Rejection, Status};
+use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Rejection, Status};
 
 pub const NAME: &str = "NodeResourcesFit";
 pub const TOO_MANY_PODS: &str = "Too many pods";
@@ -274,6 +274,10 @@ impl PreparedFilter for Prepared {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self) + size_of_val(&*self.scalars))
     }
 }
 

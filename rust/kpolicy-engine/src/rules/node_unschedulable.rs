@@ -7,7 +7,7 @@ use crate::part::{Part, Parts};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::tolerations::tolerates;
-use super::{Code, Filter, Key, PreparedFilter, Reads, Status};
+use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Status};
 
 pub const NAME: &str = "NodeUnschedulable";
 pub const UNSCHEDULABLE: &str = "node(s) were unschedulable";
@@ -82,5 +82,9 @@ impl PreparedFilter for Prepared {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self))
     }
 }

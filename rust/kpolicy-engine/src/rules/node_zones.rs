@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::heap::{HeapBytes, flat_bytes};
 use crate::model::Labels;
 use crate::snapshot::Cluster;
 
@@ -50,6 +51,12 @@ impl NodeZones {
 
 fn of<'a>(labels: &'a Labels, keys: [&str; 2]) -> &'a str {
     keys.iter().find_map(|key| labels.get(key)).unwrap_or("")
+}
+
+impl HeapBytes for NodeZones {
+    fn heap_bytes(&self) -> usize {
+        flat_bytes(&self.by_slot)
+    }
 }
 
 #[cfg(test)]

@@ -6,14 +6,15 @@
 use std::sync::Arc;
 
 use crate::event::{Event, Events, Occurrence};
+use crate::heap::HeapBytes;
 use crate::model::Kind;
 use crate::part::Parts;
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::expression::{Conditions, Holds};
 use super::{
-    Code, Filter, Key, PreparedFilter, PreparedScore, Reads, Refresh, Reservation, Scale, Score,
-    Stage, Status, filter::passes_somewhere, more_events,
+    Code, Filter, HeldBytes, Key, PreparedFilter, PreparedScore, Reads, Refresh, Reservation,
+    Scale, Score, Stage, Status, filter::passes_somewhere, more_events,
 };
 
 /// A filter in its place in a profile.
@@ -236,5 +237,9 @@ impl PreparedFilter for RejectedByCondition {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self) + self.status.heap_bytes())
     }
 }

@@ -10,7 +10,7 @@ use crate::resources::Requests;
 use crate::snapshot::columns::approximate;
 use crate::snapshot::{Cluster, NodeParts, NodeView};
 
-use super::{PreparedScore, Reads, scale};
+use super::{HeldBytes, PreparedScore, Reads, scale};
 
 /// The first release with the standard deviation.
 const DEVIATION_MINOR_FIRST: i64 = 22;
@@ -63,6 +63,10 @@ impl PreparedScore for Prepared {
         let cpu = share(carried.cpu_milli.saturating_add(asked.cpu_milli), has.cpu_milli);
         let memory = share(carried.memory.saturating_add(asked.memory), has.memory);
         self.balance.score(cpu, memory)
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::resources::names;
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::container_limits::limit;
-use super::{Key, PreparedScore, Reads, Score};
+use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
 pub const NAME: &str = "ResourceLimits";
 
@@ -45,6 +45,10 @@ impl PreparedScore for Prepared {
         let can_give = |limit: i64, has: i64| limit > 0 && limit <= has;
         let is_met = can_give(self.cpu_milli, has.cpu_milli) || can_give(self.memory, has.memory);
         f64::from(u8::from(is_met))
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self))
     }
 }
 

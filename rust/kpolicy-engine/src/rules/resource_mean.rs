@@ -5,12 +5,13 @@
 //! the list takes part, one that the node lacks too; each step truncates. Today's scoring by
 //! resources (`resource_scoring`) leaves out what a node lacks.
 
+use crate::heap::HeapBytes;
 use crate::intern::Shared;
 use crate::resources::{Amounts, Requests, names};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::resource_scoring::{WeightedResource, on_shape};
-use super::{Key, PreparedScore, Reads, Score, scale};
+use super::{HeldBytes, Key, PreparedScore, Reads, Score, scale};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
@@ -146,6 +147,20 @@ impl PreparedScore for Prepared {
             (self.rule.score(has, carries), resource.weight)
         });
         self.rule.mean(scores) as f64
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self) + self.rule.heap_bytes())
+    }
+}
+
+impl HeapBytes for ResourceMean {
+    fn heap_bytes(&self) -> usize {
+        let points = match &self.form {
+            Form::Ratio { points, .. } => points.heap_bytes(),
+            Form::Least | Form::Most { .. } => 0,
+        };
+        points + self.resources.heap_bytes()
     }
 }
 

@@ -6,13 +6,14 @@
 //! ask for and a resource that the node lacks take no part; every step truncates, but for the
 //! rounded mean of `RequestedToCapacityRatio`.
 
+use crate::heap::HeapBytes;
 use crate::intern::Name;
 use crate::resources::{Amounts, names};
 use crate::snapshot::columns::{self, CPU, Columns, EPHEMERAL_STORAGE, MEMORY};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::lanes::integer_part;
-use super::{Key, PreparedScore, Reads, Score};
+use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WeightedResource {
@@ -181,6 +182,11 @@ impl PreparedScore for Prepared {
             }
         }
     }
+
+    fn held_bytes(&self) -> HeldBytes {
+        let parts = self.parts.capacity() * size_of::<Part>();
+        HeldBytes::Fixed(size_of_val(self) + parts + self.strategy.heap_bytes())
+    }
 }
 
 impl Prepared {
@@ -224,6 +230,21 @@ fn hundredfold(is_least: bool, has: f64, carries: f64) -> f64 {
     let wanted = if is_least { has - capped } else { capped };
     let share = integer_part(wanted * 100.0 / has);
     if has > 0.0 { share } else { 0.0 }
+}
+
+impl HeapBytes for WeightedResource {
+    fn heap_bytes(&self) -> usize {
+        self.name.heap_bytes()
+    }
+}
+
+impl HeapBytes for Strategy {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::LeastAllocated | Self::MostAllocated => 0,
+            Self::RequestedToCapacityRatio(points) => points.heap_bytes(),
+        }
+    }
 }
 
 #[cfg(test)]

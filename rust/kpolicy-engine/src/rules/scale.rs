@@ -62,7 +62,7 @@ impl Scale {
 mod tests {
     use super::Scale;
     use crate::rules::pod_topology_spread::testing::cluster;
-    use crate::rules::{Feasible, Normalization, PreparedScore, Reads};
+    use crate::rules::{Feasible, HeldBytes, Normalization, PreparedScore, Reads};
     use crate::snapshot::{Cluster, NodeParts, NodeView};
 
     /// Scores a node by the label `score`.
@@ -80,6 +80,10 @@ mod tests {
 
         fn normalization(&self) -> &Normalization {
             &self.0
+        }
+
+        fn held_bytes(&self) -> HeldBytes {
+            HeldBytes::Fixed(size_of_val(self))
         }
     }
 

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use crate::model::Kind;
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
-use super::{Fault, Key, Normalization, Reads, Refresh};
+use super::{Fault, HeldBytes, Key, Normalization, Reads, Refresh};
 
 /// Nodes that passed every filter in this cycle.
 #[derive(Debug, Clone, Copy)]
@@ -101,10 +101,8 @@ pub trait PreparedScore: Debug + Send + Sync {
         &Normalization::AsIs
     }
 
-    /// As [`super::PreparedFilter::bytes`].
-    fn bytes(&self) -> usize {
-        size_of_val(self)
-    }
+    /// As [`super::PreparedFilter::held_bytes`].
+    fn held_bytes(&self) -> HeldBytes;
 
     /// For [`Normalization::Whole`]: from the raw scores of the feasible nodes to 0–100, by slot.
     fn normalize_all(

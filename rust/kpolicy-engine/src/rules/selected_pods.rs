@@ -4,6 +4,7 @@
 //! Specification: terminating pods do not count; an empty selector counts no pod. Slots hold until
 //! nodes are added or removed.
 
+use crate::heap::{HeapBytes, flat_bytes};
 use crate::intern::Name;
 use crate::model::Selector;
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, Pod};
@@ -77,4 +78,10 @@ pub fn moves_nodes(changes: Changes<'_>) -> bool {
 /// 100 for no pods, 0 for the most; 100 where there are none.
 pub fn share_left(pods: f64, most: f64) -> f64 {
     if most > 0.0 { SCORE_MAX * ((most - pods) / most) } else { SCORE_MAX }
+}
+
+impl HeapBytes for SelectedPods {
+    fn heap_bytes(&self) -> usize {
+        self.selector.heap_bytes() + flat_bytes(&self.by_slot)
+    }
 }

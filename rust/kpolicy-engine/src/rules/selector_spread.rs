@@ -5,13 +5,14 @@
 //! thirds. A pod with topology spread constraints of its own is left to them.
 
 use crate::fields::{Fields, OUT_OF_RANGE, Refusals};
+use crate::heap::HeapBytes;
 use crate::model::{Kind, Selector};
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::default_selector::{self, DefaultSelector, Sources};
 use super::node_zones::{NOWHERE, NodeZones};
 use super::selected_pods::{SelectedPods, moves_nodes, share_left};
-use super::{Feasible, Key, Normalization, PreparedScore, Reads, Refresh, Score};
+use super::{Feasible, HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score};
 
 pub const NAME: &str = "SelectorSpread";
 
@@ -124,6 +125,15 @@ impl PreparedScore for Prepared {
             let zone = (*zone != NOWHERE).then(|| share_left(in_zone, most_in_zone));
             *cell = score(share_left(*pods, most), zone);
         }
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(
+            size_of_val(self)
+                + self.source.heap_bytes()
+                + self.pods.heap_bytes()
+                + self.zones.heap_bytes(),
+        )
     }
 }
 

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::heap::{HeapBytes, arc_bytes};
+
 /// A filter's verdict on one node, small enough for a column. What a code other than `PASS` means is
 /// between the rule and its `describe`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -102,5 +104,17 @@ impl Status {
     /// The reasons in one text.
     pub fn message(&self) -> String {
         self.reasons.join(", ")
+    }
+}
+
+impl HeapBytes for Status {
+    fn heap_bytes(&self) -> usize {
+        self.reasons.heap_bytes() + self.fault.heap_bytes()
+    }
+}
+
+impl HeapBytes for Fault {
+    fn heap_bytes(&self) -> usize {
+        arc_bytes(&self.message)
     }
 }

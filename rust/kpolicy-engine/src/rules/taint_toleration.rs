@@ -11,7 +11,8 @@ use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
 
 use super::tolerations::{first_untolerated_hard, tolerates};
 use super::{
-    Code, Filter, Key, Normalization, PreparedFilter, PreparedScore, Reads, Score, Status,
+    Code, Filter, HeldBytes, Key, Normalization, PreparedFilter, PreparedScore, Reads, Score,
+    Status,
 };
 
 pub const NAME: &str = "TaintToleration";
@@ -124,6 +125,10 @@ impl PreparedFilter for Prepared {
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
     }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self))
+    }
 }
 
 impl Score for TaintToleration {
@@ -151,5 +156,9 @@ impl PreparedScore for Prepared {
 
     fn normalization(&self) -> &Normalization {
         &Normalization::HighestReversed
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self))
     }
 }

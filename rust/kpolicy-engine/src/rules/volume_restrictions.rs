@@ -8,13 +8,14 @@
 use std::sync::Arc;
 
 use crate::event::{Event, Events, Occurrence};
+use crate::heap::HeapBytes;
 use crate::intern::{Name, Shared};
 use crate::model::{Kind, Volume, VolumeSource};
 use crate::part::{Part, Parts};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::volume_claims as claims;
-use super::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Stage, Status};
+use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Stage, Status};
 
 pub const NAME: &str = "VolumeRestrictions";
 
@@ -236,6 +237,12 @@ impl PreparedFilter for Prepared {
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
     }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(
+            size_of_val(self) + self.missing.heap_bytes() + self.exclusive.heap_bytes(),
+        )
+    }
 }
 
 fn is_disk(volume: &Volume) -> bool {
@@ -281,6 +288,12 @@ fn collide(own: &VolumeSource, have: &VolumeSource) -> bool {
                 && monitors.iter().any(|monitor| other_monitors.contains(monitor))
         }
         _ => false,
+    }
+}
+
+impl HeapBytes for Exclusive {
+    fn heap_bytes(&self) -> usize {
+        self.claim.heap_bytes()
     }
 }
 

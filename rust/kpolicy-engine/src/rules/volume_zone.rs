@@ -5,6 +5,7 @@
 //! and volumes of the pod, classes of claims without a volume, node labels.
 
 use crate::event::{Event, Events, Occurrence};
+use crate::heap::HeapBytes;
 use crate::model::{Kind, Labels, PersistentVolume};
 use crate::part::{Part, Parts};
 use crate::snapshot::objects::{Kept, Replaced};
@@ -12,7 +13,7 @@ use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::label_classes::{LabelClasses, LabelKeys};
 use super::volume_claims as claims;
-use super::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Stage, Status};
+use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Stage, Status};
 
 pub const NAME: &str = "VolumeZone";
 
@@ -211,6 +212,16 @@ impl PreparedFilter for Prepared {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self) + self.places.heap_bytes())
+    }
+}
+
+impl HeapBytes for Place {
+    fn heap_bytes(&self) -> usize {
+        self.values.heap_bytes()
     }
 }
 

@@ -11,6 +11,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use rustc_hash::FxHashMap;
 
+use crate::heap::{flat_bytes, table_bytes};
+
 use super::lanes_read::count;
 use super::node::NodeSlot;
 use super::nodes::Nodes;
@@ -23,8 +25,8 @@ const KEYS_MAX: usize = 256;
 const BYTES_MAX: usize = 4 << 20;
 const BYTES_A_NODE_MAX: usize = 4 << 10;
 
-/// What a value takes in a column, besides its text: two references, an entry of a map, a count.
-const BYTES_A_VALUE: usize = 80;
+/// What stands in front of the text of a value: the two counters of a reference.
+const BYTES_A_VALUE: usize = 16;
 
 /// The value of a label by node. Id 0 is absence.
 #[derive(Debug, Clone)]
@@ -32,6 +34,8 @@ pub struct Domains {
     ids: Vec<u32>,
     values: Vec<Arc<str>>,
     by_value: FxHashMap<Arc<str>, u32>,
+    /// Of all values.
+    text_bytes: usize,
     version: u64,
 }
 
@@ -39,7 +43,13 @@ pub const ABSENT: u32 = 0;
 
 impl Domains {
     fn new(version: u64) -> Self {
-        Self { ids: Vec::new(), values: vec!["".into()], by_value: FxHashMap::default(), version }
+        Self {
+            ids: Vec::new(),
+            values: vec!["".into()],
+            by_value: FxHashMap::default(),
+            text_bytes: 0,
+            version,
+        }
     }
 
     /// By slot; [`ABSENT`] where the node lacks the key or there is no node.
@@ -85,8 +95,9 @@ impl Domains {
     }
 
     fn bytes(&self) -> usize {
-        let texts: usize = self.values.iter().map(|value| value.len()).sum();
-        size_of::<Self>() + 4 * self.ids.len() + BYTES_A_VALUE * self.values.len() + texts
+        let values = self.values.capacity() * size_of::<Arc<str>>();
+        let texts = BYTES_A_VALUE * self.values.len() + self.text_bytes;
+        size_of::<Self>() + flat_bytes(&self.ids) + values + texts + table_bytes(&self.by_value)
     }
 
     fn set(&mut self, slot: NodeSlot, value: Option<&str>) {
@@ -107,6 +118,7 @@ impl Domains {
 
     fn add(&mut self, value: &str) -> u32 {
         let id = u32::try_from(self.values.len()).unwrap_or(ABSENT);
+        self.text_bytes += value.len();
         let value: Arc<str> = value.into();
         self.values.push(Arc::clone(&value));
         self.by_value.insert(value, id);
@@ -124,7 +136,7 @@ struct Kept {
 #[derive(Debug, Default)]
 struct ByKey {
     kept: FxHashMap<Box<str>, Kept>,
-    /// Of all kept columns, as they were when they were made.
+    /// Of all kept columns.
     bytes: usize,
 }
 
@@ -161,15 +173,22 @@ impl DomainColumns {
         // Each column by itself: the order of keys does not matter.
         #[allow(clippy::iter_over_hash_type)]
         for (key, kept) in &mut by_key.kept {
-            Arc::make_mut(&mut kept.domains).set(slot, label(key));
+            let domains = Arc::make_mut(&mut kept.domains);
+            let before = domains.bytes();
+            domains.set(slot, label(key));
+            by_key.bytes = by_key.bytes + domains.bytes() - before;
         }
     }
+}
+
+fn bytes_max(slots: usize) -> usize {
+    BYTES_MAX + BYTES_A_NODE_MAX * slots
 }
 
 impl ByKey {
     fn keep(&mut self, key: &str, domains: &Arc<Domains>, now: u64) {
         let bytes = self.bytes + domains.bytes();
-        let bytes_max = BYTES_MAX + BYTES_A_NODE_MAX * domains.ids.len();
+        let bytes_max = bytes_max(domains.ids.len());
         if self.kept.len() < KEYS_MAX && bytes <= bytes_max {
             self.bytes = bytes;
             let asked = AtomicU64::new(now);
@@ -181,16 +200,21 @@ impl ByKey {
     fn trim(&mut self) {
         // Values of nodes that left would pile up: a column made anew holds only those in use.
         let is_tidy = |domains: &Domains| domains.values.len() <= 2 * domains.ids.len() + 64;
-        let kept = self.kept.len();
-        self.kept.retain(|_, kept| is_tidy(&kept.domains));
-        if self.kept.len() >= KEYS_MAX {
+        self.retain(|kept| is_tidy(&kept.domains));
+        let slots = self.kept.values().map(|kept| kept.domains.ids.len()).max().unwrap_or(0);
+        if self.kept.len() >= KEYS_MAX || self.bytes > bytes_max(slots) {
             let mut asked: Vec<u64> =
                 self.kept.values().map(|kept| kept.asked.load(Ordering::Relaxed)).collect();
-            let (_, middle, _) = asked.select_nth_unstable(KEYS_MAX / 2);
-            let middle = *middle;
-            self.kept.retain(|_, kept| kept.asked.load(Ordering::Relaxed) >= middle);
+            asked.sort_unstable();
+            let middle = asked.get(asked.len().saturating_sub(1) / 2).copied().unwrap_or(0);
+            self.retain(|kept| kept.asked.load(Ordering::Relaxed) > middle);
         }
-        if self.kept.len() != kept {
+    }
+
+    fn retain(&mut self, is_kept: impl Fn(&Kept) -> bool) {
+        let before = self.kept.len();
+        self.kept.retain(|_, kept| is_kept(kept));
+        if self.kept.len() != before {
             self.bytes = self.kept.values().map(|kept| kept.domains.bytes()).sum();
         }
     }
@@ -198,13 +222,31 @@ impl ByKey {
 
 #[cfg(test)]
 mod tests {
-    use super::KEYS_MAX;
+    use super::{BYTES_A_NODE_MAX, BYTES_MAX, KEYS_MAX};
     use crate::model::{Labels, Meta, Node};
     use crate::snapshot::Cluster;
 
     fn node(name: &str, value: &str) -> Node {
         let labels: Labels = [("zone", value)].into_iter().collect();
         Node { meta: Meta { name: name.into(), labels, ..Meta::default() }, ..Node::default() }
+    }
+
+    /// What columns hold is counted as they grow: values that come later are long ones.
+    #[test]
+    fn columns_that_grow_beyond_the_bound_are_dropped() {
+        let mut cluster = Cluster::default();
+        cluster.set_node(node("first", "x"));
+        let version = |cluster: &Cluster, key: &str| cluster.nodes().domains(key).version();
+        let (other, zone) = (version(&cluster, "other"), version(&cluster, "zone"));
+        let long = "v".repeat(2 * BYTES_A_NODE_MAX);
+        let nodes = BYTES_MAX / BYTES_A_NODE_MAX;
+        let mut kept = 0;
+        while kept < 2 * nodes && version(&cluster, "zone") == zone {
+            cluster.set_node(node(&format!("n{kept}"), &format!("{long}{kept}")));
+            kept += 1;
+        }
+        assert!(nodes / 2 < kept && kept < 2 * nodes, "{kept} of {}", 2 * nodes);
+        assert_ne!(version(&cluster, "other"), other, "it was asked for longest ago");
     }
 
     #[test]

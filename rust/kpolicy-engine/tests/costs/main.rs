@@ -6,6 +6,7 @@
 #![cfg(debug_assertions)]
 
 mod cluster;
+mod programs;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -15,9 +16,10 @@ use kpolicy_engine::Engine;
 use kpolicy_engine::api::{Applied, Outcome, Still, Verdict};
 use kpolicy_engine::rules::catalog;
 use kpolicy_engine::snapshot::lanes_read;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use cluster::Labelled;
+use programs::Programs;
 
 const NODES: usize = 5_000;
 /// What a rule may read for each node and each domain; a node is a domain of its own too.
@@ -34,54 +36,17 @@ struct Measured {
     lanes_max: usize,
 }
 
-fn args(name: &str) -> Value {
-    match name {
-        "NodeAffinity" => json!({"addedAffinity": {
-            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 30, "preference":
-                {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["1"]}]}}]}}),
-        "ServiceAffinity" => json!({"affinityLabels": ["topology.kubernetes.io/zone"],
-            "antiAffinityLabelsPreference": ["disk"]}),
-        "NodeLabel" => json!({"presentLabels": ["rank"], "absentLabels": ["gone"],
-            "presentLabelsPreference": ["disk"], "absentLabelsPreference": ["closed"]}),
-        "RequestedToCapacityRatio" => json!({"resources": [{"name": "cpu", "weight": 1}],
-            "shape": [{"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]}),
-        _ => json!({}),
-    }
-}
-
-fn program(filters: &Value, scores: &Value) -> Value {
-    json!({"format": 1, "hash": "sha256:test", "policies": [], "tieBreak": "name",
-        "profiles": [{"schedulerName": "*", "percentageOfNodesToScore": 100,
-            "filters": filters, "scores": scores}]})
+/// Programs, each with what it may read.
+fn measured(programs: Programs, lanes_max: usize) -> Vec<Measured> {
+    programs.into_iter().map(|(name, program)| Measured { name, program, lanes_max }).collect()
 }
 
 fn builtins() -> Vec<Measured> {
-    let rule = |name: &str| json!({"name": name, "builtin": name, "args": args(name), "weight": 1});
-    let measured = |side: &str, name: &str, program: Value| Measured {
-        name: format!("{side} {name}"),
-        program,
-        lanes_max: BUILTIN_LANES_MAX,
-    };
-    let filters = catalog::filter_names().into_iter().map(|name| {
-        let mut rule = rule(name);
-        rule.as_object_mut().expect("a rule is an object").remove("weight");
-        measured("filter", name, program(&json!([rule]), &json!([])))
-    });
-    let scores = catalog::score_names().into_iter();
-    let scores =
-        scores.map(|name| measured("score", name, program(&json!([]), &json!([rule(name)]))));
-    filters.chain(scores).collect()
+    measured(programs::builtins(), BUILTIN_LANES_MAX)
 }
 
 fn policies() -> Vec<Measured> {
-    let compiled: Value = serde_json::from_str(include_str!("policies.json")).expect("JSON");
-    let programs = compiled.as_object().expect("programs by name");
-    let measured = |(name, program): (&String, &Value)| {
-        let mut program = program.clone();
-        program["profiles"][0]["schedulerName"] = json!("*");
-        Measured { name: format!("policy {name}"), program, lanes_max: POLICY_LANES_MAX }
-    };
-    programs.iter().map(measured).collect()
+    measured(programs::policies(), POLICY_LANES_MAX)
 }
 
 /// What the first decision of each program reads.

@@ -134,6 +134,7 @@ fn every_decision_equals_one_from_scratch() {
         ("in two steps", seen.in_two_steps, 5),
         ("promised", seen.promised, 1),
         ("rebuilt", seen.rebuilt, 10),
+        ("uncached", seen.uncached, 10),
         ("listed for paths", seen.listed_for_paths, 2),
         ("woken", seen.woken, 10),
     ] {

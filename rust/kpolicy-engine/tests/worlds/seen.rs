@@ -17,6 +17,8 @@ pub(crate) struct Seen {
     pub in_batches: usize,
     pub promised: usize,
     pub rebuilt: usize,
+    /// Decisions for which each node was asked, as their answers could not be kept.
+    pub uncached: usize,
     pub listed_for_paths: usize,
     /// Parked pods that were looked at after a change, and those of them that could be placed and wait for
     /// the API server to confirm a decision.
@@ -52,6 +54,7 @@ impl Seen {
         self.in_batches += other.in_batches;
         self.promised += other.promised;
         self.rebuilt += other.rebuilt;
+        self.uncached += other.uncached;
         self.listed_for_paths += other.listed_for_paths;
         self.parked_checked += other.parked_checked;
         self.parked_excused += other.parked_excused;

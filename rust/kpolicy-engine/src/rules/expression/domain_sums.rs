@@ -1,10 +1,12 @@
 //! Sums over domains and over the cluster, each computed once for all nodes. They hold until the
 //! cluster changes, so asking node by node costs no more than one sum.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kpolicy_cel::{Answer, Bits, Column, Read, Value};
 
+use crate::heap::{HeapBytes, arc_bytes, flat_bytes};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, Generation, NodeSlot};
 
@@ -56,6 +58,12 @@ impl Sums {
     }
 }
 
+impl HeapBytes for Sums {
+    fn heap_bytes(&self) -> usize {
+        flat_bytes(&self.by_domain)
+    }
+}
+
 /// A fact that rests on many nodes, summed up.
 #[derive(Debug, Clone)]
 enum Summed {
@@ -72,7 +80,11 @@ struct Known {
 
 /// Sums of facts, by fact and arguments.
 #[derive(Debug, Default)]
-pub(crate) struct DomainSums(Mutex<Known>);
+pub(crate) struct DomainSums {
+    known: Mutex<Known>,
+    /// What all that is known holds.
+    bytes: AtomicUsize,
+}
 
 impl DomainSums {
     /// The sums of a fact of domains.
@@ -86,7 +98,7 @@ impl DomainSums {
             return Ok(sums);
         }
         let sums = Arc::new(Sums::of(cluster, addend, &read.args)?);
-        self.keep(read, Summed::OfDomain(Arc::clone(&sums)));
+        self.keep(read, Summed::OfDomain(Arc::clone(&sums)), arc_bytes(&sums));
         Ok(sums)
     }
 
@@ -121,26 +133,22 @@ impl DomainSums {
             return answer;
         }
         let answer = answer();
-        self.keep(read, Summed::OfCluster(answer.clone()));
+        let bytes = answer.heap_bytes();
+        self.keep(read, Summed::OfCluster(answer.clone()), bytes);
         answer
     }
 
     /// What is kept beyond the call that asked.
     pub(super) fn bytes(&self) -> usize {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_sums = |summed: &Summed| match summed {
-            Summed::OfDomain(sums) => size_of::<Sums>() + size_of_val(&*sums.by_domain),
-            Summed::OfCluster(_) => 0,
-        };
-        let entries = known.by_read.capacity() * size_of::<(Read, Summed)>();
-        entries + known.by_read.iter().map(|(_, summed)| of_sums(summed)).sum::<usize>()
+        self.bytes.load(Ordering::Relaxed)
     }
 
     fn find(&self, cluster: &Cluster, read: &Read) -> Option<Summed> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Some(cluster.generation());
         if known.generation != now {
             *known = Known { generation: now, by_read: Vec::new() };
+            self.bytes.store(0, Ordering::Relaxed);
         }
         let is_same =
             |(have, _): &&(Read, Summed)| have.fact == read.fact && have.args == read.args;
@@ -148,11 +156,23 @@ impl DomainSums {
     }
 
     /// Only after `find`, which says of which generation it is.
-    fn keep(&self, read: &Read, summed: Summed) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn keep(&self, read: &Read, summed: Summed, bytes: usize) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // Facts without arguments are no more than the catalogue has.
         if known.by_read.len() < FACTS_MAX || read.args.is_empty() {
-            known.by_read.push((read.clone(), summed));
+            let read = read.clone();
+            let before = known.by_read.capacity();
+            let bytes = bytes + read.heap_bytes();
+            known.by_read.push((read, summed));
+            let grown = known.by_read.capacity() - before;
+            self.bytes.fetch_add(bytes + grown * size_of::<(Read, Summed)>(), Ordering::Relaxed);
         }
+    }
+}
+
+/// What is known is counted apart, as it grows: see [`DomainSums::bytes`].
+impl HeapBytes for DomainSums {
+    fn heap_bytes(&self) -> usize {
+        0
     }
 }

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use kpolicy_cel::{Budget, Expression, Value};
 
 use crate::event::{Event, Events, Occurrence};
+use crate::heap::arc_bytes;
 use crate::model::Kind;
 use crate::part::Parts;
-use crate::rules::{Code, Fault, Filter, Key, PreparedFilter, Reads, Refresh, Rejection, Status};
+use crate::rules::{
+    Code, Fault, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Rejection, Status,
+};
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
 use super::columns::{NodeColumns, live};
@@ -48,6 +51,8 @@ struct Prepared {
     /// Shared by its copies for hypothetical worlds: these differ in the pods of single nodes, which
     /// sums do not see.
     sums: Arc<DomainSums>,
+    /// What it holds besides the sums.
+    own_bytes: usize,
 }
 
 impl Filter for ExpressionFilter {
@@ -110,7 +115,10 @@ impl Prepared {
         let residual = Arc::new(spec.written.folded(pod, cluster));
         let limit = spec.written.limit(cluster);
         let sums = Arc::new(DomainSums::default());
-        Self { spec: Arc::clone(spec), pod: Arc::new(pod.clone()), residual, limit, sums }
+        let (spec, pod) = (Arc::clone(spec), Arc::new(pod.clone()));
+        let shared = arc_bytes(&pod) + arc_bytes(&residual) + arc_bytes(&sums);
+        let own_bytes = size_of::<Self>() + shared;
+        Self { spec, pod, residual, limit, sums, own_bytes }
     }
 
     fn world<'a>(&'a self, cluster: &'a Cluster) -> ClusterWorld<'a> {
@@ -236,8 +244,8 @@ impl PreparedFilter for Prepared {
         Box::new(self.clone())
     }
 
-    fn bytes(&self) -> usize {
-        size_of_val(self) + self.sums.bytes()
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Changing(self.own_bytes + self.sums.bytes())
     }
 }
 

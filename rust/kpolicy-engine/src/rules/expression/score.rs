@@ -6,7 +6,9 @@ use kpolicy_cel::{Budget, Expression, ScoreValues, Value};
 
 use crate::model::Kind;
 use crate::rules::normalization::SCORE_MAX_F;
-use crate::rules::{Fault, IGNORED, Key, Normalization, PreparedScore, Reads, Refresh, Score};
+use crate::rules::{
+    Fault, HeldBytes, IGNORED, Key, Normalization, PreparedScore, Reads, Refresh, Score,
+};
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
 use super::columns::{NodeColumns, live};
@@ -31,6 +33,8 @@ struct Prepared {
     /// What it may spend on each node; `None` where there are more nodes than it may be evaluated on.
     limit: Option<u64>,
     sums: DomainSums,
+    /// What it holds besides the sums.
+    own_bytes: usize,
 }
 
 impl Score for ExpressionScore {
@@ -42,8 +46,9 @@ impl Score for ExpressionScore {
         let residual = self.0.written.folded(pod, cluster);
         let limit = self.0.written.limit(cluster);
         let spec = Arc::clone(&self.0);
-        let sums = DomainSums::default();
-        Some(Box::new(Prepared { spec, pod: pod.clone(), residual, limit, sums }))
+        let own_bytes = size_of::<Prepared>() + residual.heap_bytes();
+        let (pod, sums) = (pod.clone(), DomainSums::default());
+        Some(Box::new(Prepared { spec, pod, residual, limit, sums, own_bytes }))
     }
 
     fn kinds(&self) -> &'static [Kind] {
@@ -163,7 +168,7 @@ impl PreparedScore for Prepared {
         &self.spec.normalization
     }
 
-    fn bytes(&self) -> usize {
-        size_of_val(self) + self.sums.bytes()
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Changing(self.own_bytes + self.sums.bytes())
     }
 }

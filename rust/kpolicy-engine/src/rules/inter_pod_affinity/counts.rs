@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::heap::{HeapBytes, flat_bytes};
 use crate::snapshot::{Cluster, Domains, NodeSlot};
 
 #[derive(Debug, Clone, Default)]
@@ -132,5 +133,17 @@ impl Column<'_> {
     pub(super) fn at(&self, index: usize) -> Option<i64> {
         let id = self.domains.id_at(index);
         (id != 0).then(|| self.by_domain.get(id as usize).copied().unwrap_or(0))
+    }
+}
+
+impl HeapBytes for KeySums {
+    fn heap_bytes(&self) -> usize {
+        self.key.heap_bytes() + flat_bytes(&self.by_domain)
+    }
+}
+
+impl HeapBytes for TopologySums {
+    fn heap_bytes(&self) -> usize {
+        self.by_key.heap_bytes()
     }
 }

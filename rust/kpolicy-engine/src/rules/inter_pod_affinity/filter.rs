@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::event::{Event, Events, Occurrence};
+use crate::heap::HeapBytes;
 use crate::intern::Shared;
 use crate::model::{Kind, Labels};
 use crate::part::{Part, Parts};
-use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Stage, Status};
+use crate::rules::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Stage, Status};
 use crate::snapshot::pod::{Identity, PodAffinity};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, Pod};
 
@@ -313,5 +314,11 @@ impl PreparedFilter for Prepared {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        let tables =
+            self.existing.heap_bytes() + self.wanted.heap_bytes() + self.unwanted.heap_bytes();
+        HeldBytes::Changing(size_of_val(self) + tables + self.namespace_labels.heap_bytes())
     }
 }

@@ -1,8 +1,9 @@
 //! The score: preferences of the pod for pods on nodes, and of pods on nodes for the pod.
 
+use crate::heap::HeapBytes;
 use crate::intern::Shared;
 use crate::model::{Kind, Labels};
-use crate::rules::{Key, Normalization, PreparedScore, Reads, Refresh, Score};
+use crate::rules::{HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score};
 use crate::snapshot::pod::{Identity, PodAffinity};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, Pod};
 
@@ -171,5 +172,10 @@ impl PreparedScore for Prepared {
 
     fn normalization(&self) -> &Normalization {
         &Normalization::Range
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        let tables = self.sums.heap_bytes() + self.namespace_labels.heap_bytes();
+        HeldBytes::Changing(size_of_val(self) + tables)
     }
 }

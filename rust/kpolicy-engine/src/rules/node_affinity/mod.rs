@@ -8,6 +8,7 @@ mod added;
 use std::sync::Arc;
 
 use crate::event::{Event, Events, Occurrence};
+use crate::heap::HeapBytes;
 use crate::intern::Shared;
 use crate::model::{NodeSelector, NodeSelectorTerm, SelectorOperator};
 use crate::part::{Part, Parts};
@@ -19,8 +20,8 @@ pub use added::from_args;
 use super::label_lanes::{self, of_term, selected};
 use super::node_selection::{NAME_FIELD, requires, selects, term_selects};
 use super::{
-    Code, Filter, Key, NodeNames, Normalization, PreparedFilter, PreparedScore, Reads, Score,
-    Stage, Status,
+    Code, Filter, HeldBytes, Key, NodeNames, Normalization, PreparedFilter, PreparedScore, Reads,
+    Score, Stage, Status,
 };
 
 pub const NAME: &str = "NodeAffinity";
@@ -133,6 +134,12 @@ impl PreparedFilter for Prepared {
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
     }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(
+            size_of_val(self) + self.only_nodes.heap_bytes() + self.conflict.heap_bytes(),
+        )
+    }
 }
 
 fn judge(added: &AddedAffinity, wanted: &Wanted, node: &Node) -> Code {
@@ -216,5 +223,9 @@ impl PreparedScore for Preferred {
 
     fn normalization(&self) -> &Normalization {
         &Normalization::Highest
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self))
     }
 }

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use crate::heap::HeapBytes;
 use crate::model::{Kind, PersistentVolumeClaim, Volume, VolumeSource};
 use crate::rules::Status;
 use crate::rules::volume_claims::{self as claims, NamedClaim};
@@ -152,4 +153,19 @@ fn of_class<'a>(
     let meta = &claim.meta;
     let handle = Handle::Claim(meta.namespace.as_ref().into(), meta.name.as_ref().into());
     (!driver.is_empty()).then_some(Attachable { driver: driver.into(), handle })
+}
+
+impl HeapBytes for Attachable<'_> {
+    fn heap_bytes(&self) -> usize {
+        self.driver.heap_bytes() + self.handle.heap_bytes()
+    }
+}
+
+impl HeapBytes for Handle<'_> {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Volume(handle) => handle.heap_bytes(),
+            Self::Claim(namespace, name) => namespace.heap_bytes() + name.heap_bytes(),
+        }
+    }
 }

@@ -6,11 +6,12 @@
 //! `CSINode`s.
 
 use crate::event::{Event, Events, Occurrence};
+use crate::heap::HeapBytes;
 use crate::model::{CsiNode, Kind, VolumeSource};
 use crate::part::{Part, Parts};
 use crate::rules::volume_claims as claims;
 use crate::rules::volume_migration as migration;
-use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Status};
+use crate::rules::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Status};
 use crate::snapshot::objects::{Kept, Replaced};
 use crate::snapshot::{Change, Changes, Cluster, Load, NodeParts, NodeView, Pod};
 
@@ -283,5 +284,11 @@ impl PreparedFilter for Prepared {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(
+            size_of_val(self) + self.wanted.heap_bytes() + self.fault_without.heap_bytes(),
+        )
     }
 }

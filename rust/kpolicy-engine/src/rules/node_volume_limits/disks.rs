@@ -9,11 +9,12 @@
 use std::borrow::Cow;
 
 use crate::event::{Event, Events, Occurrence};
+use crate::heap::HeapBytes;
 use crate::model::{Kind, PersistentVolumeClaim, VolumeSource};
 use crate::part::{Part, Parts};
 use crate::rules::volume_claims::{self as claims, NamedClaim};
 use crate::rules::volume_migration as migration;
-use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Status};
+use crate::rules::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Status};
 use crate::snapshot::{Change, Changes, Cluster, Node, NodeParts, NodeView, Pod};
 
 use super::REASON;
@@ -265,6 +266,20 @@ impl PreparedFilter for Prepared {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        let wanted = self.wanted.as_ref().map_or(0, HeapBytes::heap_bytes);
+        HeldBytes::Fixed(size_of_val(self) + wanted)
+    }
+}
+
+impl HeapBytes for Disk<'_> {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Id(id) => id.heap_bytes(),
+            Self::Claim(namespace, name) => namespace.heap_bytes() + name.heap_bytes(),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! `matchLabelKeys` are `ANDed` to a selector; no selector selects no pod; an empty one applies to
 //! every pod but counts none.
 
+use crate::heap::HeapBytes;
 use crate::model::{Labels, Selector, SpreadConstraint};
 use crate::rules::Key;
 use crate::rules::default_selector::{self, DefaultSelector, Sources};
@@ -145,6 +146,18 @@ fn own_selector(constraint: &SpreadConstraint, labels: &Labels) -> Option<Select
     let values: Labels = keys.filter_map(|key| Some((key.as_ref(), labels.get(key)?))).collect();
     let added = default_selector::of_labels(&values).requirements.into_iter();
     Some(Selector { requirements: added.chain(selector.requirements.iter().cloned()).collect() })
+}
+
+impl HeapBytes for Constraint {
+    fn heap_bytes(&self) -> usize {
+        self.topology_key.heap_bytes() + self.selector.heap_bytes()
+    }
+}
+
+impl HeapBytes for Constraints {
+    fn heap_bytes(&self) -> usize {
+        self.list.heap_bytes() + self.source.heap_bytes()
+    }
 }
 
 #[cfg(test)]

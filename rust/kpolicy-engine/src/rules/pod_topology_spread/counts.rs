@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::heap::{HeapBytes, arc_bytes, flat_bytes};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, Domains};
 
@@ -101,5 +102,17 @@ impl Counts {
             return 0;
         }
         self.table.by_domain.get(id as usize).copied().unwrap_or(0)
+    }
+}
+
+impl HeapBytes for Table {
+    fn heap_bytes(&self) -> usize {
+        flat_bytes(&self.by_domain) + self.levels.heap_bytes()
+    }
+}
+
+impl HeapBytes for Counts {
+    fn heap_bytes(&self) -> usize {
+        arc_bytes(&self.table) + flat_bytes(&self.argued)
     }
 }

@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use crate::event::{Event, Events, Occurrence};
+use crate::heap::{HeapBytes, arc_bytes};
 use crate::intern::Name;
 use crate::model::Kind;
 use crate::part::{Part, Parts};
-use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Stage, Status};
+use crate::rules::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Stage, Status};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Change, Changes, Cluster, Domains, NodeParts, NodeSlot, NodeView, Pod};
 
@@ -264,5 +265,12 @@ impl PreparedFilter for Prepared {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        let list = self.limits.capacity() * size_of::<Limit>();
+        let counts: usize = self.limits.iter().map(|limit| limit.counts.heap_bytes()).sum();
+        let tables = list + counts + self.standings.heap_bytes() + arc_bytes(&self.constraints);
+        HeldBytes::Changing(size_of_val(self) + tables)
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::heap::HeapBytes;
+
 /// Numbers of pods, each with the number of domains that have so many.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Levels {
@@ -47,6 +49,12 @@ impl Levels {
             }
         }
         *self.domains_at.entry(to).or_default() += 1;
+    }
+}
+
+impl HeapBytes for Levels {
+    fn heap_bytes(&self) -> usize {
+        self.domains_at.heap_bytes()
     }
 }
 

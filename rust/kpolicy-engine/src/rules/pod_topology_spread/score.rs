@@ -8,9 +8,12 @@
 
 use std::sync::Arc;
 
+use crate::heap::HeapBytes;
 use crate::intern::{Name, Shared};
 use crate::model::Kind;
-use crate::rules::{Feasible, IGNORED, Key, Normalization, PreparedScore, Reads, Refresh, Score};
+use crate::rules::{
+    Feasible, HeldBytes, IGNORED, Key, Normalization, PreparedScore, Reads, Refresh, Score,
+};
 use crate::snapshot::census::Row;
 use crate::snapshot::pod::Identity;
 use crate::snapshot::{Change, Changes, Cluster, Domains, NodeParts, NodeSlot, NodeView, Pod};
@@ -184,6 +187,15 @@ impl PreparedScore for Prepared {
 
     fn normalization(&self) -> &Normalization {
         &Normalization::Spread
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(
+            size_of_val(self)
+                + self.constraints.heap_bytes()
+                + self.standings.heap_bytes()
+                + self.sums.heap_bytes(),
+        )
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::heap::{HeapBytes, arc_bytes};
 use crate::rules::label_lanes;
 use crate::rules::tolerations::first_untolerated_hard;
 use crate::snapshot::domains::ABSENT;
@@ -93,5 +94,11 @@ impl Standings {
 
     fn at(&self, index: usize) -> u8 {
         self.by_slot.get(index).copied().unwrap_or(0)
+    }
+}
+
+impl HeapBytes for Standings {
+    fn heap_bytes(&self) -> usize {
+        arc_bytes(&self.by_slot)
     }
 }

@@ -3,6 +3,7 @@
 //! Specification: for the host name each node counts by itself. Ids of domains hold for one
 //! `version`.
 
+use crate::heap::{HeapBytes, flat_bytes};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, Domains, NodeSlot};
 
@@ -133,6 +134,12 @@ pub(super) fn rounded(value: f64) -> f64 {
     let up = if value >= 0.0 && rest >= 0.5 { 1.0 } else { 0.0 };
     let down = if value < 0.0 && rest <= -0.5 { 1.0 } else { 0.0 };
     nearest + up - down
+}
+
+impl HeapBytes for Sum {
+    fn heap_bytes(&self) -> usize {
+        flat_bytes(&self.pods)
+    }
 }
 
 #[cfg(test)]

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use crate::event::{Event, Events, Occurrence};
+use crate::heap::HeapBytes;
 use crate::intern::Shared;
 use crate::model::{Kind, Labels};
 use crate::part::{Part, Parts};
 use crate::rules::default_selector::services;
 use crate::rules::selected_pods::moves_nodes;
-use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Status};
+use crate::rules::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Status};
 use crate::snapshot::pod::Identity;
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 
@@ -173,5 +174,10 @@ impl PreparedFilter for Prepared {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        let labels = self.own.heap_bytes() + self.wanted.heap_bytes();
+        HeldBytes::Changing(size_of_val(self) + labels + self.peers.heap_bytes())
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::heap::{HeapBytes, arc_bytes};
 use crate::intern::Shared;
 use crate::model::Labels;
 use crate::snapshot::pod::Identity;
@@ -67,4 +68,10 @@ impl Peers {
 
 fn place(slot: NodeSlot, cluster: &Cluster) -> (u32, NodeSlot) {
     (cluster.nodes().rank_of(slot), slot)
+}
+
+impl HeapBytes for Peers {
+    fn heap_bytes(&self) -> usize {
+        arc_bytes(&self.by_rank)
+    }
 }

@@ -4,11 +4,12 @@
 //! gives a node 100 less the share of these pods on nodes with the same value; a node without the
 //! label gets nothing for it. Several labels are averaged.
 
+use crate::heap::HeapBytes;
 use crate::intern::Shared;
 use crate::model::{Kind, Selector};
 use crate::rules::default_selector::{of_labels, services};
 use crate::rules::selected_pods::{SelectedPods, moves_nodes, share_left};
-use crate::rules::{Feasible, Key, Normalization, PreparedScore, Reads, Refresh, Score};
+use crate::rules::{Feasible, HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::pod::Identity;
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
@@ -104,6 +105,10 @@ impl PreparedScore for Prepared {
         for (cell, sum) in normalized.iter_mut().zip(sums) {
             *cell = truncated(sum);
         }
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self) + self.labels.heap_bytes() + self.pods.heap_bytes())
     }
 }
 

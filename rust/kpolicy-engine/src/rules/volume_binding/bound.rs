@@ -3,6 +3,7 @@
 //! Specification: where the node's kubelet handed an in-tree plugin over to a CSI driver, the
 //! volume's node affinity is read as that driver's.
 
+use crate::heap::HeapBytes;
 use crate::model::{
     CsiNode, NodeSelector, NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim,
 };
@@ -113,4 +114,19 @@ pub(super) fn is_reachable(affinity: Option<&NodeSelector>, node: &Node) -> bool
             && term.match_expressions.iter().all(|requirement| requirement.matches(labels))
     };
     affinity.is_none_or(|required| required.terms.iter().any(selects))
+}
+
+impl HeapBytes for Bound {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Missing => 0,
+            Self::To { affinity, migrated } => affinity.heap_bytes() + migrated.heap_bytes(),
+        }
+    }
+}
+
+impl HeapBytes for Migrated {
+    fn heap_bytes(&self) -> usize {
+        self.affinity.heap_bytes()
+    }
 }

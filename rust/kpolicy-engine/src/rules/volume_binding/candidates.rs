@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::heap::HeapBytes;
 use crate::model::{PersistentVolume, PersistentVolumeClaim, SelectorOperator};
 use crate::rules::label_classes::LabelKeys;
 use crate::rules::volume_claims as claims;
@@ -102,4 +103,11 @@ fn is_free_for(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool
         && *volume.phase == *AVAILABLE
         && claim.selector.as_ref().is_none_or(|selector| selector.matches(&volume.meta.labels))
         && claim.access_modes.iter().all(|mode| volume.access_modes.contains(mode))
+}
+
+impl HeapBytes for Candidates {
+    fn heap_bytes(&self) -> usize {
+        let listed = self.own.capacity() + self.free.capacity();
+        listed * size_of::<Arc<PersistentVolume>>() + self.by_label.heap_bytes()
+    }
 }

@@ -1,10 +1,13 @@
 //! The filter: needs computed once for a pod, then each node judged.
 
 use crate::event::{Event, Events, Occurrence};
+use crate::heap::HeapBytes;
 use crate::model::Kind;
 use crate::part::{Part, Parts};
 use crate::rules::volume_claims as claims;
-use crate::rules::{Code, Filter, Key, PreparedFilter, Reads, Refresh, Reservation, Stage, Status};
+use crate::rules::{
+    Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Reservation, Stage, Status,
+};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::bound::Bound;
@@ -139,5 +142,9 @@ impl PreparedFilter for Prepared {
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
         Box::new(self.clone())
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        HeldBytes::Fixed(size_of_val(self) + self.needs.heap_bytes())
     }
 }

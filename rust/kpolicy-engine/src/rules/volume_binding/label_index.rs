@@ -6,6 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::heap::HeapBytes;
 use crate::model::{Labels, Requirement, SelectorOperator};
 
 /// Items in ascending order.
@@ -52,6 +53,12 @@ impl LabelIndex {
             .filter_map(|(key, by_value)| by_value.get(labels.get(key)?).map(Vec::as_slice));
         let lists = listed.chain([self.anywhere.as_slice()]);
         lists.filter_map(|list| list.iter().copied().find(|item| is_fit(*item))).min()
+    }
+}
+
+impl HeapBytes for LabelIndex {
+    fn heap_bytes(&self) -> usize {
+        self.anywhere.heap_bytes() + self.by_key.heap_bytes()
     }
 }
 

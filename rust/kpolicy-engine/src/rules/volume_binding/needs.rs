@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::heap::HeapBytes;
 use crate::model::{Kind, PersistentVolumeClaim};
 use crate::rules::Status;
 use crate::rules::volume_claims as claims;
@@ -146,5 +147,23 @@ fn class(claim: &PersistentVolumeClaim, cluster: &Cluster) -> Result<Class, Stat
         Some(None) => Err(Status::error(no_binding_mode(name))),
         Some(Some(true)) if !is_named => Ok(Class::WaitsForPod),
         _ => Ok(Class::Immediate),
+    }
+}
+
+impl HeapBytes for Promised {
+    fn heap_bytes(&self) -> usize {
+        self.node_name.heap_bytes() + self.provisioning.heap_bytes()
+    }
+}
+
+impl HeapBytes for Open {
+    fn heap_bytes(&self) -> usize {
+        self.candidates.heap_bytes() + self.provisioning.heap_bytes()
+    }
+}
+
+impl HeapBytes for Needs {
+    fn heap_bytes(&self) -> usize {
+        self.bound.heap_bytes() + self.promised.heap_bytes() + self.open.heap_bytes()
     }
 }

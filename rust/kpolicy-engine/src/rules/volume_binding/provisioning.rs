@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::heap::HeapBytes;
 use crate::model::storage::TopologyTerm;
 use crate::model::{CsiStorageCapacity, Labels, PersistentVolumeClaim, Quantity, StorageClass};
 use crate::rules::label_classes::LabelKeys;
@@ -117,6 +118,19 @@ fn allows(terms: &[TopologyTerm], labels: &Labels) -> bool {
         labels.get(key).is_some_and(|value| values.iter().any(|allowed| **allowed == *value))
     };
     terms.is_empty() || terms.iter().any(|term| !term.is_empty() && term.iter().all(has))
+}
+
+impl HeapBytes for Capacities {
+    fn heap_bytes(&self) -> usize {
+        let listed = self.sufficient.capacity() * size_of::<Arc<CsiStorageCapacity>>();
+        listed + self.by_label.heap_bytes()
+    }
+}
+
+impl HeapBytes for Provisioning {
+    fn heap_bytes(&self) -> usize {
+        self.capacities.heap_bytes()
+    }
 }
 
 #[cfg(test)]

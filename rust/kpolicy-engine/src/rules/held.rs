@@ -1,0 +1,21 @@
+//! What a prepared rule holds in memory.
+//!
+//! Owns whether that can change between two times that the rule is prepared, so that the cycle
+//! weighs again only what can.
+
+/// Bytes that a prepared rule holds, itself included; without what it shares with the snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldBytes {
+    /// Neither changes that it follows nor nodes that it is asked about make it hold more or less.
+    Fixed(usize),
+    /// They may. Weighing is done after each decision and costs no more than a few steps.
+    Changing(usize),
+}
+
+impl HeldBytes {
+    pub fn count(self) -> usize {
+        match self {
+            Self::Fixed(bytes) | Self::Changing(bytes) => bytes,
+        }
+    }
+}
