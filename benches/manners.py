@@ -1,6 +1,6 @@
 """How each shipped rule is asked of all nodes: `python -m benches.manners`.
 
-Owns the list: every rule of every shipped policy, and the expressions that decide as built-ins
+Lists every rule of every shipped policy, and the expressions that decide as built-ins
 do. `columns` is kernels over all nodes at once, `classes` once for each set of nodes that read the
 same, `nodes` once for each node. The engine says which; nothing is timed.
 """

@@ -1,4 +1,4 @@
-"""What is listed and watched is what the policy in force reads, by the API server's audit log."""
+"""kpolicy lists and watches what the policy in force reads, by the API server's audit log."""
 
 from __future__ import annotations
 

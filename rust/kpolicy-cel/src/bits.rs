@@ -194,8 +194,8 @@ fn marked<A: Copy, B: Copy>(
     lanes.fold(0, |word, ((a, b), mark)| word | if holds(*a, *b) { *mark } else { 0 })
 }
 
-/// The same for narrow items: bytes of 0 and 1, of which a multiplication moves the low bits of eight
-/// side by side.
+/// Packs narrow items by way of bytes of 0 and 1: a multiplication moves the low bits of eight
+/// bytes side by side.
 fn packed<T: Copy>(items: &[T; LANES_PER_WORD], holds: impl Fn(T) -> bool) -> u64 {
     const GATHER: u64 = 0x0102_0408_1020_4080;
     let mut bytes = [0; LANES_PER_WORD];

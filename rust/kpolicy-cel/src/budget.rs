@@ -43,7 +43,7 @@ impl Budget {
         Self { left: limit, limit, lane: limit, lanes_exceeded: 0, lacking: 0 }
     }
 
-    /// The same, with a limit of its own for what is evaluated lane by lane.
+    /// Sets a separate limit for lanes that are evaluated one by one.
     #[must_use]
     pub const fn with_lane_limit(mut self, lane: u64) -> Self {
         self.lane = lane;

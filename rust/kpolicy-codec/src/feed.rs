@@ -10,7 +10,7 @@ use crate::wire::wire;
 /// What a list or watch response says besides its objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Feed {
-    /// Of the list, or of the newest event; empty where nothing said it.
+    /// Of the list, or of the newest event; empty if neither had it.
     pub resource_version: String,
     /// Where the next page of the list begins; empty on the last page.
     pub continue_token: String,

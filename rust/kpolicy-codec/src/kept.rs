@@ -147,7 +147,7 @@ impl<'de> Visitor<'de> for Picked<'_> {
             if below.is_empty() {
                 fields.next_value::<IgnoredAny>()?;
             } else {
-                // Of duplicate keys the last counts.
+                // The last of duplicate keys counts.
                 picked.insert(name.into_owned(), fields.next_value_seed(Picked(&below))?);
             }
         }

@@ -106,7 +106,7 @@ wire! {
     }
 }
 
-/// What can be told of an object that cannot be read: its name and version.
+/// What is known of an object that cannot be read: its name and version.
 fn named(raw: &str, kind: Kind) -> (Option<String>, String) {
     let text = |raw: Option<&RawValue>| -> String {
         raw.and_then(|raw| serde_json::from_str::<Text<'_>>(raw.get()).ok())

@@ -20,7 +20,7 @@ pub enum Code {
     BadEvent,
     /// Objects of kinds that no rule reads.
     OtherKind,
-    /// So many that the rest is not named.
+    /// There were too many; the rest is not named.
     More,
 }
 
@@ -45,7 +45,7 @@ impl Code {
 pub struct Unreadable {
     /// Why it could not be read.
     pub code: Code,
-    /// `Pod namespace/name` where that can be told, otherwise its position.
+    /// `Pod namespace/name` if that is known, otherwise its position.
     pub object: String,
     /// The text for people.
     pub message: String,

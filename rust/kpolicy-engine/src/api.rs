@@ -171,7 +171,7 @@ pub struct AwaitedVolume {
     pub claim: Box<str>,
     /// Empty: it is being provisioned.
     pub volume: Box<str>,
-    /// That the API server gave to what was written; empty if nothing was.
+    /// The version that the API server gave to the written object; empty if nothing was written.
     pub version: Box<str>,
 }
 

@@ -180,7 +180,7 @@ impl<'a> Fields<'a> {
         Fields::of(value, self.place_of(name), refusals)
     }
 
-    /// Refuses every field that nobody asked for.
+    /// Refuses every field that was not read.
     pub fn finish(self, refusals: &mut Refusals) {
         for name in self.map.keys() {
             if !self.asked.contains(&name.as_str()) {

@@ -240,7 +240,7 @@ impl Parked {
         let helps =
             |event: &Event| rules.iter().any(|rule| wakes(rule, new, *event, occurrence, cluster));
         let old = group.pods.get(&new.uid).map(|waiting| &waiting.pod);
-        // What has no hint, or what the API server lets nobody change: whether the rule reads it tells.
+        // Kinds without a hint, or that cannot be changed: whether the rule reads them decides.
         let may_pass = |rule: &&FilterRule| {
             old.is_some_and(|old| key_of(rule, old) != key_of(rule, new))
                 && rule.passes_somewhere(new, cluster)

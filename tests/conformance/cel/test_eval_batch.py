@@ -1,4 +1,4 @@
-"""The conformance tests of CEL through `kpolicy eval --batch`, as somebody else would run them."""
+"""CEL conformance through `kpolicy eval --batch`, run as an outside user would run it."""
 
 from __future__ import annotations
 

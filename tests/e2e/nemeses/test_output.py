@@ -1,4 +1,4 @@
-"""Nobody takes what we log: the disk under it is full, or who read it is gone."""
+"""The log cannot be written: the disk is full, or the reader of the pipe is gone."""
 
 from __future__ import annotations
 

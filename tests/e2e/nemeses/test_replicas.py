@@ -1,4 +1,4 @@
-"""Two instances and one lease: who leads, who waits, and what happens in between."""
+"""Two instances and one lease: one leads, the other waits and takes over."""
 
 from __future__ import annotations
 

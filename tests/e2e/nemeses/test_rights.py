@@ -1,4 +1,4 @@
-"""What we may do, and who we are, changes while we run."""
+"""The rights and the credentials of kpolicy change while it runs."""
 
 from __future__ import annotations
 

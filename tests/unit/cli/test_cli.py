@@ -1,4 +1,4 @@
-"""The frame: verbs, exit codes, and what is said when we fail."""
+"""The command line as a whole: verbs, exit codes and messages of failures."""
 
 from __future__ import annotations
 

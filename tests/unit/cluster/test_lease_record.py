@@ -1,4 +1,4 @@
-"""Who may take a Lease, what is written, and which terms are refused."""
+"""When a replica may take a Lease, what it writes, and which terms are refused."""
 
 from __future__ import annotations
 

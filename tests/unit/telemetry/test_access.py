@@ -1,4 +1,4 @@
-"""Who may read the served pages, over sockets with and without TLS."""
+"""Which requests may read the served pages, over sockets with and without TLS."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ pub enum Answer {
     Absent,
     /// Not known at this binding time; folding leaves the read in place, evaluating is an error.
     Unknown,
-    /// The fact itself cannot be told.
+    /// The fact has no answer.
     Failed(Fault),
 }
 

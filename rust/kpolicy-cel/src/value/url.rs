@@ -110,7 +110,7 @@ fn parts(text: &str) -> Result<Url, String> {
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     query.clone_into(&mut url.query);
     if !rest.starts_with('/') {
-        // Of `mailto:someone` there are no parts but the scheme.
+        // `mailto:someone` has no part but the scheme.
         return if scheme.is_empty() { Err("invalid URI for request".into()) } else { Ok(url) };
     }
     let mut path = rest;

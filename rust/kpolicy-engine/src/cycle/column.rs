@@ -70,7 +70,7 @@ pub(super) trait Answers: Debug + Default {
 
 #[derive(Debug)]
 enum State<A> {
-    /// Nobody needed the answers of all nodes yet.
+    /// The answers of all nodes have not been needed yet.
     Prepared,
     /// The rule is to be shown the feasible nodes before it is asked; the answers are out of date.
     AwaitsFeasible(A),
@@ -139,7 +139,7 @@ impl<A: Answers> Column<A> {
         }
     }
 
-    /// Follows the cluster, without asking nodes that nobody needed yet.
+    /// Follows the cluster, without asking nodes that were not needed yet.
     pub(super) fn follow<M: Meter>(
         &mut self,
         rule: &A::Rule,

@@ -14,7 +14,7 @@ pub(super) struct Context<'a, M> {
 }
 
 impl<M: Meter> Context<'_, M> {
-    /// The same, with the work measured as that of one rule.
+    /// The context in which the work is measured as that of one rule.
     #[must_use]
     pub(super) fn at(self, position: usize) -> Self {
         Self { meter: self.meter.at(position), ..self }

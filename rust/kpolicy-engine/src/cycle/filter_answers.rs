@@ -14,12 +14,12 @@ pub(super) struct FilterAnswers(Vec<Code>);
 pub(super) type FilterColumn = Column<FilterAnswers>;
 
 impl FilterColumn {
-    /// Whether the filter has a say in this cycle.
+    /// Whether the filter is active in this cycle.
     pub(super) fn is_active(&self) -> bool {
         self.active().is_some()
     }
 
-    /// The filter, if it has a say in this cycle.
+    /// The filter, if it is active in this cycle.
     pub(super) fn active(&self) -> Option<&dyn PreparedFilter> {
         active(self.prepared())
     }

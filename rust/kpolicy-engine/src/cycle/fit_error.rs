@@ -21,7 +21,7 @@ pub struct FitError {
     pub rejected_by: Vec<Arc<str>>,
     /// Positions of the rejecting filters.
     pub rules: Vec<usize>,
-    /// By what the pod was rejected as a whole, if no node was unplaced.
+    /// The rule that rejected the pod as a whole, if no node was asked.
     pub before_nodes: Option<Rejection>,
     pub room: Room,
 }

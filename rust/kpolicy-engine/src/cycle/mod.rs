@@ -68,7 +68,7 @@ pub struct Watched<'a, M> {
     pub meter: M,
 }
 
-/// Nobody watches.
+/// Without an observer.
 pub const UNWATCHED: Watched<'static, Unmetered> = Watched { stopwatch: &Still, meter: Unmetered };
 
 /// What extenders made of the nodes that passed the filters.

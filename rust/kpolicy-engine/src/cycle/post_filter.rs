@@ -53,14 +53,14 @@ impl Room {
     }
 }
 
-/// What `DynamicResources` says before preemption is unplaced.
+/// The answer of `DynamicResources`, which is asked before preemption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Before {
     /// The profile does not have it.
     Silent,
     /// It has nothing to do; preemption follows.
     NoClaims,
-    /// It fails, and preemption is not unplaced.
+    /// It fails, and preemption is not asked.
     Fails,
 }
 
@@ -74,8 +74,8 @@ pub fn candidates(unplaced: Unplaced<'_>, memo: &mut CandidateMemo) -> Vec<Arc<C
     }
 }
 
-/// Tries to make room for a pod that no node will have, among what extenders left if they were
-/// unplaced. `memo` is what is known of single nodes.
+/// Tries preemption for a pod that fits on no node, among the candidates that extenders left, if
+/// there are extenders. `memo` holds findings about single nodes.
 pub fn run(unplaced: Unplaced<'_>, trimmed: Option<&Trimmed>, memo: &mut CandidateMemo) -> Room {
     let before = before_preemption(unplaced.profile, unplaced.rejected);
     if before == Before::Fails {

@@ -32,7 +32,7 @@ pub struct Scored {
     pub score: usize,
     pub raw: f64,
     pub weighted: i64,
-    /// Why the raw score could not be told.
+    /// Why there is no raw score.
     pub fault: Option<Fault>,
 }
 
@@ -89,7 +89,7 @@ impl Fresh {
         Self { filters: filters.collect(), scores: scores.collect() }
     }
 
-    /// The filters that have a say in this cycle, by position.
+    /// The filters that are active in this cycle, by position.
     pub fn prepared(&self) -> PreparedFilters<'_> {
         let active = |filter: &&dyn PreparedFilter| !matches!(filter.stage(), Stage::Skip);
         self.filters.iter().map(|filter| filter.as_deref().filter(active)).collect()

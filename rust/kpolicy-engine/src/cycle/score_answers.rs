@@ -29,7 +29,7 @@ pub(super) enum ScoreAnswers {
 /// What is known of the lowest and the highest raw score of all nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Extremes {
-    /// Nobody asked.
+    /// Not asked yet.
     Unknown,
     /// All scores lie within; nothing says that any lies on them.
     Within(Fitted),
@@ -64,7 +64,7 @@ pub(super) type Scratch = Vec<f64>;
 pub(super) type ScoreColumn = Column<ScoreAnswers>;
 
 impl ScoreColumn {
-    /// The rule, if it has a say in this cycle.
+    /// The rule, if it is active in this cycle.
     pub(super) fn active(&self) -> Option<&dyn PreparedScore> {
         active(self.prepared())
     }

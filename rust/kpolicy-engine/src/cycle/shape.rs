@@ -95,7 +95,7 @@ impl Shape {
         filters + self.totals.weigh() + self.memo.heap_bytes()
     }
 
-    /// What the pod would be told, if that is known.
+    /// The message that the pod would get, if it is known.
     pub(super) fn fit_error(&self, pod: &Pod, cluster: &Cluster) -> Option<Arc<FitError>> {
         self.memo.fit_error.as_ref()?.for_pod(pod, cluster).map(Arc::clone)
     }
@@ -128,7 +128,7 @@ impl Shape {
     ) -> T {
         let pod = question.pod;
         let mut memo = std::mem::take(&mut self.memo.candidates);
-        // Who may go rests on other nodes, which nothing here follows.
+        // The possible victims depend on other nodes, which nothing here follows.
         if profile.victims().is_some_and(|rule| !rule.is_local()) {
             memo = CandidateMemo::default();
         }
@@ -140,7 +140,7 @@ impl Shape {
         done
     }
 
-    /// Keeps what the pod was told.
+    /// Keeps the message that the pod got.
     pub(super) fn remember(&mut self, fit_error: &Arc<FitError>, pod: &Pod, cluster: &Cluster) {
         self.memo.fit_error = FitErrorMemo::of(fit_error, pod, cluster);
     }
@@ -177,13 +177,13 @@ impl Shape {
         }
     }
 
-    /// The filters that have a say in this cycle, by position.
+    /// The filters that are active in this cycle, by position.
     pub(super) fn prepared<'a>(&self, stores: &'a Stores) -> PreparedFilters<'a> {
         let active = |id: &ColumnId| stores.filters.get(*id)?.active();
         self.filters.iter().map(active).collect()
     }
 
-    /// Columns of filters that have a say, with their positions.
+    /// Columns of active filters, with their positions.
     fn active<'a>(&self, stores: &'a Stores) -> Vec<(usize, &'a FilterColumn)> {
         let active = |(position, id): (usize, &ColumnId)| {
             let column = stores.filters.get(*id).filter(|column| column.is_active())?;
@@ -260,7 +260,7 @@ impl Shape {
         cluster.nodes().iter().filter_map(|view| first(view.slot)).collect()
     }
 
-    /// Nodes whose verdict could not be told.
+    /// Nodes that could not be judged.
     pub(super) fn failures(&self, cluster: &Cluster, stores: &Stores) -> Vec<NodeRejection> {
         let prepared = self.prepared(stores);
         if !prepared.iter().flatten().any(|filter| PreparedFilter::can_fail(*filter)) {

@@ -91,7 +91,7 @@ impl ShapeScore {
         self.column(store)?.prepared()
     }
 
-    /// The column and its rule, if that has a say in this cycle.
+    /// The column and its rule, if the rule is active in this cycle.
     fn active<'a>(
         &'a self,
         store: &'a ScoreStore,
@@ -147,7 +147,7 @@ impl ShapeScore {
         }
         let mut normalized = std::mem::take(&mut self.normalized);
         let Some((column, prepared)) = self.active(store) else {
-            // Whether it has a say may have changed with the nodes.
+            // Whether it is active may have changed with the nodes.
             let had_a_say = self.fitted != Fitted::SILENT;
             self.fitted = Fitted::SILENT;
             return is_rewritten || had_a_say;

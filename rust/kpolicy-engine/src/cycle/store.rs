@@ -88,7 +88,7 @@ impl<C> Store<C> {
         id
     }
 
-    /// One user less; a column that nobody uses is dropped.
+    /// Removes one user; a column without users is dropped.
     pub(super) fn release(&mut self, id: ColumnId) {
         let Some(Some(entry)) = self.entries.get_mut(id) else { return };
         entry.users = entry.users.saturating_sub(1);

@@ -52,7 +52,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine without objects and with a program that serves nobody.
+    /// An engine without objects and with a program without profiles.
     pub fn new(seed: u64) -> Self {
         let empty: Arc<str> = "".into();
         let program = Program {
@@ -156,7 +156,7 @@ impl Engine {
         self.explained(pods, Detail::Decision)
     }
 
-    /// The same with what every part of an expression gave.
+    /// As `explain`, with the outcome of every part of an expression.
     pub fn explain_parts(&mut self, pods: Option<&[String]>) -> Vec<u8> {
         self.explained(pods, Detail::Parts)
     }

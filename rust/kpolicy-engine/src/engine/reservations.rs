@@ -43,7 +43,7 @@ impl Engine {
         }
     }
 
-    /// The same where another has chosen the node.
+    /// The reservations on a node that another engine may have chosen.
     pub(super) fn reservations_on(
         &self,
         pod: &Pod,

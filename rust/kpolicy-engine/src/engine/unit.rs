@@ -69,7 +69,7 @@ impl Engine {
         let decision = self.decision_of(&pod, &timed.outcome, &reservations);
         let decision = with_times(decision, &timed.lasted);
         let Outcome::Chosen { slot, .. } = timed.outcome else {
-            // Who would have to go for one pod is of no use while the others are taken back.
+            // Victims for one pod are of no use while the placements of the others are withdrawn.
             return Err(Box::new(Decision {
                 nominated_node: Arc::clone(&self.empty),
                 victims: Vec::new(),

@@ -29,7 +29,7 @@ pub struct ByNode<T> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct RestsOn {
     priority: i32,
-    /// The filters that have a say, by position.
+    /// The active filters, by position.
     active: Vec<bool>,
     is_local: bool,
 }

@@ -53,7 +53,7 @@ impl<'a> HypotheticalNode<'a> {
         hypothetical
     }
 
-    /// The same assumption, to be carried further.
+    /// A copy of the assumption, which can be extended.
     #[must_use]
     pub fn fork(&self) -> Self {
         let fork = |filter: &Option<Box<dyn PreparedFilter>>| filter.as_ref().map(|own| own.fork());

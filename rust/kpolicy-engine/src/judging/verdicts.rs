@@ -23,7 +23,7 @@ pub struct NodeRejection {
     /// Position in the profile's filters, or [`EXTENDER`].
     pub filter: usize,
     pub code: Code,
-    /// Where the verdict rests on nominated pods, it is told in full.
+    /// If the verdict depends on nominated pods, the message is complete.
     pub status: Option<Arc<Status>>,
 }
 

@@ -10,7 +10,7 @@ use crate::snapshot::{NodeView, Pod};
 
 use super::Unplaced;
 
-/// Who may be evicted for one pod: those that matter less, and of them those that the policy lets go.
+/// The possible victims for one pod: of lower priority, and not protected by the policy.
 #[derive(Debug)]
 pub(super) struct Evictable<'a> {
     pod: &'a Pod,

@@ -64,7 +64,7 @@ const CONTAINER: u64 = 1;
 const SELECTED: u64 = 2;
 
 impl DecisionWork {
-    /// Of a pod in a cluster as it is.
+    /// The work of a pod in the present cluster.
     pub fn of(pod: &Pod, cluster: &Cluster) -> Self {
         let template = &pod.template;
         let nodes = cluster.nodes().len() as u64;

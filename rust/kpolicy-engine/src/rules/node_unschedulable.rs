@@ -45,7 +45,7 @@ impl Filter for NodeUnschedulable {
         Parts::of(&[Part::NodeExistence, Part::NodeUnschedulable])
     }
 
-    /// A node that takes no more pods helps nobody.
+    /// A node that takes no more pods does not help any pod.
     fn unhelpful_events(&self) -> Events {
         Events::of(&[Event::NodeCordon])
     }

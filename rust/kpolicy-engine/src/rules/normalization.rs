@@ -44,7 +44,7 @@ pub struct Fitted {
 impl Fitted {
     /// Where extremes do not matter.
     pub const NONE: Self = Self { lowest: 0.0, highest: 0.0 };
-    /// Of a rule that has nothing to say.
+    /// The score of a rule that is not active.
     pub const SILENT: Self = Self { lowest: f64::INFINITY, highest: f64::INFINITY };
 
     /// From the raw scores of the feasible nodes, ignored ones left out.
@@ -111,7 +111,7 @@ impl Normalization {
                 let span = highest - lowest;
                 add_each(weight, raw, totals, |raw| SCORE_MAX_F * ((raw - lowest) / span));
             }
-            // Nobody gets anything.
+            // All nodes score 0.
             Self::Range => {}
             Self::Highest if highest < 1.0 => {}
             Self::HighestReversed | Self::Spread if highest < 1.0 => {

@@ -95,7 +95,7 @@ impl Status {
         Self { rejection: Rejection::Error, reasons: vec![reason.into()], fault: None }
     }
 
-    /// The same with the fault that is behind it.
+    /// Adds the fault that caused it.
     #[must_use]
     pub fn with_fault(self, fault: Option<Fault>) -> Self {
         Self { fault, ..self }

@@ -22,7 +22,7 @@ const NO_CLASS: &str = "PersistentVolumeClaim had no pv name and storageClass na
 const NO_VOLUME: &str = "PersistentVolume had no name";
 const ELSEWHERE: Code = Code::reject(1);
 
-/// Of each pair the beta label comes first.
+/// The beta label is first in each pair.
 pub const ZONE: (&str, &str) =
     ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone");
 pub const REGION: (&str, &str) =

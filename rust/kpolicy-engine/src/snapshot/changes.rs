@@ -114,7 +114,7 @@ impl Cluster {
         occurrences
     }
 
-    /// Room that a decision took from a nominated pod is told of once the API server shows the pod.
+    /// A decision can take the place of a nominated pod; wakes follow when the API server shows it.
     fn settle_renounced(&mut self, uid: &str) -> Vec<Occurrence> {
         let renounced = self.nominations.settle(uid);
         let of_pod = |pod| Occurrence::Pod { old: Some(pod), new: None, is_assigned: true };

@@ -127,7 +127,7 @@ impl Cluster {
     }
 }
 
-/// A node with some pods put on it or taken away, for the sake of argument.
+/// A hypothetical node: some pods are added or removed.
 #[derive(Debug, Clone)]
 pub struct Imagined<'a> {
     pub slot: NodeSlot,

@@ -155,7 +155,7 @@ impl Load {
 
     /// Takes the pod away; false if it was not there.
     pub fn take(&mut self, uid: &str) -> bool {
-        // From the end: whoever argues takes away what was put last.
+        // From the end, since a hypothetical case removes the pod that it added last.
         let Some(position) = self.pods.iter().rposition(|pod| pod.uid.as_ref() == uid) else {
             return false;
         };

@@ -196,7 +196,7 @@ impl Nominations {
         self.node_of.insert(Arc::clone(&pod.uid), Arc::clone(node));
     }
 
-    /// Ends a nomination by a decision. Whom that helps is told once the API server knows of it.
+    /// Ends a nomination by a decision. Its wakes follow when the API server shows the change.
     pub(super) fn renounce(&mut self, pod: &Arc<Pod>) {
         if self.remove(&pod.uid) {
             self.renounced.insert(Arc::clone(&pod.uid), Arc::clone(pod));

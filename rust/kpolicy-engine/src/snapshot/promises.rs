@@ -63,7 +63,7 @@ impl Promises {
         self.by_object.remove(key);
     }
 
-    /// What the API server said of the objects that nobody holds any more.
+    /// The API server's versions of objects that no pod holds any more.
     pub(super) fn give_up(&mut self, uid: &str) -> Vec<Kept> {
         let mut freed = Vec::new();
         self.by_object.retain(|_, promise| {

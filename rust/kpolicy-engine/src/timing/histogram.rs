@@ -40,7 +40,7 @@ impl<const N: usize> Default for Histogram<N> {
 }
 
 impl<const N: usize> Histogram<N> {
-    /// So many durations of about `each_ns` that are `sum_ns` together.
+    /// Adds `times` durations of about `each_ns`, which are `sum_ns` together.
     pub(super) fn observe(&mut self, bounds: &Bounds<N>, each_ns: u64, times: u64, sum_ns: u64) {
         let bucket = self.buckets.get_mut(bounds.bucket(each_ns)).unwrap_or(&mut self.beyond);
         *bucket += times;

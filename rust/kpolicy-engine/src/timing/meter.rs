@@ -50,7 +50,7 @@ impl Meter for Unmetered {
     fn judged(self, _: impl FnOnce(&mut Verdicts<'_>)) {}
 }
 
-/// Of one rule at one point in one cycle.
+/// The times of one rule at one extension point in one cycle.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spent {
     /// Otherwise the rule was not asked.

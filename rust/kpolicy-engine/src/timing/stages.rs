@@ -4,7 +4,7 @@ use crate::api::Stopwatch;
 
 use super::point::{Point, StatusCode};
 
-/// Of one stage that was gone through.
+/// The time and outcome of one finished stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     pub status: StatusCode,

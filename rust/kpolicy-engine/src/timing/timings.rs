@@ -90,7 +90,7 @@ impl Timings {
             return None;
         }
         let places = self.places.get(profile)?;
-        // Preemption is told of at the first.
+        // Preemption is reported with the first.
         Some(Tally::new(stopwatch, places.filters.len().max(places.scores.len()).max(1)))
     }
 

@@ -1,4 +1,4 @@
-"""What `kpolicy run` is told: which source comes first, and what is wrong with one."""
+"""The settings of `kpolicy run`: which source comes first, and mistakes in a source."""
 
 from __future__ import annotations
 

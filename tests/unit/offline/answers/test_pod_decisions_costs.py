@@ -1,4 +1,4 @@
-"""Limits of cost where pods are decided: which rules err, on which nodes, and how that is told."""
+"""Cost limits where pods are decided: which rules err, on which nodes, with which message."""
 
 from __future__ import annotations
 

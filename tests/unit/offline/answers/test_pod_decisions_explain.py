@@ -1,4 +1,4 @@
-"""`explain`: who is explained, and pods on nodes as if they were not there."""
+"""`explain`: which pods are explained; pods on nodes are explained as if they were pending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`simulate`: order, what each pod is told, and the sums."""
+"""`simulate`: order, the message of each pod, and the sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a test says of waking is what the engine waits for."""
+"""The events of `wakesOn` are those that the engine waits for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a document is said with its place, and the rest runs."""
+"""Mistakes in a document are reported with their place, and the rest runs."""
 
 from __future__ import annotations
 

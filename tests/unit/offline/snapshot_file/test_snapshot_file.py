@@ -1,4 +1,4 @@
-"""Recorded snapshots: one way to write them, and every damage is told with a code."""
+"""Recorded snapshots: equal objects give equal bytes, and every damage has a code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in a snapshot: once for what is there twice, and what is left out."""
+"""The inventory of a snapshot: repeated objects count once, and some kinds are left out."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// Of a rule that is only asked of the node that was chosen.
+    /// The allowance of a rule that is evaluated only for the chosen node.
     pub fn of_one_node(limits: Limits) -> Self {
         let per_node = per_node(limits);
         Self {

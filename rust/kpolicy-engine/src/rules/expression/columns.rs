@@ -88,7 +88,7 @@ impl<'a> NodeColumns<'a> {
         self.cluster().nodes().columns()
     }
 
-    /// The same, where they are exact.
+    /// The numbers of the snapshot, if they are exact.
     pub(super) fn exact(&self) -> Option<&'a columns::Columns> {
         Some(self.of_snapshot()).filter(|columns| columns.is_exact())
     }

@@ -47,7 +47,7 @@ impl Sums {
         }
     }
 
-    /// Of all nodes; absent where a node lacks the topology key.
+    /// Sums of all nodes; absent for a node without the topology key.
     pub(super) fn column(&self, cluster: &Cluster) -> Column<'static> {
         let domains = cluster.nodes().domains(&self.key);
         let ids = domains.ids();

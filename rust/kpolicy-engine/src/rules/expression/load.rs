@@ -187,7 +187,7 @@ pub fn score(
     Some(LoadedScore { rule: ExpressionScore(Arc::new(spec)), counts, paths })
 }
 
-/// Who may be evicted.
+/// The pods that may be evicted.
 pub fn victims(
     fields: &mut Fields<'_>,
     name: &Arc<str>,

@@ -117,7 +117,7 @@ struct Written {
     counts: Arc<Counts>,
 }
 
-/// What people are told of an error.
+/// The message of an error, for people.
 fn fault_of(error: EvaluationError) -> Fault {
     Fault { code: error.kind.code(), message: error.message }
 }

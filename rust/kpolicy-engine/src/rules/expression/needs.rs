@@ -39,7 +39,7 @@ impl Needs {
         })
     }
 
-    /// The same where there is a victim besides.
+    /// The needs of an expression that may also read a victim.
     pub fn with_victim(expression: &Expression) -> Result<Self, String> {
         Self::of_all(expression, |_| true)
     }

@@ -192,7 +192,7 @@ impl Prepared {
                 Some(pods) => is_met &= pods > 0,
             }
         }
-        // The first of a group that wants its own kind finds nobody yet, anywhere.
+        // The first pod of a group with affinity to itself finds no such pod anywhere yet.
         let is_first = || self.means_itself && self.wanted.is_empty();
         if !is_met && !is_first() {
             return AFFINITY;

@@ -49,7 +49,7 @@ pub(super) fn means_existing(
         && has_labels(term, &existing.labels)
 }
 
-/// As [`means_existing`] for every term; no terms mean nobody.
+/// As [`means_existing`] for every term; without terms no pod matches.
 pub(super) fn all_mean(
     terms: &[PodAffinityTerm],
     owner_namespace: &str,

@@ -18,7 +18,7 @@ const COUNT_MAX: i64 = i32::MAX as i64;
 const SYSTEM_DEFAULTS: [(&str, i32); 2] =
     [("kubernetes.io/hostname", 3), ("topology.kubernetes.io/zone", 5)];
 
-/// The same for filter and score.
+/// Used by filter and score.
 pub fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<PodTopologySpread> {
     let kind = choice(args, "defaultingType", Some(SYSTEM), [SYSTEM, LIST], refusals);
     let items = args.list("defaultConstraints", refusals)?;

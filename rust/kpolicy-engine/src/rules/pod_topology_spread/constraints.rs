@@ -29,7 +29,7 @@ pub(super) enum Force {
 pub(super) struct Constraint {
     pub max_skew: i64,
     pub topology_key: Box<str>,
-    /// `None` means nobody.
+    /// `None` selects no pod.
     pub selector: Option<Selector>,
     pub min_domains: usize,
     pub honors_affinity: bool,

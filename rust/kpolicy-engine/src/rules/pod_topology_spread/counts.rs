@@ -70,7 +70,7 @@ impl Counts {
         }
     }
 
-    /// As [`Counts::add`], for argument's sake.
+    /// As [`Counts::add`], for a hypothetical case.
     pub(super) fn argue(&mut self, id: u32, pods: i64) {
         match self.argued.iter_mut().find(|(other, _)| *other == id) {
             Some((_, sum)) => *sum = sum.saturating_add(pods),

@@ -47,7 +47,7 @@ impl Score for ServiceAffinity {
     }
 }
 
-/// Empty, which counts nobody, without a service.
+/// Without a service it is empty and counts no pod.
 fn first_selector(identity: &Identity, cluster: &Cluster) -> Selector {
     let first = services(identity, cluster).next();
     first.map(|service| of_labels(&service.selector)).unwrap_or_default()

@@ -35,7 +35,7 @@ impl Candidates {
             volumes.cloned().partition(|volume| is_bound_to(volume, claim));
         let is_free = |volume: &Arc<PersistentVolume>| is_free_for(volume, claim);
         let mut free: Vec<Arc<PersistentVolume>> = others.into_iter().filter(is_free).collect();
-        // Stable, and the store goes by name.
+        // The sort is stable, and the store is in order of names.
         free.sort_by_key(|volume| volume.capacity);
         let by_label = LabelIndex::of(free.iter().map(|volume| {
             match volume.node_affinity.as_ref().map(|required| &*required.terms) {

@@ -40,7 +40,7 @@ impl Filter for VolumeBinding {
         Parts::of(&[Part::NodeExistence, Part::NodeLabels])
     }
 
-    /// That storage has less room or is gone helps nobody.
+    /// Storage that shrinks or is deleted does not help any pod.
     fn unhelpful_events(&self) -> Events {
         Events::of(&[Event::ObjectDelete(Kind::CsiStorageCapacity)])
     }

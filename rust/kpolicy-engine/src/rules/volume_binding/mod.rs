@@ -30,7 +30,7 @@ const BIND_TIMEOUT_SECONDS_DEFAULT: i64 = 600;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VolumeBinding {
-    /// How long whoever binds waits until claims are bound.
+    /// How long the caller that binds waits until claims are bound.
     pub bind_timeout_seconds: i64,
 }
 

@@ -107,7 +107,7 @@ impl Capacities {
     }
 }
 
-/// How large a volume may be: the largest size where it is told, the capacity otherwise.
+/// How large a volume may be: the largest size if it is reported, otherwise the capacity.
 pub(super) fn limit_bytes(capacity: &CsiStorageCapacity) -> Option<i64> {
     capacity.maximum_volume_size.or(capacity.capacity).map(Quantity::units_rounded_up)
 }

@@ -208,7 +208,7 @@ impl Catalogue for Table {
 
 pub(crate) const CATALOGUE: &dyn Catalogue = &Table;
 
-/// An expression that nobody vouches for, its names resolved to rows.
+/// An unverified expression, its names resolved to rows.
 pub(crate) fn verified(ir: &serde_json::Value) -> Result<Expression, Refusal> {
     Expression::verify(ir).map(|expression| expression.resolved(CATALOGUE))
 }
