@@ -5,6 +5,7 @@
 //! quantities, and which are never kept because they are long or change all the time.
 
 use std::fmt;
+use std::sync::Arc;
 
 use kpolicy_engine::model::api_values::{Map, Timestamp, Value};
 use kpolicy_engine::model::{ApiPaths, ApiValues, Kind, Object};
@@ -90,9 +91,9 @@ impl Keep<'_> {
         let kind = object.kind();
         let Some(paths) = self.0.filter(|_| !self.is_nothing_of(kind)) else { return };
         let place = match object {
-            Object::Pod(pod) => &mut pod.api_values,
-            Object::Node(node) => &mut node.api_values,
-            Object::Namespace(namespace) => &mut namespace.api_values,
+            Object::Pod(pod) => &mut Arc::make_mut(pod).api_values,
+            Object::Node(node) => &mut Arc::make_mut(node).api_values,
+            Object::Namespace(namespace) => &mut Arc::make_mut(namespace).api_values,
             _ => return,
         };
         *place = kept(raw, paths.of(kind));

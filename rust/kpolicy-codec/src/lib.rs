@@ -15,6 +15,7 @@ mod feed;
 pub mod file;
 mod header;
 mod kept;
+mod kinds;
 pub mod limits;
 pub mod list;
 mod object;

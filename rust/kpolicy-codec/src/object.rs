@@ -1,19 +1,18 @@
 //! Reads one object of a known kind. An object that cannot be read is reported by kind and name, if
 //! these can still be found.
 
-use kpolicy_engine::model::{ControllerKind, Kind, Meta, Object};
+use kpolicy_engine::model::{Kind, Meta, Object};
 use serde::de::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::cursor::{Cursor, Syntax, without_position};
 use crate::kept::Keep;
+use crate::kinds;
 use crate::limits::OBJECT_BYTES_MAX;
 use crate::unreadable::{Code, Unreadable};
-use crate::wire::cluster::{BareWire, BudgetWire, ControllerWire, MapSelectorWire};
-use crate::wire::node::NodeWire;
-use crate::wire::pod::PodWire;
+use crate::wire::meta::BareWire;
 use crate::wire::scalar::Text;
-use crate::wire::{storage, wire};
+use crate::wire::wire;
 
 /// An object that could not be read, and the version it says it has.
 #[derive(Debug)]
@@ -160,53 +159,8 @@ impl Shape for Whole<'_> {
     }
 
     fn decode<'de, D: Deserializer<'de>>(self, json: D) -> Result<Object, D::Error> {
-        Ok(match self.0 {
-            Kind::Pod => Object::Pod(Box::new(PodWire::deserialize(json)?.into_model())),
-            Kind::Node => Object::Node(Box::new(NodeWire::deserialize(json)?.into_model())),
-            Kind::Namespace => {
-                Object::Namespace(Box::new(BareWire::deserialize(json)?.into_namespace()))
-            }
-            Kind::Service => {
-                Object::Service(Box::new(MapSelectorWire::deserialize(json)?.into_service()))
-            }
-            Kind::ReplicationController => {
-                Object::Controller(Box::new(MapSelectorWire::deserialize(json)?.into_controller()))
-            }
-            Kind::ReplicaSet => controller(json, ControllerKind::ReplicaSet)?,
-            Kind::StatefulSet => controller(json, ControllerKind::StatefulSet)?,
-            Kind::PodDisruptionBudget => {
-                Object::DisruptionBudget(Box::new(BudgetWire::deserialize(json)?.into_model()))
-            }
-            Kind::PersistentVolume => Object::PersistentVolume(Box::new(
-                storage::VolumeWire::deserialize(json)?.into_model(),
-            )),
-            Kind::PersistentVolumeClaim => Object::PersistentVolumeClaim(Box::new(
-                storage::ClaimWire::deserialize(json)?.into_model(),
-            )),
-            Kind::StorageClass => {
-                Object::StorageClass(Box::new(storage::ClassWire::deserialize(json)?.into_model()))
-            }
-            Kind::CsiNode => {
-                Object::CsiNode(Box::new(storage::CsiNodeWire::deserialize(json)?.into_model()))
-            }
-            Kind::CsiDriver => {
-                Object::CsiDriver(Box::new(storage::CsiDriverWire::deserialize(json)?.into_model()))
-            }
-            Kind::CsiStorageCapacity => Object::CsiStorageCapacity(Box::new(
-                storage::CapacityWire::deserialize(json)?.into_model(),
-            )),
-            Kind::VolumeAttachment => Object::VolumeAttachment(Box::new(
-                storage::AttachmentWire::deserialize(json)?.into_model(),
-            )),
-        })
+        kinds::decode(self.0, json)
     }
-}
-
-fn controller<'de, D: Deserializer<'de>>(
-    json: D,
-    kind: ControllerKind,
-) -> Result<Object, D::Error> {
-    Ok(Object::Controller(Box::new(ControllerWire::deserialize(json)?.into_model(kind))))
 }
 
 #[cfg(test)]
@@ -230,11 +184,21 @@ pub(crate) mod tests {
         outcome(kind, json).unwrap_or_else(|unreadable| panic!("{unreadable:?}"))
     }
 
+    /// The model of an object of this kind.
+    macro_rules! model_of {
+        ($kind:ident, $json:expr) => {
+            match $crate::object::tests::decoded(kpolicy_engine::model::Kind::$kind, $json) {
+                kpolicy_engine::model::Object::$kind(object) => {
+                    std::sync::Arc::unwrap_or_clone(object)
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+    }
+    pub(crate) use model_of;
+
     pub(crate) fn pod(json: &str) -> Pod {
-        match decoded(Kind::Pod, json) {
-            Object::Pod(pod) => *pod,
-            other => panic!("not a pod: {other:?}"),
-        }
+        model_of!(Pod, json)
     }
 
     pub(crate) fn refused(kind: Kind, json: &str) -> Unreadable {

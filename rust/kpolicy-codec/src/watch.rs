@@ -107,7 +107,7 @@ impl Watch<'_> {
 
     /// A bookmark has a version but no name.
     fn bookmark(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Syntax> {
-        use crate::wire::cluster::BareWire;
+        use crate::wire::meta::BareWire;
         let read = cursor.read(OBJECT_BYTES_MAX, |json| BareWire::deserialize(json));
         let Ok(BareWire { meta }) = read else {
             return cursor.skip().map(|_| ());

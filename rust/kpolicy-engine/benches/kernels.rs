@@ -280,12 +280,12 @@ fn decisions(criterion: &mut Criterion) {
     let mut apply =
         |engine: &mut Engine, object| engine.apply(Event::Present(object), 0, &mut applied);
     for index in 0..NODES {
-        apply(&mut engine, Object::Node(Box::new(node(index))));
-        apply(&mut engine, Object::Pod(Box::new(old(index))));
+        apply(&mut engine, Object::Node(Arc::new(node(index))));
+        apply(&mut engine, Object::Pod(Arc::new(old(index))));
     }
     for (name, is_asking) in [("plain", false), ("asking", true)] {
         let new = pod(name, 0, 100);
-        apply(&mut engine, Object::Pod(Box::new(if is_asking { asking(new) } else { new })));
+        apply(&mut engine, Object::Pod(Arc::new(if is_asking { asking(new) } else { new })));
         let uids: [Arc<str>; 1] = [name.into()];
         let failed = [(Arc::clone(&uids[0]), Outcome::Failed)];
         criterion.bench_function(&format!("decision/{name}, made and taken back"), |bencher| {
@@ -301,7 +301,7 @@ fn decisions(criterion: &mut Criterion) {
         bencher.iter(|| {
             cpu_milli = 100 + (cpu_milli + 1) % 30_000;
             let uids: [Arc<str>; 1] = ["shaped".into()];
-            apply(&mut engine, Object::Pod(Box::new(pod("shaped", 0, cpu_milli))));
+            apply(&mut engine, Object::Pod(Arc::new(pod("shaped", 0, cpu_milli))));
             let batch = engine.schedule(&uids, 0, &Still);
             assert_eq!(batch.decisions[0].verdict, Verdict::Placed);
             let [uid] = uids;

@@ -172,11 +172,11 @@ fn run(workload: &str, nodes: usize, pods: usize) {
     let mut applied = Applied::default();
     let mut apply = |object| engine.apply(Event::Present(object), 0, &mut applied);
     for index in 0..nodes {
-        apply(Object::Node(Box::new(node(index))));
+        apply(Object::Node(Arc::new(node(index))));
         let mut placed = pod(&format!("old-{index}"), index, 100, 256 * MIB);
         ask(workload, &mut placed);
         placed.node_name = format!("node-{index:06}").into();
-        apply(Object::Pod(Box::new(placed)));
+        apply(Object::Pod(Arc::new(placed)));
     }
     let uids: Vec<Arc<str>> = (0..pods).map(|index| format!("new-{index}").into()).collect();
     for (index, uid) in uids.iter().enumerate() {
@@ -187,7 +187,7 @@ fn run(workload: &str, nodes: usize, pods: usize) {
         };
         let mut pending = pod(uid, index, cpu, memory);
         ask(workload, &mut pending);
-        apply(Object::Pod(Box::new(pending)));
+        apply(Object::Pod(Arc::new(pending)));
     }
     let (start, worked) = (Instant::now(), worked_ns());
     let mut placed = 0;

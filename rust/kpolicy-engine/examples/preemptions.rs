@@ -43,7 +43,7 @@ fn node(index: usize) -> Object {
         ("topology.kubernetes.io/zone", format!("zone-{}", index % ZONES)),
     ];
     let meta = Meta { namespace: "".into(), ..meta(&name, &labels) };
-    Object::Node(Box::new(Node { meta, allocatable: cores(CORES), ..Node::default() }))
+    Object::Node(Arc::new(Node { meta, allocatable: cores(CORES), ..Node::default() }))
 }
 
 fn selector(app: usize) -> Selector {
@@ -73,7 +73,7 @@ fn spaced(mut pod: Pod, app: usize) -> Pod {
 }
 
 fn budget(app: usize) -> Object {
-    Object::DisruptionBudget(Box::new(DisruptionBudget {
+    Object::PodDisruptionBudget(Arc::new(DisruptionBudget {
         meta: meta(&format!("app-{app}"), &[]),
         selector: Some(selector(app)),
         disruptions_allowed: i32::from(app.is_multiple_of(2)),
@@ -114,7 +114,7 @@ fn measure(engine: &mut Engine, workload: &str) -> (f64, usize) {
         if workload == "antiaffinity" {
             fresh = spaced(fresh, 0);
         }
-        apply(engine, Event::Present(Object::Pod(Box::new(fresh))));
+        apply(engine, Event::Present(Object::Pod(Arc::new(fresh))));
         let start = Instant::now();
         let batch = engine.schedule(std::slice::from_ref(&uid), 0, &Still);
         best = best.min(start.elapsed().as_secs_f64() * 1e6);
@@ -149,7 +149,7 @@ fn run(workload: &str, nodes: usize, pods_each: usize) {
         if workload == "antiaffinity" {
             placed = spaced(placed, app % APPS);
         }
-        apply(&mut engine, Event::Present(Object::Pod(Box::new(placed))));
+        apply(&mut engine, Event::Present(Object::Pod(Arc::new(placed))));
     }
     let told: Vec<String> = searches
         .iter()

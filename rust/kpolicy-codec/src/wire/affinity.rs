@@ -147,3 +147,41 @@ impl PreferredPodWire<'_> {
         (self.weight, self.term.into_model())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::object::tests::pod;
+    use kpolicy_engine::model::{Selector, SelectorOperator};
+
+    #[test]
+    fn affinity_is_read() {
+        let pod = pod(r#"{"metadata": {"name": "p"}, "spec": {"affinity": {
+                "nodeAffinity": {
+                  "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["8"]}],
+                     "matchFields": [
+                       {"key": "metadata.name", "operator": "In", "values": ["n"]}]}, {}]},
+                  "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"weight": 7, "preference": {
+                      "matchExpressions": [{"key": "a", "operator": "Exists"}]}}]},
+                "podAntiAffinity": {
+                  "requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": "zone", "labelSelector": {}, "namespaces": ["b", "a", "b"],
+                     "namespaceSelector": {"matchLabels": {"team": "x"}}, "matchLabelKeys": ["v"]}],
+                  "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"weight": 9, "podAffinityTerm": {"topologyKey": "host"}}]}}}}"#);
+        let affinity = pod.affinity.expect("it has affinity");
+        let required = affinity.node_required.expect("for nodes");
+        assert_eq!(required.terms.len(), 2);
+        assert_eq!(required.terms[0].match_expressions[0].operator, SelectorOperator::Gt);
+        assert_eq!(&*required.terms[0].match_fields[0].key, "metadata.name");
+        assert_eq!(affinity.node_preferred[0].0, 7);
+        let anti = &affinity.anti_required[0];
+        assert!(anti.label_selector.as_ref().is_some_and(Selector::is_everything));
+        assert_eq!(*anti.namespaces, ["a".into(), "b".into()]);
+        assert!(anti.namespace_selector.as_ref().is_some_and(|selector| !selector.is_everything()));
+        let (weight, preferred) = &affinity.anti_preferred[0];
+        assert_eq!((*weight, &preferred.label_selector), (9, &None));
+        assert!(affinity.pod_required.is_empty() && affinity.pod_preferred.is_empty());
+    }
+}

@@ -32,6 +32,13 @@ wire! {
     }
 }
 
+wire! {
+    /// An object of which only the metadata is read.
+    pub(crate) struct BareWire<'a> {
+        "metadata" => meta: MetaWire<'a>,
+    }
+}
+
 /// What `kubectl` puts where a manifest names none.
 const NAMESPACE_DEFAULT: &str = "default";
 

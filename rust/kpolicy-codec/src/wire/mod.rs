@@ -1,21 +1,20 @@
-//! The shapes of JSON objects, with only the fields that the model keeps.
+//! The shapes of JSON that the decoders in `kinds` share, with only the fields that the model keeps.
 //!
 //! Unknown fields are skipped without being built, `null` equals absent, the last of duplicate keys
 //! counts (as in Go), and strings are borrowed from the input.
 
 pub(crate) mod affinity;
-pub(crate) mod cluster;
 pub(crate) mod container;
 pub(crate) mod map;
 pub(crate) mod meta;
-pub(crate) mod node;
-pub(crate) mod pod;
 pub(crate) mod requirement_problem;
 pub(crate) mod scalar;
+pub(crate) mod selecting;
 pub(crate) mod selector;
 pub(crate) mod sequence;
 pub(crate) mod spread;
 pub(crate) mod storage;
+pub(crate) mod taint;
 pub(crate) mod volume;
 
 use serde::de::{Deserialize, Deserializer, Visitor};

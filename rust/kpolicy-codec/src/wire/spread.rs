@@ -42,3 +42,24 @@ impl<'de> Element<'de> for SpreadConstraint {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::object::tests::pod;
+
+    #[test]
+    fn spreading_is_read() {
+        let pod = pod(r#"{"metadata": {"name": "p"}, "spec": {"topologySpreadConstraints": [
+                {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+                 "labelSelector": {"matchLabels": {"a": "b"}}, "matchLabelKeys": ["y", "x"],
+                 "minDomains": 3, "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"},
+                {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "ScheduleAnyway"},
+                {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "SomethingNew"}]}}"#);
+        let [hard, soft] = &*pod.spread_constraints else { panic!("two constraints are known") };
+        assert!(hard.hard && !hard.honors_affinity && hard.honors_taints);
+        assert_eq!((hard.max_skew, hard.min_domains), (2, 3));
+        assert_eq!(*hard.match_label_keys, ["y".into(), "x".into()]);
+        assert!(!soft.hard && soft.honors_affinity && !soft.honors_taints);
+        assert_eq!((soft.min_domains, &soft.label_selector), (1, &None));
+    }
+}

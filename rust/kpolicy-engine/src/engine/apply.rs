@@ -76,11 +76,11 @@ impl Engine {
         match object {
             Object::Pod(pod) => {
                 let uid: Arc<str> = pod.meta.uid.as_ref().into();
-                let occurrences = self.cluster.set_pod(*pod);
+                let occurrences = self.cluster.set_pod(Arc::unwrap_or_clone(pod));
                 self.tell_of_pod(&uid, &occurrences, applied);
             }
             Object::Node(node) => {
-                let occurrence = self.cluster.set_node(*node);
+                let occurrence = self.cluster.set_node(Arc::unwrap_or_clone(node));
                 self.hear(occurrence.as_slice(), &mut applied.wakes);
             }
             other => {

@@ -1,6 +1,6 @@
 //! Namespaces, services, controllers and disruption budgets.
 
-use super::{ApiValues, Kind, Labels, Meta, Selector};
+use super::{ApiValues, Labels, Meta, Selector};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Namespace {
@@ -15,27 +15,10 @@ pub struct Service {
     pub selector: Labels,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ControllerKind {
-    ReplicationController,
-    ReplicaSet,
-    StatefulSet,
-}
-
-impl From<ControllerKind> for Kind {
-    fn from(kind: ControllerKind) -> Self {
-        match kind {
-            ControllerKind::ReplicationController => Self::ReplicationController,
-            ControllerKind::ReplicaSet => Self::ReplicaSet,
-            ControllerKind::StatefulSet => Self::StatefulSet,
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A replication controller, replica set or stateful set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Controller {
     pub meta: Meta,
-    pub kind: ControllerKind,
     pub selector: Option<Selector>,
 }
 

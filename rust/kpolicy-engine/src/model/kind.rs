@@ -1,5 +1,4 @@
-//! The kinds of objects that the engine reads, as one table: names, group and scope in the API.
-//! Groups are the stable ones.
+//! How the API knows the kinds of the table: names, group, version, scope, labels of events.
 
 /// Where objects of a kind live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,11 +12,16 @@ struct Row {
     name: &'static str,
     resource: &'static str,
     group: &'static str,
+    version: &'static str,
     scope: Scope,
+    event_labels: [&'static str; 3],
 }
 
 macro_rules! kinds {
-    ($($kind:ident: $name:literal, $resource:literal, $group:literal, $scope:ident;)*) => {
+    ($(
+        $kind:ident($name:literal, $resource:literal, [$($group:literal)?], $version:literal, $scope:ident):
+            $model:ident $(in $store:ident)?, decoder $decoder:ident;
+    )*) => {
         /// A kind of objects.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Kind {
@@ -25,6 +29,7 @@ macro_rules! kinds {
         }
 
         impl Kind {
+            /// Every kind, in the order of the table.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
 
             fn row(self) -> &'static Row {
@@ -32,8 +37,14 @@ macro_rules! kinds {
                     $(Self::$kind => &Row {
                         name: $name,
                         resource: $resource,
-                        group: $group,
+                        group: concat!($($group)?),
+                        version: $version,
                         scope: Scope::$scope,
+                        event_labels: [
+                            concat!($($group, "/",)? $name, "Add"),
+                            concat!($($group, "/",)? $name, "Update"),
+                            concat!($($group, "/",)? $name, "Delete"),
+                        ],
                     },)*
                 }
             }
@@ -41,23 +52,7 @@ macro_rules! kinds {
     };
 }
 
-kinds! {
-    Pod: "Pod", "pods", "", Namespaced;
-    Node: "Node", "nodes", "", Cluster;
-    Namespace: "Namespace", "namespaces", "", Cluster;
-    Service: "Service", "services", "", Namespaced;
-    ReplicationController: "ReplicationController", "replicationcontrollers", "", Namespaced;
-    ReplicaSet: "ReplicaSet", "replicasets", "apps", Namespaced;
-    StatefulSet: "StatefulSet", "statefulsets", "apps", Namespaced;
-    PersistentVolume: "PersistentVolume", "persistentvolumes", "", Cluster;
-    PersistentVolumeClaim: "PersistentVolumeClaim", "persistentvolumeclaims", "", Namespaced;
-    StorageClass: "StorageClass", "storageclasses", "storage.k8s.io", Cluster;
-    CsiNode: "CSINode", "csinodes", "storage.k8s.io", Cluster;
-    CsiDriver: "CSIDriver", "csidrivers", "storage.k8s.io", Cluster;
-    CsiStorageCapacity: "CSIStorageCapacity", "csistoragecapacities", "storage.k8s.io", Namespaced;
-    VolumeAttachment: "VolumeAttachment", "volumeattachments", "storage.k8s.io", Cluster;
-    PodDisruptionBudget: "PodDisruptionBudget", "poddisruptionbudgets", "policy", Namespaced;
-}
+crate::object_kinds!(kinds);
 
 impl Kind {
     /// The plural in API paths, for example `pods`.
@@ -75,10 +70,22 @@ impl Kind {
         self.row().group
     }
 
+    /// The version of the group that is listed and watched.
+    pub fn version(self) -> &'static str {
+        self.row().version
+    }
+
+    /// Whether its objects live in namespaces.
     pub fn is_namespaced(self) -> bool {
         self.row().scope == Scope::Namespaced
     }
 
+    /// As in kube-scheduler's metrics: an object is added, changes, is deleted.
+    pub fn event_labels(self) -> [&'static str; 3] {
+        self.row().event_labels
+    }
+
+    /// The kind with this plural; `None` for kinds that no rule reads.
     pub fn of_resource(resource: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.resource() == resource)
     }
@@ -101,5 +108,11 @@ mod tests {
         }
         assert_eq!(Kind::of_name("serving.knative.dev", "Service"), None);
         assert_eq!(Kind::of_resource("secrets"), None);
+    }
+
+    #[test]
+    fn events_are_labelled_by_group_and_name() {
+        assert_eq!(Kind::Service.event_labels(), ["ServiceAdd", "ServiceUpdate", "ServiceDelete"]);
+        assert_eq!(Kind::CsiNode.event_labels()[1], "storage.k8s.io/CSINodeUpdate");
     }
 }

@@ -116,7 +116,7 @@ mod tests {
     fn cluster(budgets: impl IntoIterator<Item = DisruptionBudget>) -> Cluster {
         let mut cluster = Cluster::default();
         for budget in budgets {
-            cluster.set_object(Object::DisruptionBudget(Box::new(budget)));
+            cluster.set_object(Object::PodDisruptionBudget(Arc::new(budget)));
         }
         cluster
     }

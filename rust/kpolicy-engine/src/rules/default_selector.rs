@@ -171,13 +171,14 @@ impl HeapBytes for DefaultSelector {
 #[cfg(test)]
 mod tests {
     use super::{DefaultSelector, Sources};
-    use crate::model::{Controller, ControllerKind, Meta, Object, OwnerReference};
+    use crate::model::{Controller, Meta, Object, OwnerReference};
     use crate::rules::pod_topology_spread::testing::{pod, row, selector, service};
     use crate::snapshot::Cluster;
+    use std::sync::Arc;
 
-    fn controller(kind: ControllerKind, pairs: &str) -> Object {
+    fn controller(pairs: &str) -> Arc<Controller> {
         let meta = Meta { namespace: "ns".into(), name: "owner".into(), ..Meta::default() };
-        Object::Controller(Box::new(Controller { meta, kind, selector: Some(selector(pairs)) }))
+        Arc::new(Controller { meta, selector: Some(selector(pairs)) })
     }
 
     fn selected(cluster: &mut Cluster, version: &str, kind: &str, sources: Sources) -> String {
@@ -205,7 +206,7 @@ mod tests {
         cluster.set_object(service("c", "app=db"));
         cluster.set_object(service("d", ""));
         assert_eq!(of(&mut cluster, "ReplicaSet"), "app=web,tier=front");
-        cluster.set_object(controller(ControllerKind::ReplicaSet, "hash=1"));
+        cluster.set_object(Object::ReplicaSet(controller("hash=1")));
         assert_eq!(of(&mut cluster, "ReplicaSet"), "app=web,tier=front,hash=1");
         assert_eq!(of(&mut cluster, "StatefulSet"), "app=web,tier=front");
         assert_eq!(of(&mut cluster, "Job"), "app=web,tier=front");
@@ -217,7 +218,7 @@ mod tests {
     fn a_replication_controller_overrules_services() {
         let mut cluster = Cluster::default();
         cluster.set_object(service("a", "app=web,tier=front"));
-        cluster.set_object(controller(ControllerKind::ReplicationController, "app=other"));
+        cluster.set_object(Object::ReplicationController(controller("app=other")));
         let of = |cluster: &mut Cluster, sources| {
             selected(cluster, "v1", "ReplicationController", sources)
         };

@@ -5,8 +5,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::model::{Kind, PersistentVolumeClaim, Volume, VolumeSource};
-use crate::snapshot::objects::{Kept, Replaced};
+use crate::model::{Kind, Object, PersistentVolumeClaim, Volume, VolumeSource};
+use crate::snapshot::objects::Replaced;
 use crate::snapshot::{Cluster, Pod};
 
 use super::Key;
@@ -119,7 +119,7 @@ pub fn not_owner(claim: &PersistentVolumeClaim, pod: &Pod) -> String {
 /// The claim that came to be or changed, if it is one.
 pub fn changed_claim(replaced: &Replaced) -> Option<&PersistentVolumeClaim> {
     match &replaced.new {
-        Some(Kept::PersistentVolumeClaim(claim)) => Some(claim),
+        Some(Object::PersistentVolumeClaim(claim)) => Some(claim),
         _ => None,
     }
 }

@@ -6,9 +6,9 @@
 
 use crate::event::{Event, Events, Occurrence};
 use crate::heap::HeapBytes;
-use crate::model::{Kind, Labels, PersistentVolume};
+use crate::model::{Kind, Labels, Object, PersistentVolume};
 use crate::part::{Part, Parts};
-use crate::snapshot::objects::{Kept, Replaced};
+use crate::snapshot::objects::Replaced;
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::label_classes::{LabelClasses, LabelKeys};
@@ -98,12 +98,12 @@ impl Filter for VolumeZone {
 
 fn object_wakes(pod: &Pod, replaced: &Replaced) -> bool {
     match (&replaced.old, &replaced.new) {
-        (_, Some(Kept::StorageClass(class))) => class.waits_for_first_consumer == Some(true),
-        (_, Some(Kept::PersistentVolumeClaim(claim))) => claims::names_directly(pod, claim),
-        (Some(Kept::PersistentVolume(old)), Some(Kept::PersistentVolume(new))) => {
+        (_, Some(Object::StorageClass(class))) => class.waits_for_first_consumer == Some(true),
+        (_, Some(Object::PersistentVolumeClaim(claim))) => claims::names_directly(pod, claim),
+        (Some(Object::PersistentVolume(old)), Some(Object::PersistentVolume(new))) => {
             places_of_volume(old).ne(places_of_volume(new))
         }
-        (None, Some(Kept::PersistentVolume(_))) => true,
+        (None, Some(Object::PersistentVolume(_))) => true,
         _ => false,
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::VolumeAttachment;
+use crate::model::{Object, VolumeAttachment};
 
-use super::objects::{Kept, Replaced};
+use super::objects::Replaced;
 
 #[derive(Debug, Default)]
 pub struct Attached {
@@ -20,7 +20,7 @@ impl Attached {
     }
 
     pub(super) fn follow(&mut self, replaced: &Replaced) {
-        if let Some(Kept::VolumeAttachment(old)) = &replaced.old
+        if let Some(Object::VolumeAttachment(old)) = &replaced.old
             && let Some(to) = self.by_node.get_mut(&old.node_name)
         {
             to.retain(|have| have.meta.name != old.meta.name);
@@ -28,7 +28,7 @@ impl Attached {
                 self.by_node.remove(&old.node_name);
             }
         }
-        if let Some(Kept::VolumeAttachment(new)) = &replaced.new {
+        if let Some(Object::VolumeAttachment(new)) = &replaced.new {
             self.by_node.entry(new.node_name.clone()).or_default().push(Arc::clone(new));
         }
     }
@@ -46,7 +46,7 @@ mod tests {
             let meta = Meta { name: name.into(), ..Meta::default() };
             let attachment =
                 VolumeAttachment { meta, node_name: node.into(), ..VolumeAttachment::default() };
-            cluster.set_object(Object::VolumeAttachment(Box::new(attachment)));
+            cluster.set_object(Object::VolumeAttachment(attachment.into()));
         };
         attach("a", "n1");
         attach("b", "n1");

@@ -308,7 +308,7 @@ impl Cluster {
         if let Some((told, key)) = key.and_then(|key| Some((self.promises.told(&key)?, key))) {
             if replaced.new.as_ref() == Some(told) {
                 // Said before: the promise stands.
-                replaced.old.as_ref().and_then(|own| self.objects.set(own.to_object()));
+                replaced.old.and_then(|own| self.objects.set(own));
                 return None;
             }
             self.promises.end(&key);
@@ -323,7 +323,7 @@ impl Cluster {
     }
 
     /// Namespace and name of all objects of a kind (not of pods, which go by uid).
-    pub fn object_keys(&mut self, kind: Kind) -> Vec<(Box<str>, Box<str>)> {
+    pub fn object_keys(&self, kind: Kind) -> Vec<(Box<str>, Box<str>)> {
         match kind {
             Kind::Node => {
                 self.nodes.iter().map(|view| ("".into(), view.node.name.as_ref().into())).collect()

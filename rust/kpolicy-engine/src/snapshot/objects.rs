@@ -1,14 +1,10 @@
-//! Objects other than pods and nodes: one typed store for each kind, and when each kind last
-//! changed. Iteration is by namespace and name.
+//! Objects other than pods and nodes: one typed store for each kind of the table, and when each kind
+//! last changed. Iteration is by namespace and name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{
-    Controller, ControllerKind, CsiDriver, CsiNode, CsiStorageCapacity, DisruptionBudget, Kind,
-    Meta, Namespace, Object, PersistentVolume, PersistentVolumeClaim, Service, StorageClass,
-    VolumeAttachment,
-};
+use crate::model::{Kind, Meta, Object};
 
 use super::attached::Attached;
 use super::log::Generation;
@@ -46,80 +42,21 @@ impl<T> Store<T> {
         self.by_namespace.is_empty()
     }
 
-    /// The object it replaced, and itself.
-    fn set(&mut self, object: Box<T>) -> (Option<Kept>, Kept)
-    where
-        T: HasMeta,
-        Arc<T>: Into<Kept>,
-    {
-        let (namespace, name) = (object.meta().namespace.clone(), object.meta().name.clone());
-        let object: Arc<T> = object.into();
-        let old = self.by_namespace.entry(namespace).or_default().insert(name, Arc::clone(&object));
-        (old.map(Into::into), object.into())
+    /// The object that it replaced.
+    fn set(&mut self, meta: &Meta, object: Arc<T>) -> Option<Arc<T>> {
+        self.by_namespace
+            .entry(meta.namespace.clone())
+            .or_default()
+            .insert(meta.name.clone(), object)
     }
-}
 
-/// A kept object of any of these kinds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
-    Namespace(Arc<Namespace>),
-    Service(Arc<Service>),
-    Controller(Arc<Controller>),
-    DisruptionBudget(Arc<DisruptionBudget>),
-    PersistentVolume(Arc<PersistentVolume>),
-    PersistentVolumeClaim(Arc<PersistentVolumeClaim>),
-    StorageClass(Arc<StorageClass>),
-    CsiNode(Arc<CsiNode>),
-    CsiDriver(Arc<CsiDriver>),
-    CsiStorageCapacity(Arc<CsiStorageCapacity>),
-    VolumeAttachment(Arc<VolumeAttachment>),
-}
-
-/// How an object came to be, or ceased.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replaced {
-    pub kind: Kind,
-    pub old: Option<Kept>,
-    pub new: Option<Kept>,
-}
-
-#[derive(Debug, Default)]
-pub struct Objects {
-    pub namespaces: Store<Namespace>,
-    pub services: Store<Service>,
-    pub replication_controllers: Store<Controller>,
-    pub replica_sets: Store<Controller>,
-    pub stateful_sets: Store<Controller>,
-    pub budgets: Store<DisruptionBudget>,
-    pub volumes: Store<PersistentVolume>,
-    pub claims: Store<PersistentVolumeClaim>,
-    pub classes: Store<StorageClass>,
-    pub csi_nodes: Store<CsiNode>,
-    pub csi_drivers: Store<CsiDriver>,
-    pub csi_capacities: Store<CsiStorageCapacity>,
-    pub attachments: Store<VolumeAttachment>,
-    /// The attachments by node.
-    pub attached: Attached,
-    changed_at: BTreeMap<Kind, Generation>,
-}
-
-/// Any store, where the kind is only known at run time.
-trait AnyStore {
-    fn remove(&mut self, namespace: &str, name: &str) -> Option<Kept>;
-    fn keys(&self) -> Vec<(Box<str>, Box<str>)>;
-}
-
-impl<T> AnyStore for Store<T>
-where
-    Arc<T>: Into<Kept>,
-{
-    fn remove(&mut self, namespace: &str, name: &str) -> Option<Kept> {
+    fn remove(&mut self, namespace: &str, name: &str) -> Option<Arc<T>> {
         let named = self.by_namespace.get_mut(namespace)?;
         let gone = named.remove(name);
         if named.is_empty() {
             self.by_namespace.remove(namespace);
         }
-        gone.map(Into::into)
+        gone
     }
 
     fn keys(&self) -> Vec<(Box<str>, Box<str>)> {
@@ -130,69 +67,75 @@ where
     }
 }
 
-trait HasMeta {
-    fn meta(&self) -> &Meta;
+/// How an object came to be, or ceased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replaced {
+    pub kind: Kind,
+    pub old: Option<Object>,
+    pub new: Option<Object>,
 }
 
-macro_rules! kept_as {
-    ($($kind:ident),*) => {
-        $(impl HasMeta for $kind {
-            fn meta(&self) -> &Meta {
-                &self.meta
-            }
+/// A field of [`Objects`] for each kind that names one. Pods and nodes are the only kinds without:
+/// any other one does not compile.
+macro_rules! stores {
+    ($(
+        $kind:ident $api:tt: $model:ident $(in $store:ident)?, decoder $decoder:ident;
+    )*) => {
+        #[derive(Debug, Default)]
+        pub struct Objects {
+            $($(pub $store: Store<crate::model::$model>,)?)*
+            /// The attachments by node.
+            pub attached: Attached,
+            changed_at: BTreeMap<Kind, Generation>,
         }
 
-        impl From<Arc<$kind>> for Kept {
-            fn from(object: Arc<$kind>) -> Self {
-                Self::$kind(object)
+        impl Objects {
+            pub fn len(&self) -> usize {
+                0 $($(+ self.$store.len())?)*
             }
-        })*
 
-        impl Kept {
-            /// As it was decoded.
-            pub(super) fn to_object(&self) -> Object {
-                match self {
-                    $(Self::$kind(object) => Object::$kind(Box::new($kind::clone(object))),)*
+            /// Keeps an object; `None` for pods and nodes, which are not kept here.
+            pub(super) fn set(&mut self, object: Object) -> Option<Replaced> {
+                let (kind, new) = (object.kind(), object.clone());
+                let old = match object {
+                    Object::Pod(_) | Object::Node(_) => return None,
+                    $($(Object::$kind(it) => {
+                        self.$store.set(new.meta(), it).map(Object::$kind)
+                    })?)*
+                };
+                Some(self.followed(Replaced { kind, old, new: Some(new) }))
+            }
+
+            pub(super) fn remove(
+                &mut self,
+                kind: Kind,
+                namespace: &str,
+                name: &str,
+            ) -> Option<Replaced> {
+                let old = match kind {
+                    Kind::Pod | Kind::Node => return None,
+                    $($(Kind::$kind => self.$store.remove(namespace, name).map(Object::$kind),)?)*
+                };
+                Some(self.followed(Replaced { kind, old: Some(old?), new: None }))
+            }
+
+            /// Namespace and name of every object of a kind; none of pods and nodes.
+            pub(super) fn keys(&self, kind: Kind) -> Vec<(Box<str>, Box<str>)> {
+                match kind {
+                    Kind::Pod | Kind::Node => Vec::new(),
+                    $($(Kind::$kind => self.$store.keys(),)?)*
                 }
             }
         }
     };
 }
 
-kept_as!(
-    Namespace,
-    Service,
-    Controller,
-    DisruptionBudget,
-    PersistentVolume,
-    PersistentVolumeClaim,
-    StorageClass,
-    CsiNode,
-    CsiDriver,
-    CsiStorageCapacity,
-    VolumeAttachment
-);
+crate::object_kinds!(stores);
 
 impl Objects {
     /// The generation at which a kind last changed; the first if never.
     pub fn changed_at(&self, kind: Kind) -> Generation {
         self.changed_at.get(&kind).copied().unwrap_or_default()
-    }
-
-    pub fn len(&self) -> usize {
-        self.namespaces.len()
-            + self.services.len()
-            + self.replication_controllers.len()
-            + self.replica_sets.len()
-            + self.stateful_sets.len()
-            + self.budgets.len()
-            + self.volumes.len()
-            + self.claims.len()
-            + self.classes.len()
-            + self.csi_nodes.len()
-            + self.csi_drivers.len()
-            + self.csi_capacities.len()
-            + self.attachments.len()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -203,61 +146,8 @@ impl Objects {
         self.changed_at.insert(kind, generation);
     }
 
-    /// Keeps an object; `None` for pods and nodes, which are not kept here.
-    pub(super) fn set(&mut self, object: Object) -> Option<Replaced> {
-        let kind = object.kind();
-        let (old, new) = match object {
-            Object::Pod(_) | Object::Node(_) => return None,
-            Object::Namespace(it) => self.namespaces.set(it),
-            Object::Service(it) => self.services.set(it),
-            Object::Controller(it) => match it.kind {
-                ControllerKind::ReplicationController => self.replication_controllers.set(it),
-                ControllerKind::ReplicaSet => self.replica_sets.set(it),
-                ControllerKind::StatefulSet => self.stateful_sets.set(it),
-            },
-            Object::DisruptionBudget(it) => self.budgets.set(it),
-            Object::PersistentVolume(it) => self.volumes.set(it),
-            Object::PersistentVolumeClaim(it) => self.claims.set(it),
-            Object::StorageClass(it) => self.classes.set(it),
-            Object::CsiNode(it) => self.csi_nodes.set(it),
-            Object::CsiDriver(it) => self.csi_drivers.set(it),
-            Object::CsiStorageCapacity(it) => self.csi_capacities.set(it),
-            Object::VolumeAttachment(it) => self.attachments.set(it),
-        };
-        Some(self.followed(Replaced { kind, old, new: Some(new) }))
-    }
-
     fn followed(&mut self, replaced: Replaced) -> Replaced {
         self.attached.follow(&replaced);
         replaced
-    }
-
-    pub(super) fn remove(&mut self, kind: Kind, namespace: &str, name: &str) -> Option<Replaced> {
-        let old = self.store(kind)?.remove(namespace, name)?;
-        Some(self.followed(Replaced { kind, old: Some(old), new: None }))
-    }
-
-    /// Namespace and name of every object of a kind.
-    pub(super) fn keys(&mut self, kind: Kind) -> Vec<(Box<str>, Box<str>)> {
-        self.store(kind).map(|store| store.keys()).unwrap_or_default()
-    }
-
-    fn store(&mut self, kind: Kind) -> Option<&mut dyn AnyStore> {
-        Some(match kind {
-            Kind::Pod | Kind::Node => return None,
-            Kind::Namespace => &mut self.namespaces,
-            Kind::Service => &mut self.services,
-            Kind::ReplicationController => &mut self.replication_controllers,
-            Kind::ReplicaSet => &mut self.replica_sets,
-            Kind::StatefulSet => &mut self.stateful_sets,
-            Kind::PodDisruptionBudget => &mut self.budgets,
-            Kind::PersistentVolume => &mut self.volumes,
-            Kind::PersistentVolumeClaim => &mut self.claims,
-            Kind::StorageClass => &mut self.classes,
-            Kind::CsiNode => &mut self.csi_nodes,
-            Kind::CsiDriver => &mut self.csi_drivers,
-            Kind::CsiStorageCapacity => &mut self.csi_capacities,
-            Kind::VolumeAttachment => &mut self.attachments,
-        })
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::model::{Kind, Meta, Object, PersistentVolume, PersistentVolumeClaim};
 
 use super::Cluster;
-use super::objects::{Kept, Replaced};
+use super::objects::Replaced;
 use super::occurrence::Occurrence;
 
 /// Kind, namespace and name.
@@ -24,7 +24,7 @@ pub(super) fn key_of(kind: Kind, meta: &Meta) -> ObjectKey {
 #[derive(Debug)]
 struct Promise {
     /// As the API server showed it last.
-    told: Kept,
+    told: Object,
     holders: Vec<Arc<str>>,
 }
 
@@ -51,11 +51,11 @@ impl Promises {
         true
     }
 
-    pub(super) fn make(&mut self, key: ObjectKey, told: Kept, uid: &Arc<str>) {
+    pub(super) fn make(&mut self, key: ObjectKey, told: Object, uid: &Arc<str>) {
         self.by_object.insert(key, Promise { told, holders: vec![Arc::clone(uid)] });
     }
 
-    pub(super) fn told(&self, key: &ObjectKey) -> Option<&Kept> {
+    pub(super) fn told(&self, key: &ObjectKey) -> Option<&Object> {
         self.by_object.get(key).map(|promise| &promise.told)
     }
 
@@ -64,7 +64,7 @@ impl Promises {
     }
 
     /// The API server's versions of objects that no pod holds any more.
-    pub(super) fn give_up(&mut self, uid: &str) -> Vec<Kept> {
+    pub(super) fn give_up(&mut self, uid: &str) -> Vec<Object> {
         let mut freed = Vec::new();
         self.by_object.retain(|_, promise| {
             promise.holders.retain(|holder| **holder != *uid);
@@ -100,7 +100,7 @@ impl Cluster {
     /// A volume as the API server showed it last, whatever is promised.
     pub fn told_volume(&self, name: &str) -> Option<&Arc<PersistentVolume>> {
         match self.told(Kind::PersistentVolume, "", name) {
-            Some(Kept::PersistentVolume(volume)) => Some(volume),
+            Some(Object::PersistentVolume(volume)) => Some(volume),
             _ => self.objects.volumes.get("", name),
         }
     }
@@ -108,12 +108,12 @@ impl Cluster {
     /// As [`Cluster::told_volume`].
     pub fn told_claim(&self, namespace: &str, name: &str) -> Option<&Arc<PersistentVolumeClaim>> {
         match self.told(Kind::PersistentVolumeClaim, namespace, name) {
-            Some(Kept::PersistentVolumeClaim(claim)) => Some(claim),
+            Some(Object::PersistentVolumeClaim(claim)) => Some(claim),
             _ => self.objects.claims.get(namespace, name),
         }
     }
 
-    fn told(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Kept> {
+    fn told(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Object> {
         self.promises.told(&(kind, namespace.into(), name.into()))
     }
 
@@ -124,9 +124,8 @@ impl Cluster {
             return Vec::new();
         }
         let freed = self.promises.give_up(uid);
-        let restored = freed.iter().map(Kept::to_object);
         let replaced: Vec<Replaced> =
-            restored.filter_map(|object| self.objects.set(object)).collect();
+            freed.into_iter().filter_map(|object| self.objects.set(object)).collect();
         replaced.into_iter().map(|replaced| self.note_object(replaced)).collect()
     }
 }

@@ -40,8 +40,8 @@ pub(crate) fn objects(list: &Value) -> Vec<Object> {
 
 pub(crate) fn put(cluster: &mut Cluster, object: Object) -> Vec<Occurrence> {
     match object {
-        Object::Pod(pod) => cluster.set_pod(*pod),
-        Object::Node(node) => cluster.set_node(*node).into_iter().collect(),
+        Object::Pod(pod) => cluster.set_pod(Arc::unwrap_or_clone(pod)),
+        Object::Node(node) => cluster.set_node(Arc::unwrap_or_clone(node)).into_iter().collect(),
         other => cluster.set_object(other).into_iter().collect(),
     }
 }

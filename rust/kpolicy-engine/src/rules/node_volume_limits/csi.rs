@@ -7,12 +7,12 @@
 
 use crate::event::{Event, Events, Occurrence};
 use crate::heap::HeapBytes;
-use crate::model::{CsiNode, Kind, VolumeSource};
+use crate::model::{CsiNode, Kind, Object, VolumeSource};
 use crate::part::{Part, Parts};
 use crate::rules::volume_claims as claims;
 use crate::rules::volume_migration as migration;
 use crate::rules::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Status};
-use crate::snapshot::objects::{Kept, Replaced};
+use crate::snapshot::objects::Replaced;
 use crate::snapshot::{Change, Changes, Cluster, Load, NodeParts, NodeView, Pod};
 
 use super::REASON;
@@ -103,10 +103,10 @@ impl Filter for NodeVolumeLimits {
 
 fn object_wakes(pod: &Pod, replaced: &Replaced) -> bool {
     match (&replaced.old, &replaced.new) {
-        (None, Some(Kept::CsiNode(_))) => true,
-        (Some(Kept::CsiNode(old)), Some(Kept::CsiNode(new))) => has_risen(old, new),
-        (_, Some(Kept::PersistentVolumeClaim(claim))) => claims::names(pod, claim),
-        (Some(Kept::VolumeAttachment(gone)), None) => {
+        (None, Some(Object::CsiNode(_))) => true,
+        (Some(Object::CsiNode(old)), Some(Object::CsiNode(new))) => has_risen(old, new),
+        (_, Some(Object::PersistentVolumeClaim(claim))) => claims::names(pod, claim),
+        (Some(Object::VolumeAttachment(gone)), None) => {
             let may_be_ours = |source: &VolumeSource| match source {
                 VolumeSource::Claim { .. } => true,
                 // One that cannot be translated may be anything.

@@ -194,11 +194,11 @@ impl Bindings {
     /// node. A volume that says so already is left out.
     pub fn assumed(&self, node_name: &str) -> Vec<Object> {
         let volumes = self.bind.iter().filter_map(Binding::written);
-        let volumes = volumes.map(|volume| Object::PersistentVolume(Box::new(volume)));
+        let volumes = volumes.map(|volume| Object::PersistentVolume(Arc::new(volume)));
         let claims = self.provision.iter().map(|claim| {
             let mut claim = PersistentVolumeClaim::clone(claim);
             claim.meta.annotations = with(&claim.meta.annotations, SELECTED_NODE, node_name);
-            Object::PersistentVolumeClaim(Box::new(claim))
+            Object::PersistentVolumeClaim(Arc::new(claim))
         });
         volumes.chain(claims).collect()
     }

@@ -1,11 +1,11 @@
 //! The events that may help a pod that this rule rejected.
 
 use crate::event::{Event, Events, Occurrence};
-use crate::model::{CsiDriver, Kind, VolumeSource};
+use crate::model::{CsiDriver, Kind, Object, VolumeSource};
 use crate::rules::volume_claims as claims;
 use crate::rules::volume_migration::MIGRATED_ANNOTATION;
 use crate::snapshot::Pod;
-use crate::snapshot::objects::{Kept, Replaced};
+use crate::snapshot::objects::Replaced;
 
 use super::provisioning::limit_bytes;
 
@@ -38,7 +38,7 @@ pub(super) fn wakes(pod: &Pod, occurrence: &Occurrence) -> bool {
 }
 
 fn object_wakes(pod: &Pod, replaced: &Replaced) -> bool {
-    use Kept::{
+    use Object::{
         CsiDriver, CsiNode, CsiStorageCapacity, PersistentVolume, PersistentVolumeClaim,
         StorageClass,
     };

@@ -56,7 +56,7 @@ pub(crate) fn spread_pod(pairs: &str, constraints: &[SpreadConstraint]) -> model
 
 pub(crate) fn service(name: &str, pairs: &str) -> model::Object {
     let meta = Meta { namespace: "ns".into(), name: name.into(), ..Meta::default() };
-    model::Object::Service(Box::new(Service { meta, selector: labels(pairs) }))
+    model::Object::Service(Arc::new(Service { meta, selector: labels(pairs) }))
 }
 
 /// Nodes as `(name, labels)`; pods as `(labels, node)`.

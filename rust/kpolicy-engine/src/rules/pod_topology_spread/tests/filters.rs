@@ -156,12 +156,8 @@ fn listed_defaults_take_their_selector_from_service_and_controller() {
     assert!(matches!(prepared.stage(), Stage::Skip), "nothing selects the pod");
     let seen = cluster.generation();
     let meta = model::Meta { namespace: "ns".into(), name: "rs".into(), ..model::Meta::default() };
-    let controller = model::Controller {
-        meta,
-        kind: model::ControllerKind::ReplicaSet,
-        selector: Some(selector("app=web")),
-    };
-    cluster.set_object(model::Object::Controller(Box::new(controller)));
+    let replica_set = model::Controller { meta, selector: Some(selector("app=web")) };
+    cluster.set_object(model::Object::ReplicaSet(replica_set.into()));
     let changes = cluster.log().since(seen).unwrap();
     assert_eq!(prepared.refresh(changes, &cluster), Refresh::Again);
     let mut prepared = Filter::prepare(&listed, &pod, &cluster).unwrap();

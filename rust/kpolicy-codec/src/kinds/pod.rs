@@ -1,22 +1,20 @@
-//! Pods. Defaults of the API: scheduler name `default-scheduler`, priority 0, and an empty operator
-//! of a toleration is `Equal`.
+//! Pods. Defaults of the API: scheduler name `default-scheduler`, priority 0.
 
 use kpolicy_engine::model::{
-    ApiValues, Container, Kind, Phase, Pod, SpreadConstraint, Toleration, TolerationOperator,
-    Volume,
+    ApiValues, Container, Kind, Phase, Pod, SpreadConstraint, Toleration, Volume,
 };
+use serde::de::{Deserialize, Deserializer};
 
-use super::affinity::AffinityWire;
-use super::container::{ContainerStatus, ResourcesWire, status_resources, with_statuses};
-use super::map::{AmountMap, TextMap};
-use super::meta::MetaWire;
-use super::node::effect;
-use super::scalar::{Text, Time};
-use super::sequence::{Element, List, Models};
-use super::wire;
+use crate::wire::affinity::AffinityWire;
+use crate::wire::container::{ContainerStatus, ResourcesWire, status_resources, with_statuses};
+use crate::wire::map::{AmountMap, TextMap};
+use crate::wire::meta::MetaWire;
+use crate::wire::scalar::{Text, Time};
+use crate::wire::sequence::{Element, List, Models};
+use crate::wire::wire;
 
 wire! {
-    pub(crate) struct PodWire<'a> {
+    struct PodWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "spec" => spec: SpecWire<'a>,
         "status" => status: StatusWire<'a>,
@@ -24,7 +22,7 @@ wire! {
 }
 
 wire! {
-    pub(crate) struct SpecWire<'a> {
+    struct SpecWire<'a> {
         "nodeName" => node_name: Text<'a>,
         "schedulerName" => scheduler_name: Text<'a>,
         "priority" => priority: i32,
@@ -50,7 +48,7 @@ wire! {
 }
 
 wire! {
-    pub(crate) struct StatusWire<'a> {
+    struct StatusWire<'a> {
         "phase" => phase: Text<'a>,
         "startTime" => started: Time,
         "nominatedNodeName" => nominated_node_name: Text<'a>,
@@ -63,88 +61,77 @@ wire! {
 }
 
 wire! {
-    pub(crate) struct NamedWire<'a> {
+    struct NamedWire<'a> {
         "name" => name: Text<'a>,
     }
 }
 
 wire! {
-    pub(crate) struct GroupWire<'a> {
+    struct GroupWire<'a> {
         "podGroupName" => name: Text<'a>,
     }
 }
 
 wire! {
     /// What release 1.35 had in place of a scheduling group.
-    pub(crate) struct WorkloadWire<'a> {
+    struct WorkloadWire<'a> {
         "podGroup" => group: Text<'a>,
     }
 }
 
 wire! {
-    pub(crate) struct ConditionWire<'a> {
+    struct ConditionWire<'a> {
         "type" => kind: Text<'a>,
         "status" => status: Text<'a>,
         "reason" => reason: Text<'a>,
     }
 }
 
-wire! {
-    pub(crate) struct TolerationWire<'a> {
-        "key" => key: Text<'a>,
-        "operator" => operator: Text<'a>,
-        "value" => value: Text<'a>,
-        "effect" => effect: Text<'a>,
-    }
-}
-
 /// The conditions that a rule reads.
 #[derive(PartialEq, Eq)]
-pub(crate) enum Condition {
+enum Condition {
     ResizeInfeasible,
     PreemptedByScheduler,
 }
 
 const SCHEDULER_NAME_DEFAULT: &str = "default-scheduler";
 
-impl PodWire<'_> {
-    pub(crate) fn into_model(self) -> Pod {
-        let (meta, owner) = self.meta.into_meta(Kind::Pod);
-        let (spec, status) = (self.spec, self.status);
-        let group = spec.group.map(|group| group.name);
-        let group = group.or(spec.workload.map(|workload| workload.group));
-        Pod {
-            meta,
-            owner,
-            node_name: spec.node_name.boxed(),
-            nominated_node_name: status.nominated_node_name.boxed(),
-            scheduler_name: spec.scheduler_name.boxed_or(SCHEDULER_NAME_DEFAULT),
-            priority: spec.priority,
-            priority_class_name: spec.priority_class_name.boxed(),
-            never_preempts: &*spec.preemption_policy == "Never",
-            phase: phase(&status.phase),
-            start_seconds: status.started.0,
-            scheduling_gates: spec.gates.boxed(|gate| gate.name.boxed()),
-            node_selector: spec.node_selector.map(|selector| selector.0),
-            affinity: spec.affinity.into_model(),
-            tolerations: spec.tolerations.0,
-            spread_constraints: spec.spread_constraints.0,
-            resize_infeasible: status.conditions.0.contains(&Condition::ResizeInfeasible),
-            preempted_by_scheduler: status.conditions.0.contains(&Condition::PreemptedByScheduler),
-            containers: with_statuses(spec.containers, status.containers),
-            init_containers: with_statuses(spec.init_containers, status.init_containers),
-            overhead: spec.overhead.0,
-            pod_level_requests: spec.resources.requests.map(|requests| requests.0),
-            status_resources: status_resources(status.resources, status.allocated).map(Box::new),
-            volumes: spec.volumes.0,
-            resource_claims: spec.resource_claims.boxed(|claim| claim.name.boxed()),
-            pod_group: group.map(Text::boxed),
-            host_network: spec.host_network,
-            host_users: spec.host_users,
-            service_account_name: spec.service_account_name.boxed(),
-            api_values: ApiValues::default(),
-        }
-    }
+pub(crate) fn decode<'de, D: Deserializer<'de>>(json: D) -> Result<Pod, D::Error> {
+    let PodWire { meta, spec, status } = PodWire::deserialize(json)?;
+    let (meta, owner) = meta.into_meta(Kind::Pod);
+    let group = spec.group.map(|group| group.name);
+    let group = group.or(spec.workload.map(|workload| workload.group));
+    Ok(Pod {
+        meta,
+        owner,
+        node_name: spec.node_name.boxed(),
+        nominated_node_name: status.nominated_node_name.boxed(),
+        scheduler_name: spec.scheduler_name.boxed_or(SCHEDULER_NAME_DEFAULT),
+        priority: spec.priority,
+        priority_class_name: spec.priority_class_name.boxed(),
+        never_preempts: &*spec.preemption_policy == "Never",
+        phase: phase(&status.phase),
+        start_seconds: status.started.0,
+        scheduling_gates: spec.gates.boxed(|gate| gate.name.boxed()),
+        node_selector: spec.node_selector.map(|selector| selector.0),
+        affinity: spec.affinity.into_model(),
+        tolerations: spec.tolerations.0,
+        spread_constraints: spec.spread_constraints.0,
+        resize_infeasible: status.conditions.0.contains(&Condition::ResizeInfeasible),
+        preempted_by_scheduler: status.conditions.0.contains(&Condition::PreemptedByScheduler),
+        containers: with_statuses(spec.containers, status.containers),
+        init_containers: with_statuses(spec.init_containers, status.init_containers),
+        overhead: spec.overhead.0,
+        pod_level_requests: spec.resources.requests.map(|requests| requests.0),
+        status_resources: status_resources(status.resources, status.allocated).map(Box::new),
+        volumes: spec.volumes.0,
+        resource_claims: spec.resource_claims.boxed(|claim| claim.name.boxed()),
+        pod_group: group.map(Text::boxed),
+        host_network: spec.host_network,
+        host_users: spec.host_users,
+        service_account_name: spec.service_account_name.boxed(),
+        api_values: ApiValues::default(),
+    })
 }
 
 fn phase(text: &str) -> Phase {
@@ -171,29 +158,10 @@ impl<'de> Element<'de> for Condition {
     }
 }
 
-impl<'de> Element<'de> for Toleration {
-    type Wire = TolerationWire<'de>;
-
-    fn from_wire(wire: TolerationWire<'de>) -> Option<Self> {
-        Some(Self {
-            key: wire.key.boxed(),
-            operator: match &*wire.operator {
-                "" | "Equal" => TolerationOperator::Equal,
-                "Exists" => TolerationOperator::Exists,
-                _ => TolerationOperator::Unknown,
-            },
-            value: wire.value.boxed(),
-            effect: (!wire.effect.is_empty()).then(|| effect(&wire.effect)),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::object::tests::{pod, refused};
-    use kpolicy_engine::model::{
-        Effect, HostPort, Kind, Phase, Quantity, Selector, SelectorOperator, TolerationOperator,
-    };
+    use kpolicy_engine::model::{HostPort, Kind, Phase, Quantity};
 
     const FULL: &str = r#"{
       "apiVersion": "v1", "kind": "Pod",
@@ -299,69 +267,6 @@ mod tests {
         assert_eq!(whole.get("cpu").copied(), cpu(3_000));
         let whole = pod.status_resources.and_then(|status| status.requests).expect("in status too");
         assert_eq!(whole.get("cpu").copied(), cpu(4_000));
-    }
-
-    #[test]
-    fn tolerations_are_read() {
-        let tolerations = pod(FULL).tolerations;
-        let read: Vec<_> =
-            tolerations.iter().map(|each| (&*each.key, each.operator, each.effect)).collect();
-        assert_eq!(
-            read,
-            [
-                ("k", TolerationOperator::Equal, Some(Effect::NoExecute)),
-                ("", TolerationOperator::Exists, None),
-                ("k", TolerationOperator::Unknown, None),
-            ]
-        );
-    }
-
-    #[test]
-    fn affinity_is_read() {
-        let pod = pod(r#"{"metadata": {"name": "p"}, "spec": {"affinity": {
-                "nodeAffinity": {
-                  "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-                    {"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["8"]}],
-                     "matchFields": [
-                       {"key": "metadata.name", "operator": "In", "values": ["n"]}]}, {}]},
-                  "preferredDuringSchedulingIgnoredDuringExecution": [
-                    {"weight": 7, "preference": {
-                      "matchExpressions": [{"key": "a", "operator": "Exists"}]}}]},
-                "podAntiAffinity": {
-                  "requiredDuringSchedulingIgnoredDuringExecution": [
-                    {"topologyKey": "zone", "labelSelector": {}, "namespaces": ["b", "a", "b"],
-                     "namespaceSelector": {"matchLabels": {"team": "x"}}, "matchLabelKeys": ["v"]}],
-                  "preferredDuringSchedulingIgnoredDuringExecution": [
-                    {"weight": 9, "podAffinityTerm": {"topologyKey": "host"}}]}}}}"#);
-        let affinity = pod.affinity.expect("it has affinity");
-        let required = affinity.node_required.expect("for nodes");
-        assert_eq!(required.terms.len(), 2);
-        assert_eq!(required.terms[0].match_expressions[0].operator, SelectorOperator::Gt);
-        assert_eq!(&*required.terms[0].match_fields[0].key, "metadata.name");
-        assert_eq!(affinity.node_preferred[0].0, 7);
-        let anti = &affinity.anti_required[0];
-        assert!(anti.label_selector.as_ref().is_some_and(Selector::is_everything));
-        assert_eq!(*anti.namespaces, ["a".into(), "b".into()]);
-        assert!(anti.namespace_selector.as_ref().is_some_and(|selector| !selector.is_everything()));
-        let (weight, preferred) = &affinity.anti_preferred[0];
-        assert_eq!((*weight, &preferred.label_selector), (9, &None));
-        assert!(affinity.pod_required.is_empty() && affinity.pod_preferred.is_empty());
-    }
-
-    #[test]
-    fn spreading_is_read() {
-        let pod = pod(r#"{"metadata": {"name": "p"}, "spec": {"topologySpreadConstraints": [
-                {"maxSkew": 2, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
-                 "labelSelector": {"matchLabels": {"a": "b"}}, "matchLabelKeys": ["y", "x"],
-                 "minDomains": 3, "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"},
-                {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "ScheduleAnyway"},
-                {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "SomethingNew"}]}}"#);
-        let [hard, soft] = &*pod.spread_constraints else { panic!("two constraints are known") };
-        assert!(hard.hard && !hard.honors_affinity && hard.honors_taints);
-        assert_eq!((hard.max_skew, hard.min_domains), (2, 3));
-        assert_eq!(*hard.match_label_keys, ["y".into(), "x".into()]);
-        assert!(!soft.hard && soft.honors_affinity && !soft.honors_taints);
-        assert_eq!((soft.min_domains, &soft.label_selector), (1, &None));
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! Nodes.
 
-use kpolicy_engine::model::{ApiValues, Effect, Image, Kind, Node, Taint};
+use kpolicy_engine::model::{ApiValues, Image, Kind, Node, Taint};
+use serde::de::{Deserialize, Deserializer};
 
-use super::map::AmountMap;
-use super::meta::MetaWire;
-use super::scalar::Text;
-use super::sequence::List;
-use super::wire;
+use crate::wire::map::AmountMap;
+use crate::wire::meta::MetaWire;
+use crate::wire::scalar::Text;
+use crate::wire::sequence::List;
+use crate::wire::taint::effect;
+use crate::wire::wire;
 
 wire! {
-    pub(crate) struct NodeWire<'a> {
+    struct NodeWire<'a> {
         "metadata" => meta: MetaWire<'a>,
         "spec" => spec: SpecWire<'a>,
         "status" => status: StatusWire<'a>,
@@ -17,14 +19,14 @@ wire! {
 }
 
 wire! {
-    pub(crate) struct SpecWire<'a> {
+    struct SpecWire<'a> {
         "unschedulable" => unschedulable: bool,
         "taints" => taints: List<TaintWire<'a>>,
     }
 }
 
 wire! {
-    pub(crate) struct StatusWire<'a> {
+    struct StatusWire<'a> {
         "allocatable" => allocatable: Option<AmountMap>,
         "capacity" => capacity: AmountMap,
         "conditions" => conditions: List<ConditionWire<'a>>,
@@ -34,7 +36,7 @@ wire! {
 }
 
 wire! {
-    pub(crate) struct TaintWire<'a> {
+    struct TaintWire<'a> {
         "key" => key: Text<'a>,
         "value" => value: Text<'a>,
         "effect" => effect: Text<'a>,
@@ -42,65 +44,52 @@ wire! {
 }
 
 wire! {
-    pub(crate) struct ConditionWire<'a> {
+    struct ConditionWire<'a> {
         "type" => kind: Text<'a>,
         "status" => status: Text<'a>,
     }
 }
 
 wire! {
-    pub(crate) struct ImageWire<'a> {
+    struct ImageWire<'a> {
         "names" => names: List<Text<'a>>,
         "sizeBytes" => size_bytes: i64,
     }
 }
 
-impl NodeWire<'_> {
-    pub(crate) fn into_model(self) -> Node {
-        let (meta, _) = self.meta.into_meta(Kind::Node);
-        let status = self.status;
-        let capacity = status.capacity.0;
-        Node {
-            meta,
-            unschedulable: self.spec.unschedulable,
-            taints: self.spec.taints.boxed(|taint| Taint {
-                effect: effect(&taint.effect),
-                key: taint.key.boxed(),
-                value: taint.value.boxed(),
-            }),
-            allocatable: status.allocatable.map_or_else(|| capacity.clone(), |listed| listed.0),
-            capacity,
-            conditions: status
-                .conditions
-                .boxed(|condition| (condition.kind.boxed(), condition.status.boxed())),
-            images: status
-                .images
-                .boxed(|image| Image { names: image.names.texts(), size_bytes: image.size_bytes }),
-            declared_features: status.declared_features.texts_sorted_unique(),
-            api_values: ApiValues::default(),
-        }
-    }
-}
-
-pub(crate) fn effect(text: &str) -> Effect {
-    match text {
-        "NoSchedule" => Effect::NoSchedule,
-        "PreferNoSchedule" => Effect::PreferNoSchedule,
-        "NoExecute" => Effect::NoExecute,
-        _ => Effect::Unknown,
-    }
+pub(crate) fn decode<'de, D: Deserializer<'de>>(json: D) -> Result<Node, D::Error> {
+    let node = NodeWire::deserialize(json)?;
+    let (meta, _) = node.meta.into_meta(Kind::Node);
+    let status = node.status;
+    let capacity = status.capacity.0;
+    Ok(Node {
+        meta,
+        unschedulable: node.spec.unschedulable,
+        taints: node.spec.taints.boxed(|taint| Taint {
+            effect: effect(&taint.effect),
+            key: taint.key.boxed(),
+            value: taint.value.boxed(),
+        }),
+        allocatable: status.allocatable.map_or_else(|| capacity.clone(), |listed| listed.0),
+        capacity,
+        conditions: status
+            .conditions
+            .boxed(|condition| (condition.kind.boxed(), condition.status.boxed())),
+        images: status
+            .images
+            .boxed(|image| Image { names: image.names.texts(), size_bytes: image.size_bytes }),
+        declared_features: status.declared_features.texts_sorted_unique(),
+        api_values: ApiValues::default(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::object::tests::decoded;
-    use kpolicy_engine::model::{Effect, Kind, Node, Object, Quantity};
+    use crate::object::tests::model_of;
+    use kpolicy_engine::model::{Effect, Node, Quantity};
 
     fn node(json: &str) -> Node {
-        match decoded(Kind::Node, json) {
-            Object::Node(node) => *node,
-            other => panic!("not a node: {other:?}"),
-        }
+        model_of!(Node, json)
     }
 
     #[test]
