@@ -152,8 +152,9 @@ fmt: $(STAMPS)/python ## Format Rust, Python and Go
 	@if command -v gofmt >/dev/null; then gofmt -l -w tests/cluster/controlplane benches/peer; fi
 
 .PHONY: generated
-generated: dev ## Write builtin_table.py again from the engine's list of built-ins
+generated: dev ## Write the files that follow from the engine's tables: built-ins, API kinds
 	@$(BIN)/python -m build.builtin_table
+	@$(BIN)/python -m build.object_kinds
 
 .PHONY: lock
 lock: $(STAMPS)/python ## Write requirements.lock again from pyproject.toml

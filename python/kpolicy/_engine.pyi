@@ -15,6 +15,7 @@ __all__ = [
     "evaluate_expression",
     "expression_facts",
     "manner_of_expression",
+    "object_kinds",
 ]
 
 __version__: str
@@ -257,3 +258,7 @@ def expression_facts() -> list[tuple[str, list[str], str, str]]:
 def built_ins() -> list[tuple[str, bool, bool, bool, int]]:
     """Every built-in, in the order of filters: (name, whether it filters, whether it scores,
     whether kube-scheduler's default profile has it, its weight there)."""
+
+def object_kinds() -> list[tuple[str, str, str, str, bool]]:
+    """The kinds of API objects that the engine reads, in the order of its table: (name, plural,
+    group, version, whether it is namespaced)."""

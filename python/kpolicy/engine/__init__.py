@@ -16,6 +16,7 @@ from kpolicy.engine.compiled import (
     evaluate_expression,
     expression_facts,
     manner_of_expression,
+    object_kinds,
     version,
 )
 from kpolicy.engine.named_answers import (
@@ -86,5 +87,6 @@ __all__ = [
     "evaluate_expression",
     "expression_facts",
     "manner_of_expression",
+    "object_kinds",
     "version",
 ]

@@ -49,6 +49,7 @@ __all__ = [
     "evaluate_expression",
     "expression_facts",
     "manner_of_expression",
+    "object_kinds",
     "version",
 ]
 
@@ -237,6 +238,12 @@ def built_ins() -> list[tuple[str, bool, bool, bool, int]]:
     """Every built-in, in the order of filters: name, whether it filters, whether it scores, whether
     kube-scheduler's default profile has it, its weight there."""
     return _engine.built_ins()
+
+
+def object_kinds() -> list[tuple[str, str, str, str, bool]]:
+    """The kinds of API objects that the engine reads, in the order of its table: (name, plural,
+    group, version, whether it is namespaced)."""
+    return _engine.object_kinds()
 
 
 def version() -> str:

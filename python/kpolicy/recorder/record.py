@@ -28,27 +28,12 @@ from kpolicy.cluster.request_failure import (
 )
 from kpolicy.cluster.watch.listing import Broken, Listed, read_list
 from kpolicy.cluster.watch.resource import LinesRead, PageRead, Resource
+from kpolicy.object_kinds import OBJECT_KINDS
 from kpolicy.offline.snapshot_file.writer import Writer
 from kpolicy.offline.snapshots.snapshot_problem import Problem
 from kpolicy.scheduler.loop.watched_resources import REQUIRED, RESOURCES
 
-KINDS: Final[Mapping[str, str]] = {
-    "pods": "Pod",
-    "nodes": "Node",
-    "namespaces": "Namespace",
-    "services": "Service",
-    "replicationcontrollers": "ReplicationController",
-    "replicasets": "ReplicaSet",
-    "statefulsets": "StatefulSet",
-    "persistentvolumes": "PersistentVolume",
-    "persistentvolumeclaims": "PersistentVolumeClaim",
-    "storageclasses": "StorageClass",
-    "csinodes": "CSINode",
-    "csidrivers": "CSIDriver",
-    "csistoragecapacities": "CSIStorageCapacity",
-    "volumeattachments": "VolumeAttachment",
-    "poddisruptionbudgets": "PodDisruptionBudget",
-}
+KINDS: Final[Mapping[str, str]] = {kind.resource: kind.name for kind in OBJECT_KINDS}
 RECORDED: Final = tuple(RESOURCES[name] for name in KINDS)
 
 

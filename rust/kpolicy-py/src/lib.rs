@@ -16,6 +16,7 @@ mod program;
 mod stopwatch;
 mod tuples;
 
+use kpolicy_engine::api::Kind;
 use kpolicy_engine::rules::BUILT_INS;
 use kpolicy_engine::rules::catalog::BuiltIn;
 use kpolicy_engine::rules::expression::{FactRow, facts};
@@ -30,7 +31,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(evaluate_expression, module)?)?;
     module.add_function(wrap_pyfunction!(manner_of_expression, module)?)?;
     module.add_function(wrap_pyfunction!(expression_facts, module)?)?;
-    module.add_function(wrap_pyfunction!(built_ins, module)?)
+    module.add_function(wrap_pyfunction!(built_ins, module)?)?;
+    module.add_function(wrap_pyfunction!(object_kinds, module)?)
 }
 
 /// Evaluate one lowered expression with JSON-coded variables.
@@ -65,4 +67,16 @@ fn built_ins() -> Vec<(&'static str, bool, bool, bool, i64)> {
         (built_in.name, filters, scores, built_in.is_default, built_in.weight)
     };
     BUILT_INS.iter().map(row).collect()
+}
+
+/// Name, plural, group and version of a kind, and whether it is namespaced.
+type KindRow = (&'static str, &'static str, &'static str, &'static str, bool);
+
+/// The kinds of API objects that are read.
+#[pyfunction]
+fn object_kinds() -> Vec<KindRow> {
+    let row = |kind: Kind| {
+        (kind.name(), kind.resource(), kind.group(), kind.version(), kind.is_namespaced())
+    };
+    Kind::ALL.into_iter().map(row).collect()
 }

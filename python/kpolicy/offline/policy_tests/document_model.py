@@ -17,6 +17,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from kpolicy.object_kinds import KindWord
 from kpolicy.offline.limits import PODS_MAX, STEPS_MAX, TESTS_MAX
 from kpolicy.policy.models.scheduling_policy import Cel, Metadata
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
@@ -152,19 +153,7 @@ Wake: TypeAlias = Literal[
     "pod.tolerations",
     "pod.schedulingGates",
     "time",
-    "namespace",
-    "service",
-    "replicationController",
-    "replicaSet",
-    "statefulSet",
-    "persistentVolume",
-    "persistentVolumeClaim",
-    "storageClass",
-    "csiNode",
-    "csiDriver",
-    "csiStorageCapacity",
-    "volumeAttachment",
-    "podDisruptionBudget",
+    KindWord,
 ]
 Instant = Annotated[str, AfterValidator(check_instant)]
 Seed = Annotated[int, Field(ge=0, lt=2**64)]

@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_args
 
+from kpolicy.object_kinds import OBJECT_KINDS, KindWord
 from kpolicy.offline.policy_tests.document_model import (
     ErrorExpectation,
     Expectation,
@@ -126,21 +127,18 @@ _BY_WORD: Final[Mapping[str, tuple[str, ...]]] = {
     "time": ("TimePasses",),
 }
 _ACTIONS: Final = ("Add", "Update", "Delete")
-_OBJECTS: Final = {
-    "namespace": "Namespace",
-    "service": "Service",
-    "replicationController": "ReplicationController",
-    "replicaSet": "apps/ReplicaSet",
-    "statefulSet": "apps/StatefulSet",
-    "persistentVolume": "PersistentVolume",
-    "persistentVolumeClaim": "PersistentVolumeClaim",
-    "storageClass": "storage.k8s.io/StorageClass",
-    "csiNode": "storage.k8s.io/CSINode",
-    "csiDriver": "storage.k8s.io/CSIDriver",
-    "csiStorageCapacity": "storage.k8s.io/CSIStorageCapacity",
-    "volumeAttachment": "storage.k8s.io/VolumeAttachment",
-    "podDisruptionBudget": "policy/PodDisruptionBudget",
-}
+# Pods and nodes have the words above; those of the other kinds are in the order of the table.
+_OBJECTS: Final = dict(
+    zip(
+        get_args(KindWord),
+        (
+            f"{kind.group}/{kind.name}".removeprefix("/")
+            for kind in OBJECT_KINDS
+            if kind.name not in ("Pod", "Node")
+        ),
+        strict=True,
+    )
+)
 EVENTS: Final[Mapping[str, frozenset[str]]] = {
     **{word: frozenset(events) for word, events in _BY_WORD.items()},
     **{

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kpolicy.object_kinds import OBJECT_KINDS
 from kpolicy.offline.redaction.field_rules import (
     Place,
     Rule,
@@ -306,9 +307,15 @@ _KINDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "VolumeAttachment": {"spec": fields(attacher=kept, nodeName=name, source=_source)},
 }
 _NAMED: Final[Mapping[str, Rule]] = {"CSIDriver": kept, "PersistentVolumeClaim": claim}
+# Of a kind without rules of its own, only the metadata is kept.
 KINDS: Final[Mapping[str, Rule]] = {
-    kind: members(
-        {"apiVersion": kept, "kind": kept, "metadata": _metadata(_NAMED.get(kind, name)), **rules}
+    kind.name: members(
+        {
+            "apiVersion": kept,
+            "kind": kept,
+            "metadata": _metadata(_NAMED.get(kind.name, name)),
+            **_KINDS.get(kind.name, {}),
+        }
     )
-    for kind, rules in _KINDS.items()
+    for kind in OBJECT_KINDS
 }

@@ -1,8 +1,7 @@
 """API objects: kinds that the engine reads, names, and reading them from JSON text one at a time.
 
 Reads documents one after another, nested lists, and text that is cut short. An item without a kind
-takes the kind of its list. Memory holds one object, never a whole list. A test compares the table
-of kinds with what the engine accepts.
+takes the kind of its list. Memory holds one object, never a whole list.
 """
 
 from __future__ import annotations
@@ -13,38 +12,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kpolicy.object_kinds import OBJECT_KINDS
 from kpolicy.offline.limits import LIST_NESTING_MAX
 
-READ: Final[Mapping[str, frozenset[str]]] = {
-    "": frozenset(
-        {
-            "Namespace",
-            "Node",
-            "PersistentVolume",
-            "PersistentVolumeClaim",
-            "Pod",
-            "ReplicationController",
-            "Service",
-        }
-    ),
-    "apps": frozenset({"ReplicaSet", "StatefulSet"}),
-    "extensions": frozenset({"ReplicaSet", "StatefulSet"}),  # read as apps, as the engine does
-    "policy": frozenset({"PodDisruptionBudget"}),
-    "storage.k8s.io": frozenset(
-        {"CSIDriver", "CSINode", "CSIStorageCapacity", "StorageClass", "VolumeAttachment"}
-    ),
+_SERVED: Final[Mapping[str, frozenset[str]]] = {
+    group: frozenset(kind.name for kind in OBJECT_KINDS if kind.group == group)
+    for group in sorted({kind.group for kind in OBJECT_KINDS})
 }
-CLUSTER_SCOPED: Final = frozenset(
-    {
-        "CSIDriver",
-        "CSINode",
-        "Namespace",
-        "Node",
-        "PersistentVolume",
-        "StorageClass",
-        "VolumeAttachment",
-    }
-)
+# Objects of `extensions` are read as those of `apps`, as the engine does.
+READ: Final[Mapping[str, frozenset[str]]] = {**_SERVED, "extensions": _SERVED["apps"]}
+CLUSTER_SCOPED: Final = frozenset(kind.name for kind in OBJECT_KINDS if not kind.namespaced)
 # The scheduler of a pod without `schedulerName`.
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 _EVERY: Final = frozenset[str]().union(*READ.values())

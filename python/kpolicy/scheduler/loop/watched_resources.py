@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from typing import Any, Final
 
 from kpolicy.cluster.request_failure import Status
 from kpolicy.cluster.watch.resource import LinesRead, PageRead, Resource
-
-_CORE: Final = "/api/v1"
-_STORAGE: Final = "/apis/storage.k8s.io/v1"
+from kpolicy.object_kinds import OBJECT_KINDS
 
 # A pod that has ended holds nothing; the API server need not send it (as kube-scheduler asks).
 _NOT_ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
@@ -20,24 +17,15 @@ _NOT_ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 ROLE: Final = "the ClusterRole kpolicy (deploy/kustomize/base/cluster-role.yaml)"
 
 RESOURCES: Final = {
-    resource.name: replace(resource, granted_by=ROLE)
-    for resource in (
-        Resource("pods", f"{_CORE}/pods", field_selector=_NOT_ENDED),
-        Resource("nodes", f"{_CORE}/nodes"),
-        Resource("namespaces", f"{_CORE}/namespaces"),
-        Resource("services", f"{_CORE}/services"),
-        Resource("replicationcontrollers", f"{_CORE}/replicationcontrollers"),
-        Resource("replicasets", "/apis/apps/v1/replicasets"),
-        Resource("statefulsets", "/apis/apps/v1/statefulsets"),
-        Resource("persistentvolumes", f"{_CORE}/persistentvolumes"),
-        Resource("persistentvolumeclaims", f"{_CORE}/persistentvolumeclaims"),
-        Resource("storageclasses", f"{_STORAGE}/storageclasses"),
-        Resource("csinodes", f"{_STORAGE}/csinodes"),
-        Resource("csidrivers", f"{_STORAGE}/csidrivers"),
-        Resource("csistoragecapacities", f"{_STORAGE}/csistoragecapacities"),
-        Resource("volumeattachments", f"{_STORAGE}/volumeattachments"),
-        Resource("poddisruptionbudgets", "/apis/policy/v1/poddisruptionbudgets"),
+    kind.resource: Resource(
+        kind.resource,
+        f"/apis/{kind.group}/{kind.version}/{kind.resource}"
+        if kind.group
+        else f"/api/{kind.version}/{kind.resource}",
+        field_selector=_NOT_ENDED if kind.resource == "pods" else "",
+        granted_by=ROLE,
     )
+    for kind in OBJECT_KINDS
 }
 
 # Without these there is nothing to place and nowhere to place it; others an older cluster may lack.

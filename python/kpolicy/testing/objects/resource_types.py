@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from kpolicy.object_kinds import OBJECT_KINDS
+
 FieldPath = tuple[str, ...]
 
 OBJECT_VERBS: Final = (
@@ -101,7 +103,7 @@ _NEW_EVENT_FIELDS: Final = {
 _STATUS: Final = ("status",)
 _STORAGE_GROUP: Final = "storage.k8s.io"
 
-RESOURCES: Final[tuple[Resource, ...]] = (
+_DESCRIBED: Final[tuple[Resource, ...]] = (
     Resource("", "v1", "configmaps", "configmap", "ConfigMap", True, ("cm",)),
     Resource("", "v1", "events", "event", "Event", True, ("ev",), fields=_EVENT_FIELDS),
     Resource(
@@ -272,6 +274,24 @@ RESOURCES: Final[tuple[Resource, ...]] = (
         "VolumeAttachment",
         False,
         subresources=_STATUS,
+    ),
+)
+
+# What the engine reads is served, also where nothing else is known of a kind.
+RESOURCES: Final[tuple[Resource, ...]] = (
+    *_DESCRIBED,
+    *(
+        Resource(
+            kind.group,
+            kind.version,
+            kind.resource,
+            kind.name.lower(),
+            kind.name,
+            kind.namespaced,
+            subresources=_STATUS,
+        )
+        for kind in OBJECT_KINDS
+        if (kind.group, kind.name) not in {(known.group, known.kind) for known in _DESCRIBED}
     ),
 )
 

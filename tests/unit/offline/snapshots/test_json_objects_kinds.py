@@ -35,7 +35,7 @@ def test_the_engine_reads_exactly_the_kinds_in_the_table() -> None:
         item = {"kind": kind, "metadata": {"name": "x"}}
         assert engine_reads(item) is is_read(item), item
         looked_at += 1
-    assert looked_at == 8 * 19
+    assert looked_at == (len(READ) + 3) * len(kinds) >= 8 * 19
 
 
 def test_keys_and_uids_are_the_engines() -> None:
