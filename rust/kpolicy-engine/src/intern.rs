@@ -2,8 +2,8 @@
 //!
 //! [`Shared`] is a counted reference with an id, [`Interner`] the table of one type. Ids are never
 //! used twice, so a cache keyed by an id can be out of date but never wrong. Values without a
-//! holder are removed when the table has doubled. Results may depend on ids only for equality,
-//! never for order.
+//! holder are removed when the table has doubled in bytes, so that a few very large values do not
+//! stay. Results may depend on ids only for equality, never for order.
 
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
@@ -14,12 +14,38 @@ use rustc_hash::FxHashSet;
 
 use crate::heap::HeapBytes;
 
-/// A table smaller than this is never swept.
-const SWEEP_ENTRIES_MIN: usize = 1024;
+/// A table whose values weigh less than this is never swept.
+const SWEEP_BYTES_MIN: usize = 1 << 20;
+
+/// What an entry weighs besides its value.
+const ENTRY_BYTES: usize = 64;
+
+/// Adds up the bytes that a value is hashed from: close to what it holds, for any type that is
+/// interned.
+#[derive(Default)]
+struct Weight(usize);
+
+impl Hasher for Weight {
+    fn write(&mut self, bytes: &[u8]) {
+        // Each part of a value also has a pointer and a length.
+        self.0 += bytes.len() + 2 * size_of::<usize>();
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 as u64
+    }
+}
+
+fn weight_of<T: Hash>(value: &T) -> usize {
+    let mut weight = Weight(ENTRY_BYTES);
+    value.hash(&mut weight);
+    weight.0
+}
 
 #[derive(Debug)]
 struct Entry<T> {
     id: u64,
+    bytes: usize,
     value: T,
 }
 
@@ -100,12 +126,13 @@ impl<T> Borrow<T> for ByValue<T> {
 pub struct Interner<T> {
     held: FxHashSet<ByValue<T>>,
     next_id: u64,
-    sweep_at: usize,
+    bytes: usize,
+    sweep_at_bytes: usize,
 }
 
 impl<T> Default for Interner<T> {
     fn default() -> Self {
-        Self { held: FxHashSet::default(), next_id: 0, sweep_at: SWEEP_ENTRIES_MIN }
+        Self { held: FxHashSet::default(), next_id: 0, bytes: 0, sweep_at_bytes: SWEEP_BYTES_MIN }
     }
 }
 
@@ -115,8 +142,10 @@ impl<T: Hash + Eq> Interner<T> {
             return found.0.clone();
         }
         self.sweep();
-        let shared = Shared(Arc::new(Entry { id: self.next_id, value }));
+        let bytes = weight_of(&value);
+        let shared = Shared(Arc::new(Entry { id: self.next_id, bytes, value }));
         self.next_id += 1;
+        self.bytes += bytes;
         self.held.insert(ByValue(shared.clone()));
         shared
     }
@@ -130,11 +159,17 @@ impl<T: Hash + Eq> Interner<T> {
     }
 
     fn sweep(&mut self) {
-        if self.held.len() < self.sweep_at {
+        if self.bytes < self.sweep_at_bytes {
             return;
         }
-        self.held.retain(|entry| Arc::strong_count(&entry.0.0) > 1);
-        self.sweep_at = (self.held.len() * 2).max(SWEEP_ENTRIES_MIN);
+        self.held.retain(|entry| {
+            let is_held = Arc::strong_count(&entry.0.0) > 1;
+            self.bytes -= if is_held { 0 } else { entry.0.0.bytes };
+            is_held
+        });
+        // The table keeps its places otherwise, as many as it once had entries.
+        self.held.shrink_to(2 * self.held.len());
+        self.sweep_at_bytes = (2 * self.bytes).max(SWEEP_BYTES_MIN);
     }
 }
 
@@ -161,7 +196,14 @@ impl Borrow<str> for ByValue<Arc<str>> {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Interner, SWEEP_ENTRIES_MIN};
+    use super::{ENTRY_BYTES, Interner, SWEEP_BYTES_MIN};
+
+    /// Names that nobody holds, enough for the table to be swept.
+    fn churn(names: &mut Interner<Arc<str>>) {
+        for index in 0..2 * SWEEP_BYTES_MIN / ENTRY_BYTES {
+            names.name(&format!("churn-{index}"));
+        }
+    }
 
     #[test]
     fn equal_values_share_an_id_and_unheld_ones_are_swept() {
@@ -169,20 +211,25 @@ mod tests {
         let first = names.name("a");
         assert_eq!(first, names.name("a"));
         assert_ne!(first, names.name("b"));
-        for index in 0..2 * SWEEP_ENTRIES_MIN {
-            names.name(&format!("churn-{index}"));
-        }
-        assert!(names.len() <= SWEEP_ENTRIES_MIN + 1, "{}", names.len());
+        churn(&mut names);
+        assert!(names.len() <= SWEEP_BYTES_MIN / ENTRY_BYTES, "{}", names.len());
         assert_eq!(names.name("a").id(), first.id());
+    }
+
+    #[test]
+    fn few_large_values_are_swept_as_well() {
+        let mut names: Interner<Arc<str>> = Interner::default();
+        for index in 0..10 {
+            names.name(&format!("{index}{}", "x".repeat(SWEEP_BYTES_MIN)));
+            assert_eq!(names.len(), 1, "the one before is gone");
+        }
     }
 
     #[test]
     fn an_id_is_never_used_twice() {
         let mut names: Interner<Arc<str>> = Interner::default();
         let gone = names.name("gone").id();
-        for index in 0..2 * SWEEP_ENTRIES_MIN {
-            names.name(&format!("churn-{index}"));
-        }
+        churn(&mut names);
         assert_ne!(names.name("gone").id(), gone);
     }
 }
