@@ -92,7 +92,7 @@ _SCALARS: Final = {
     "t": TIMESTAMP,
 }
 # Bounds of what one value may hold, for the cost.
-_ITEMS_MAX: Final = 64
+_ITEMS_MAX: Final = 16
 _ENTRIES_MAX: Final = 128
 TEXT_BYTES_MAX: Final = 317
 _ENTRY_BYTES_MAX: Final = 63
