@@ -61,6 +61,11 @@ impl<T> Shared<T> {
     pub fn id(&self) -> u64 {
         self.0.id
     }
+
+    /// What the value holds, about; shared values inside it count nothing.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes
+    }
 }
 
 /// The interner holds the value.

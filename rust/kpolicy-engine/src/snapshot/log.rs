@@ -1,7 +1,7 @@
 //! The change log: what changed since a generation, so that a cache reads only that.
 //!
-//! A bounded ring of changes, each with its own generation. A cache that is further behind than the
-//! ring reaches starts from scratch.
+//! A ring of changes, each with its own generation, bounded in number and in the bytes of pods that it
+//! keeps. A cache that is further behind than the ring reaches starts from scratch.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,6 +13,10 @@ use super::pod::Pod;
 
 /// How many changes are remembered.
 pub const LOG_ENTRIES_MAX: usize = 16_384;
+/// What the remembered pods may hold, which may be gone from the cluster. Ordinary pods count nothing.
+const LOG_BYTES_MAX: usize = 8 << 20;
+/// A pod that holds less is ordinary.
+const ORDINARY_POD_BYTES: usize = 4 << 10;
 
 #[derive(Debug, Clone)]
 pub enum Change {
@@ -31,6 +35,16 @@ impl Change {
             Self::Object(_) => None,
         }
     }
+
+    /// What is held because the change is remembered.
+    fn held_bytes(&self) -> usize {
+        match self {
+            Self::PodPut(_, pod) | Self::PodTaken(_, pod) => {
+                pod.shared_bytes().saturating_sub(ORDINARY_POD_BYTES)
+            }
+            Self::Node(..) | Self::Object(_) => 0,
+        }
+    }
 }
 
 /// How many changes a snapshot has seen.
@@ -46,6 +60,7 @@ impl Generation {
 #[derive(Debug, Default)]
 pub struct Log {
     entries: VecDeque<Change>,
+    bytes: usize,
     generation: Generation,
 }
 
@@ -56,10 +71,12 @@ impl Log {
     }
 
     pub(super) fn push(&mut self, change: Change) {
-        if self.entries.len() == LOG_ENTRIES_MAX {
-            self.entries.pop_front();
-        }
+        self.bytes += change.held_bytes();
         self.entries.push_back(change);
+        while self.entries.len() > LOG_ENTRIES_MAX || self.bytes > LOG_BYTES_MAX {
+            let Some(forgotten) = self.entries.pop_front() else { break };
+            self.bytes -= forgotten.held_bytes();
+        }
         self.generation.0 += 1;
     }
 

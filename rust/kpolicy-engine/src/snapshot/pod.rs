@@ -144,6 +144,25 @@ impl Pod {
         &self.template.requests
     }
 
+    /// What the parts hold that the pod may share with others, about.
+    pub fn shared_bytes(&self) -> usize {
+        let template = &*self.template;
+        self.identity.bytes()
+            + self.annotations.bytes()
+            + self.api_values.bytes()
+            + self.template.bytes()
+            + template.requests.bytes()
+            + template.tolerations.bytes()
+            + template.node_affinity.bytes()
+            + template.pod_affinity.bytes()
+            + template.spread.bytes()
+            + template.ports.bytes()
+            + template.volumes.bytes()
+            + template.images.bytes()
+            + template.containers.bytes()
+            + template.owner.as_ref().map_or(0, Shared::bytes)
+    }
+
     pub fn is_gated(&self) -> bool {
         !self.template.scheduling_gates.is_empty()
     }
