@@ -100,8 +100,9 @@ pub enum Verdict {
     Gated,
     /// Only of `choose`: nothing is decided, filter again.
     Stale,
-    /// Judging it takes more work than one decision may: the message names the part of its spec. Try
-    /// it again last, and ever more rarely.
+    /// Judging it takes more work than one decision may, or looking for victims does: the message
+    /// names the part of its spec, or the search. Or a unit takes more than one call may. Try it again
+    /// last, and ever more rarely.
     SetAside,
 }
 

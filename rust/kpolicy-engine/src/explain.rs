@@ -155,6 +155,9 @@ fn preempted(attempt: &Attempt, cluster: &Cluster) -> Map<String, Value> {
         Attempt::Failed(why) => {
             object.insert("message".into(), why.as_str().into());
         }
+        Attempt::TooMuchWork { .. } => {
+            object.insert("message".into(), attempt.message(cluster.nodes().len()).into());
+        }
         Attempt::NotFound { potential: 0, .. } => {
             object.insert("message".into(), NO_POTENTIAL_NODES.into());
         }

@@ -211,6 +211,39 @@ fn a_call_ends_after_so_much_work_and_the_rest_is_decided_in_the_next() {
     assert!((2..20).contains(&calls), "{calls} calls");
 }
 
+#[test]
+fn a_unit_that_takes_more_than_a_call_may_is_taken_back_as_a_whole() {
+    let mut engine = cluster(&support::default_program());
+    let preferences: Vec<Value> = (0..60)
+        .map(|key| json!({"weight": 1, "preference": {"matchExpressions": [expression(key)]}}))
+        .collect();
+    let dear = json!({"affinity": {"nodeAffinity":
+        {"preferredDuringSchedulingIgnoredDuringExecution": preferences}}});
+    // Each asks for something else; those that are alike share what was worked out for the first.
+    let names: Vec<Arc<str>> = (0..40).map(|index| format!("dear-{index:03}").into()).collect();
+    for (index, name) in names.iter().enumerate() {
+        let mut spec = dear.clone();
+        spec["tolerations"] = json!([{"key": format!("t{index}"), "operator": "Exists"}]);
+        support::apply(&mut engine, &pod(name, spec));
+    }
+    let before = engine.holdings();
+    let began = Instant::now();
+    let decision = engine.schedule_unit(&names, 0, &Still).expect_err("it takes too much");
+    println!("a unit of 40 dear pods: {:?}, {}", began.elapsed(), decision.message);
+    assert_eq!(decision.verdict, Verdict::SetAside);
+    assert!(decision.message.contains("50000000 units"), "{}", decision.message);
+    assert_ne!(decision.uid, names[0], "it is decided on some of them first");
+    assert_eq!(engine.holdings(), before);
+    assert_eq!(engine.statistics().pods_assumed, 0);
+
+    let alike: Vec<Arc<str>> = (0..40).map(|index| format!("alike-{index:03}").into()).collect();
+    for name in &alike {
+        support::apply(&mut engine, &pod(name, dear.clone()));
+    }
+    let decisions = engine.schedule_unit(&alike, 0, &Still).expect("they share their work");
+    assert_eq!(decisions.len(), alike.len());
+}
+
 /// A rule, and whether it may be evaluated at all.
 fn hostile_rules() -> Vec<(&'static str, Value)> {
     let range = |items: usize| {
@@ -271,5 +304,61 @@ fn rules_stop_at_what_they_may_spend_however_little_the_compiler_found() {
         assert!(units <= units_max(NODES));
         let decided = (batch.decisions[0].verdict, &batch.decisions[0].message);
         assert_eq!(decided, (scratch.verdict, &scratch.message), "{kind}");
+    }
+}
+
+/// Full nodes, whose pods matter less than others, in a namespace with so many disruption budgets that
+/// count each of them.
+fn full_of_victims(nodes: usize, budgets: usize) -> Engine {
+    let mut engine = support::loaded(1, &support::default_program());
+    let mut items: Vec<Value> = (0..nodes)
+        .map(|index| {
+            let name = format!("node-{index:05}");
+            json!({"apiVersion": "v1", "kind": "Node",
+                "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+                "status": {"allocatable": {"cpu": "11", "memory": "128Gi", "pods": "110"}}})
+        })
+        .collect();
+    for index in 0..nodes * 110 {
+        let mut victim = pod(&format!("victim-{index:06}"), json!({}));
+        victim["spec"]["nodeName"] = json!(format!("node-{:05}", index / 110));
+        items.push(victim);
+    }
+    items.extend((0..budgets).map(|index| {
+        json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+            "metadata": {"name": format!("budget-{index:05}"), "namespace": "d"},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}},
+            "status": {"disruptionsAllowed": 0}})
+    }));
+    support::apply(&mut engine, &json!({"apiVersion": "v1", "kind": "List", "items": items}));
+    engine
+}
+
+fn preemptor(name: &str) -> Value {
+    let request = json!({"cpu": "1", "memory": "64Mi"});
+    let containers = json!([{"name": "c", "image": "i", "resources": {"requests": request}}]);
+    pod(name, json!({"priority": 1_000, "containers": containers}))
+}
+
+#[test]
+fn a_search_for_victims_ends_with_its_budget_and_nobody_is_evicted() {
+    for (budgets, verdict) in [(1, Verdict::Parked), (1_000, Verdict::SetAside)] {
+        let mut engine = full_of_victims(200, budgets);
+        support::apply(&mut engine, &preemptor("high"));
+        support::apply(&mut engine, &preemptor("other"));
+        let scratch = engine.decide_from_scratch(&"high".into());
+        let began = Instant::now();
+        let batch = scheduled(&mut engine, &["high"]);
+        let [decision] = batch.decisions.as_slice() else { panic!("no decision") };
+        println!("{budgets} budgets: {:?} {}", began.elapsed(), decision.message);
+        assert_eq!(decision.verdict, verdict, "{}", decision.message);
+        let is_cut = verdict == Verdict::SetAside;
+        assert_eq!(decision.victims.is_empty(), is_cut);
+        assert_eq!(&*decision.nominated_node == "", is_cut);
+        assert_eq!(decision.message.contains("looking for victims takes more work"), is_cut);
+        assert_eq!(engine.statistics().pods_parked, usize::from(!is_cut));
+        assert_eq!((scratch.verdict, &scratch.message), (verdict, &decision.message));
+        // What was remembered of single nodes makes no difference to where the search ends.
+        assert_eq!(scheduled(&mut engine, &["other"]).decisions[0].verdict, verdict);
     }
 }

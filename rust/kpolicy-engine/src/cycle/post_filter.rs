@@ -32,6 +32,8 @@ pub struct Room {
     pub is_tried: bool,
     /// The same comes of it until something moves: no lot was drawn, and nothing failed.
     pub is_settled: bool,
+    /// Looking for victims takes more work than one decision may.
+    pub is_too_much: bool,
     /// None of what extenders left makes room, or there is room that they were not asked about.
     pub is_spent: bool,
 }
@@ -47,7 +49,9 @@ impl Room {
     pub fn status(&self) -> StatusCode {
         match self.nominated {
             Some(_) => StatusCode::Success,
-            None if self.is_settled || self.is_spent => StatusCode::Unschedulable,
+            None if self.is_settled || self.is_spent || self.is_too_much => {
+                StatusCode::Unschedulable
+            }
             None => StatusCode::Error,
         }
     }
@@ -113,7 +117,8 @@ pub fn run(unplaced: Unplaced<'_>, trimmed: Option<&Trimmed>, memo: &mut Candida
             _ => message(before, &told),
         },
         is_tried: matches!(attempt, Attempt::NotFound { .. }),
-        is_settled: !matches!(attempt, Attempt::Failed(_)),
+        is_settled: !matches!(attempt, Attempt::Failed(_) | Attempt::TooMuchWork { .. }),
+        is_too_much: matches!(attempt, Attempt::TooMuchWork { .. }),
         is_spent: matches!(attempt, Attempt::NoneLeft),
         ..Room::default()
     }

@@ -111,7 +111,7 @@ impl Engine {
 
     /// As [`Engine::ready`], with the units that the pod's spec asks for. A pod that is set aside took
     /// only the reading of its spec.
-    fn admitted(&self, uid: &Arc<str>) -> (Result<Ready, Box<Decision>>, u64) {
+    pub(super) fn admitted(&self, uid: &Arc<str>) -> (Result<Ready, Box<Decision>>, u64) {
         let Some(pod) = self.pending_pod(uid) else { return (Err(Box::new(self.unknown(uid))), 0) };
         let Some(profile) = self.program.profile_of(&pod.template.scheduler_name) else {
             return (Err(Box::new(self.decision(&pod, Verdict::Gone))), 0);
@@ -145,6 +145,8 @@ impl Engine {
                 self.audit(pod, profile, *slot);
                 self.place(pod, *slot, reservations);
             }
+            // It is tried again by itself, ever more rarely: no event makes it cheaper.
+            Outcome::Rejected(fit_error) if fit_error.room.is_too_much => {}
             Outcome::Rejected(fit_error) => {
                 if fit_error.room.is_tried {
                     self.nominate(pod, &decision);
@@ -184,7 +186,8 @@ impl Engine {
 
     /// Clause: pods of lower priority lose their claim to the node that is held for this one.
     fn rejected(&self, pod: &Arc<Pod>, fit_error: &FitError) -> Decision {
-        let mut decision = self.decision(pod, Verdict::Parked);
+        let verdict = if fit_error.room.is_too_much { Verdict::SetAside } else { Verdict::Parked };
+        let mut decision = self.decision(pod, verdict);
         decision.message = Arc::clone(&fit_error.message);
         decision.rejected_by.clone_from(&fit_error.rejected_by);
         decision.victims.clone_from(&fit_error.room.victims);

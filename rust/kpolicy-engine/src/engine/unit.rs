@@ -8,19 +8,31 @@ use std::sync::Arc;
 
 use crate::api::{Decision, ScheduledUnit, Stopwatch, Verdict};
 use crate::cycle::Outcome;
+use crate::rules::decision_work::work_per_call;
+use crate::snapshot::Pod;
 
 use super::Engine;
 use super::schedule::with_times;
+
+/// What a pod like the one before it takes, of what the first takes: what its rules worked out is
+/// kept and follows the pod that was placed.
+const SHARE_OF_ALIKE: u64 = 20;
 
 /// What is needed to take the placed pods of a unit back: each, and the node it was nominated to.
 #[derive(Debug, Default)]
 struct Checkpoint {
     placed: Vec<(Arc<str>, Option<Arc<str>>)>,
+    /// The pod that was judged last.
+    last: Option<Arc<Pod>>,
+    /// What the pods judged so far asked for.
+    units: u64,
 }
 
 impl Engine {
     /// Decides and assumes these pods in order, each seeing the ones before it. If one of them cannot
-    /// be placed, the answer is its decision, and nothing comes of the others.
+    /// be placed, the answer is its decision, and nothing comes of the others. So it is where they
+    /// take more work than a call may: the one that goes beyond is set aside, as a unit that is tried
+    /// again takes no less.
     pub fn schedule_unit(
         &mut self,
         uids: &[Arc<str>],
@@ -40,10 +52,18 @@ impl Engine {
         stopwatch: &dyn Stopwatch,
     ) -> Result<Vec<Decision>, Box<Decision>> {
         self.cluster.settle_order();
+        let units_max = work_per_call(self.cluster.nodes().len());
+        let before = self.program.units_spent();
         let mut checkpoint = Checkpoint::default();
         let mut decisions = Vec::with_capacity(uids.len());
         for uid in uids {
-            match self.place_in_unit(uid, &mut checkpoint, stopwatch) {
+            let spent = self.program.units_spent().saturating_sub(before);
+            match self.place_in_unit(
+                uid,
+                &mut checkpoint,
+                units_max.saturating_sub(spent),
+                stopwatch,
+            ) {
                 Ok(decision) => decisions.push(decision),
                 Err(decision) => {
                     self.take_back(checkpoint);
@@ -61,9 +81,18 @@ impl Engine {
         &mut self,
         uid: &Arc<str>,
         checkpoint: &mut Checkpoint,
+        units_left: u64,
         stopwatch: &dyn Stopwatch,
     ) -> Result<Decision, Box<Decision>> {
-        let (pod, profile) = self.ready(uid)?;
+        let (ready, units) = self.admitted(uid);
+        let (pod, profile) = ready?;
+        let is_alike = checkpoint.last.as_ref().is_some_and(|last| last.asks_like(&pod));
+        let units = if is_alike { units.div_ceil(SHARE_OF_ALIKE) } else { units };
+        checkpoint.units = checkpoint.units.saturating_add(units);
+        checkpoint.last = Some(Arc::clone(&pod));
+        if checkpoint.units > units_left {
+            return Err(self.too_much(&pod));
+        }
         let timed = self.judge(&pod, profile, stopwatch);
         let reservations = self.reservations_of(&pod, profile, &timed.outcome);
         let decision = self.decision_of(&pod, &timed.outcome, &reservations);
@@ -82,6 +111,15 @@ impl Engine {
         checkpoint.placed.push((Arc::clone(uid), nominated));
         self.place(&pod, slot, reservations);
         Ok(decision)
+    }
+
+    fn too_much(&self, pod: &Pod) -> Box<Decision> {
+        let message = format!(
+            "the pods that are to be placed together take more work than one call may: more than {} \
+             units",
+            work_per_call(self.cluster.nodes().len())
+        );
+        Box::new(Decision { message: message.into(), ..self.decision(pod, Verdict::SetAside) })
     }
 
     fn take_back(&mut self, checkpoint: Checkpoint) {

@@ -19,11 +19,8 @@ pub(super) struct Budgets<'a> {
     meaning: FxHashMap<u64, Vec<&'a DisruptionBudget>>,
 }
 
-/// What is left of a budget on one node.
-struct Left<'a> {
-    budget: &'a DisruptionBudget,
-    disruptions: i64,
-}
+/// How many disruptions each budget still allows on one node, by its address.
+type Left = FxHashMap<*const DisruptionBudget, i64>;
 
 impl<'a> Budgets<'a> {
     pub(super) fn of(cluster: &'a Cluster) -> Self {
@@ -38,25 +35,21 @@ impl<'a> Budgets<'a> {
         if self.cluster.objects().budgets.is_empty() {
             return (Vec::new(), victims);
         }
-        let mut touched: Vec<Left<'_>> = Vec::new();
-        victims.into_iter().partition(|victim| self.takes_beyond(victim, &mut touched))
+        let mut left = Left::default();
+        victims.into_iter().partition(|victim| self.takes_beyond(victim, &mut left))
     }
 
-    fn takes_beyond(&mut self, victim: &Pod, touched: &mut Vec<Left<'a>>) -> bool {
+    fn takes_beyond(&mut self, victim: &Pod, left: &mut Left) -> bool {
         let mut is_beyond = false;
         for budget in self.meaning(victim) {
             if is_disrupted(victim, budget) {
                 continue;
             }
-            let known = touched.iter().position(|left| std::ptr::eq(left.budget, *budget));
-            let position = known.unwrap_or_else(|| {
-                touched.push(Left { budget, disruptions: budget.disruptions_allowed.into() });
-                touched.len() - 1
-            });
-            if let Some(left) = touched.get_mut(position) {
-                left.disruptions -= 1;
-                is_beyond |= left.disruptions < 0;
-            }
+            let allowed = left
+                .entry(std::ptr::from_ref(*budget))
+                .or_insert_with(|| budget.disruptions_allowed.into());
+            *allowed -= 1;
+            is_beyond |= *allowed < 0;
         }
         is_beyond
     }

@@ -13,6 +13,7 @@ use crate::rules::{Code, Status};
 use crate::snapshot::{NodeView, Pod};
 
 use super::budgets::Budgets;
+use super::search_work::{Prices, WorkExceeded, WorkLeft};
 use super::victims::{Evictable, by_importance, may_go};
 use super::{Candidate, Unplaced};
 
@@ -35,24 +36,51 @@ impl HeapBytes for Unhelpful {
     }
 }
 
-/// `forks` are as they were when it is done.
-pub(super) fn dry_run(
-    unplaced: Unplaced<'_>,
-    evictable: &Evictable<'_>,
-    node: NodeView<'_>,
-    budgets: &mut Budgets<'_>,
-    forks: &mut Forks,
-) -> Result<Candidate, Unhelpful> {
-    let pod = unplaced.question.pod;
-    let kept = evictable.kept(node);
-    let goes = |other: &Pod| may_go(other, pod) && !kept.contains(other.uid.as_ref());
-    if !node.load.pods.iter().any(|other| goes(other)) {
-        return Err(Unhelpful::NoVictims);
+/// All that dry runs of one search share. Its filters are as they were when a dry run is done; a
+/// search that ran out of work is over.
+pub(super) struct DryRuns<'a> {
+    unplaced: Unplaced<'a>,
+    evictable: Evictable<'a>,
+    budgets: Budgets<'a>,
+    prices: Prices<'a>,
+    forks: Forks,
+}
+
+impl<'a> DryRuns<'a> {
+    pub(super) fn of(unplaced: Unplaced<'a>) -> Self {
+        Self {
+            unplaced,
+            evictable: Evictable::of(unplaced),
+            budgets: Budgets::of(unplaced.cluster),
+            prices: Prices::of(unplaced),
+            forks: Forks::of(unplaced.prepared),
+        }
     }
-    let mut emptied = Emptied::of(unplaced, node, goes, std::mem::take(forks));
-    let found = emptied.reprieve(unplaced, node, budgets);
-    *forks = emptied.restored();
-    found
+
+    /// What comes of one node, unless it takes more than is left.
+    pub(super) fn on(
+        &mut self,
+        node: NodeView<'a>,
+        work: &mut WorkLeft,
+    ) -> Result<Result<Candidate, Unhelpful>, WorkExceeded> {
+        let pod = self.unplaced.question.pod;
+        work.charge(self.prices.copying(node))?;
+        let kept = self.evictable.kept(node, work)?;
+        let goes = |other: &Pod| may_go(other, pod) && !kept.contains(other.uid.as_ref());
+        let mut is_any = false;
+        for other in node.load.pods.iter().filter(|other| goes(other)) {
+            is_any = true;
+            work.charge(self.prices.moving(other, 1))?;
+        }
+        if !is_any {
+            return Ok(Err(Unhelpful::NoVictims));
+        }
+        let forks = std::mem::take(&mut self.forks);
+        let mut emptied = Emptied::of(self.unplaced, node, goes, forks);
+        let found = emptied.reprieve(self.unplaced, node, &mut self.budgets, &self.prices, work);
+        self.forks = emptied.restored();
+        found
+    }
 }
 
 /// Whether the pod fits on the node once these are gone.
@@ -66,6 +94,8 @@ struct Emptied<'a> {
     plain: HypotheticalNode<'a>,
     /// `None` where no nomination counts.
     crowded: Option<HypotheticalNode<'a>>,
+    /// How many pods are nominated to it.
+    nominated: usize,
     /// Its own pods that are not on it.
     gone: Vec<&'a Arc<Pod>>,
 }
@@ -84,6 +114,7 @@ impl<'a> Emptied<'a> {
         let gone = node.load.pods.iter().filter(|other| goes(other)).collect();
         let plain = HypotheticalNode::without(node, goes, forks, unplaced.cluster);
         let ahead = judging::ahead_of(pod, &node.node.name, program, unplaced.cluster);
+        let nominated = ahead.len();
         let crowded = (!ahead.is_empty()).then(|| {
             let mut crowded = plain.fork();
             for nominated in ahead {
@@ -91,7 +122,7 @@ impl<'a> Emptied<'a> {
             }
             crowded
         });
-        Self { plain, crowded, gone }
+        Self { plain, crowded, nominated, gone }
     }
 
     /// Lets as many as possible stay; the others are the victims.
@@ -100,24 +131,31 @@ impl<'a> Emptied<'a> {
         unplaced: Unplaced<'_>,
         node: NodeView<'_>,
         budgets: &mut Budgets<'_>,
-    ) -> Result<Candidate, Unhelpful> {
+        prices: &Prices<'a>,
+        work: &mut WorkLeft,
+    ) -> Result<Result<Candidate, Unhelpful>, WorkExceeded> {
+        work.charge(prices.nominating(self.nominated))?;
+        work.charge(prices.asking(self.worlds()))?;
         if let Some(rejection) = self.rejection() {
-            return Err(unhelpful(unplaced, rejection));
+            return Ok(Err(unhelpful(unplaced, rejection)));
+        }
+        for pod in &self.gone {
+            work.charge(prices.finding_budgets(pod))?;
         }
         let mut at_stake = std::mem::take(&mut self.gone);
         at_stake.sort_unstable_by(|left, right| by_importance(left, right));
         let (beyond, within) = budgets.part(at_stake);
-        self.put_back(beyond);
+        self.put_back(beyond, prices, work)?;
         let violations = self.gone.len();
-        self.put_back(within);
+        self.put_back(within, prices, work)?;
         if self.gone.is_empty() {
             // Only a rule whose answer depends on the order of putting and taking gets here.
             let why = format!("expected at least one victim pod on node {:?}", node.node.name);
-            return Err(Unhelpful::Failed(why));
+            return Ok(Err(Unhelpful::Failed(why)));
         }
         self.gone.sort_unstable_by(|left, right| by_importance(left, right));
         let victims = self.gone.iter().map(|victim| Arc::clone(victim)).collect();
-        Ok(Candidate { slot: node.slot, victims, violations })
+        Ok(Ok(Candidate { slot: node.slot, victims, violations }))
     }
 
     /// With the nominated pods first, as when filtering.
@@ -137,14 +175,27 @@ impl<'a> Emptied<'a> {
     }
 
     /// Puts pods back, in order, as long as the pod fits.
-    fn put_back(&mut self, pods: Vec<&'a Arc<Pod>>) {
+    fn put_back(
+        &mut self,
+        pods: Vec<&'a Arc<Pod>>,
+        prices: &Prices<'a>,
+        work: &mut WorkLeft,
+    ) -> Result<(), WorkExceeded> {
+        let worlds = self.worlds();
         for pod in pods {
+            work.charge(prices.moving(pod, worlds).saturating_add(prices.asking(worlds)))?;
             self.each(|node| node.put(pod));
             if !self.fits() {
                 self.each(|node| node.take(pod));
                 self.gone.push(pod);
             }
         }
+        Ok(())
+    }
+
+    /// How many nodes each pod is put on.
+    fn worlds(&self) -> u64 {
+        1 + u64::from(self.crowded.is_some())
     }
 
     fn each(&mut self, change: impl Fn(&mut HypotheticalNode<'a>)) {

@@ -13,19 +13,21 @@ mod dry_run;
 mod eligibility;
 mod pick;
 mod potential;
+mod search_work;
 mod trimmed;
 mod victims;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::heap::{HeapBytes, arc_bytes};
-use crate::judging::{ByNode, Forks, PreparedFilters, Question, Rejected};
+use crate::judging::{ByNode, PreparedFilters, Question, Rejected};
 use crate::message::{self, Histogram};
 use crate::program::{CRITERIA, Criterion, Enough, Profile};
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
-use budgets::Budgets;
-use dry_run::dry_run;
+use dry_run::DryRuns;
+use search_work::{WorkExceeded, WorkLeft, search_units_max};
 use victims::Evictable;
 
 pub use dry_run::Unhelpful;
@@ -51,6 +53,12 @@ impl<'a> Unplaced<'a> {
     fn order(self) -> &'a [Criterion] {
         self.profile.preemption.as_ref().map_or(&CRITERIA, |own| &own.order)
     }
+
+    fn count_units(self, units: u64) {
+        if let Some(own) = &self.profile.preemption {
+            own.units.fetch_add(units, Ordering::Relaxed);
+        }
+    }
 }
 
 /// How far to search. The order is that of the nodes' names, from some start on and around.
@@ -73,6 +81,8 @@ pub struct Candidate {
     pub violations: usize,
 }
 
+impl Eq for Candidate {}
+
 /// Victims belong to the snapshot.
 impl HeapBytes for Candidate {
     fn heap_bytes(&self) -> usize {
@@ -90,17 +100,31 @@ impl PartialEq for Candidate {
     }
 }
 
-/// What is known of making room on one node.
-type Known = Result<Arc<Candidate>, Arc<Unhelpful>>;
+/// What came of one node, and the units that finding out took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DryRun {
+    outcome: Result<Arc<Candidate>, Arc<Unhelpful>>,
+    units: u64,
+}
 
-impl HeapBytes for Known {
+impl DryRun {
+    /// `None`: it takes more than is left.
+    fn of<'a>(dry_runs: &mut DryRuns<'a>, node: NodeView<'a>, left: WorkLeft) -> Option<Self> {
+        let mut work = left;
+        let found = dry_runs.on(node, &mut work).ok()?;
+        let units = left.units() - work.units();
+        Some(Self { outcome: found.map(Arc::new).map_err(Arc::new), units })
+    }
+}
+
+impl HeapBytes for DryRun {
     fn heap_bytes(&self) -> usize {
-        self.as_ref().map_or_else(arc_bytes, arc_bytes)
+        self.outcome.as_ref().map_or_else(arc_bytes, arc_bytes)
     }
 }
 
 /// What is known of making room on single nodes.
-pub type CandidateMemo = ByNode<Known>;
+pub type CandidateMemo = ByNode<DryRun>;
 
 /// What came of it.
 #[derive(Debug)]
@@ -118,6 +142,9 @@ pub enum Attempt {
         /// What kept nodes from being candidates.
         reasons: Histogram,
     },
+    /// Looking for victims takes more work than one decision may. Nobody is evicted: the candidates
+    /// found so far may not be those that the whole search would have chosen among.
+    TooMuchWork { units_max: u64 },
     /// Extenders left none.
     NoneLeft,
     /// A rule could not judge, or an extender failed.
@@ -138,6 +165,9 @@ impl Attempt {
             Self::NotEligible(why) => why.message().to_owned(),
             Self::Found { .. } => String::new(),
             Self::NotFound { reasons, .. } => message::fit_error(nodes_total, "", reasons, ""),
+            Self::TooMuchWork { units_max } => format!(
+                "looking for victims takes more work than one decision may: more than {units_max} units"
+            ),
             Self::NoneLeft => NO_CANDIDATE.to_owned(),
             Self::Failed(why) => why.clone(),
         }
@@ -150,7 +180,9 @@ pub fn attempt(unplaced: Unplaced<'_>, search: Search, memo: &mut CandidateMemo)
         return Attempt::NotEligible(why);
     }
     let potential = potential::nodes(unplaced);
-    let found = look(unplaced, search, &potential, memo);
+    let Ok(found) = look(unplaced, search, &potential, memo) else {
+        return Attempt::TooMuchWork { units_max: search_units_max(unplaced.cluster) };
+    };
     match pick::pick(&found.candidates, unplaced) {
         Some(chosen) => Attempt::Found { candidates: found.candidates, chosen },
         None if !found.failures.is_empty() => Attempt::Failed(joined(found.failures)),
@@ -170,7 +202,8 @@ pub fn candidates(
     if eligibility::refusal(unplaced).is_some() {
         return Vec::new();
     }
-    look(unplaced, search, &potential::nodes(unplaced), memo).candidates
+    let found = look(unplaced, search, &potential::nodes(unplaced), memo);
+    found.map_or_else(|WorkExceeded| Vec::new(), |found| found.candidates)
 }
 
 /// Pods that matter less and have to stay by the policy, on nodes where evicting pods may help.
@@ -180,9 +213,10 @@ pub fn spared(unplaced: Unplaced<'_>) -> Vec<(NodeSlot, Vec<Arc<Pod>>)> {
     }
     let evictable = Evictable::of(unplaced);
     let nodes = potential::nodes(unplaced).into_iter();
+    let mut left = WorkLeft::of(search_units_max(unplaced.cluster));
     let of_node = |slot: NodeSlot| {
         let node = unplaced.cluster.nodes().view(slot)?;
-        let kept = evictable.kept(node);
+        let kept = evictable.kept(node, &mut left).ok()?;
         let pods = node.load.pods.iter().filter(|pod| kept.contains(pod.uid.as_ref()));
         (!kept.is_empty()).then(|| (slot, pods.cloned().collect()))
     };
@@ -214,7 +248,8 @@ fn look(
     search: Search,
     potential: &[NodeSlot],
     memo: &mut CandidateMemo,
-) -> Found {
+) -> Result<Found, WorkExceeded> {
+    let units_max = search_units_max(unplaced.cluster);
     let (start, enough) = match search {
         Search::Whole => (0, usize::MAX),
         Search::Enough(settings) => {
@@ -222,27 +257,29 @@ fn look(
             (start, enough(settings, potential.len()))
         }
     };
-    let mut budgets = Budgets::of(unplaced.cluster);
     let mut found = Found::default();
     let mut violating: Vec<Arc<Candidate>> = Vec::new();
     let (before, after) = potential.split_at_checked(start).unwrap_or((&[], potential));
-    let mut forks = Forks::of(unplaced.prepared);
-    let evictable = Evictable::of(unplaced);
+    let mut dry_runs = DryRuns::of(unplaced);
+    let mut left = WorkLeft::of(units_max);
     for slot in after.iter().chain(before) {
         let Some(node) = unplaced.cluster.nodes().view(*slot) else { continue };
         let known = memo.get(node, unplaced.cluster).cloned();
-        let came_of_it = known.unwrap_or_else(|| {
-            let new = dry_run(unplaced, &evictable, node, &mut budgets, &mut forks);
-            let new = new.map(Arc::new).map_err(Arc::new);
-            memo.keep(node, unplaced.cluster, new.clone());
-            new
-        });
+        let is_new = known.is_none();
+        let Some(dry_run) = known.or_else(|| DryRun::of(&mut dry_runs, node, left)) else {
+            return Err(WorkExceeded);
+        };
         debug_assert_eq!(
-            came_of_it,
-            again(unplaced, &evictable, node),
+            Some(&dry_run),
+            DryRun::of(&mut DryRuns::of(unplaced), node, WorkLeft::of(u64::MAX)).as_ref(),
             "an argument left a trace, or what was known does not hold any more"
         );
-        match came_of_it {
+        left.charge(dry_run.units)?;
+        if is_new {
+            unplaced.count_units(dry_run.units);
+            memo.keep(node, unplaced.cluster, dry_run.clone());
+        }
+        match dry_run.outcome {
             Ok(candidate) if candidate.violations == 0 => found.candidates.push(candidate),
             Ok(candidate) if violating.len() < enough => violating.push(candidate),
             Ok(_) => {}
@@ -253,19 +290,7 @@ fn look(
         }
     }
     found.candidates.append(&mut violating);
-    found
-}
-
-/// What comes of a node when nothing is known of it.
-fn again(
-    unplaced: Unplaced<'_>,
-    evictable: &Evictable<'_>,
-    node: NodeView<'_>,
-) -> Result<Arc<Candidate>, Arc<Unhelpful>> {
-    let mut budgets = Budgets::of(unplaced.cluster);
-    let mut forks = Forks::of(unplaced.prepared);
-    let found = dry_run(unplaced, evictable, node, &mut budgets, &mut forks);
-    found.map(Arc::new).map_err(Arc::new)
+    Ok(found)
 }
 
 impl Found {

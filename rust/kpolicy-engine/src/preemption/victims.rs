@@ -9,6 +9,7 @@ use crate::rules::expression::PreparedVictims;
 use crate::snapshot::{NodeView, Pod};
 
 use super::Unplaced;
+use super::search_work::{WorkExceeded, WorkLeft};
 
 /// The possible victims for one pod: of lower priority, and not protected by the policy.
 #[derive(Debug)]
@@ -25,11 +26,21 @@ impl<'a> Evictable<'a> {
     }
 
     /// The pods of a node that matter less and have to stay all the same, by uid.
-    pub(super) fn kept<'n>(&self, node: NodeView<'n>) -> FxHashSet<&'n str> {
-        let Some(policy) = &self.policy else { return FxHashSet::default() };
-        let pods = node.load.pods.iter().filter(|other| may_go(other, self.pod));
-        let kept = pods.filter(|other| !policy.allows(other, node));
-        kept.map(|other| other.uid.as_ref()).collect()
+    pub(super) fn kept<'n>(
+        &self,
+        node: NodeView<'n>,
+        work: &mut WorkLeft,
+    ) -> Result<FxHashSet<&'n str>, WorkExceeded> {
+        let mut kept = FxHashSet::default();
+        let Some(policy) = &self.policy else { return Ok(kept) };
+        for other in node.load.pods.iter().filter(|other| may_go(other, self.pod)) {
+            let (allows, units) = policy.judged(other, node);
+            work.charge(units)?;
+            if !allows {
+                kept.insert(other.uid.as_ref());
+            }
+        }
+        Ok(kept)
     }
 
     /// Whether the policy lets all of these go.

@@ -9,6 +9,7 @@ mod preemption;
 mod profile;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
@@ -60,10 +61,12 @@ impl Program {
         named(scheduler_name).or_else(|| named(ANY_SCHEDULER))
     }
 
-    /// What the expressions of all profiles have spent so far.
+    /// What the expressions of all profiles have spent so far, and looking for victims.
     pub fn units_spent(&self) -> u64 {
         let counts = self.profiles.iter().flat_map(|profile| &profile.counts);
-        counts.map(|(_, counts)| counts.units()).sum()
+        let preemptions = self.profiles.iter().filter_map(|profile| profile.preemption.as_ref());
+        let in_searches: u64 = preemptions.map(|own| own.units.load(Ordering::Relaxed)).sum();
+        counts.map(|(_, counts)| counts.units()).sum::<u64>().saturating_add(in_searches)
     }
 
     /// What expressions read by API path, of all profiles.

@@ -2,6 +2,7 @@
 //! chosen.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use crate::rules::expression::{self, Limits, VictimRule};
 
@@ -40,6 +41,8 @@ pub struct Preemption {
     pub order: Vec<Criterion>,
     /// `None`: every pod of lower priority may go.
     pub victims: Option<VictimRule>,
+    /// What looking for victims has taken so far.
+    pub units: AtomicU64,
 }
 
 /// The inner `None`: the profile never evicts.
@@ -64,6 +67,7 @@ pub(super) fn read(
             },
             order: order?,
             victims: victims?,
+            units: AtomicU64::new(0),
         })),
         "Never" => Some(None),
         other => {

@@ -108,6 +108,11 @@ pub trait PreparedFilter: Debug + Send + Sync {
 
     fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code;
 
+    /// What one `check` may take besides what any rule takes, in units: that of an expression.
+    fn units_a_check(&self) -> u64 {
+        0
+    }
+
     /// As `check` for every node, by slot. Slots without a node may be left as they are.
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
         for view in cluster.nodes().iter() {

@@ -95,6 +95,11 @@ impl Allowance {
         self.per_node
     }
 
+    /// What it may cost on a node as far as the compiler found.
+    pub const fn demand(&self) -> u64 {
+        self.demand
+    }
+
     /// What it may really spend on each of so many nodes.
     pub fn per_node_of(&self, nodes: usize) -> u64 {
         self.per_node.min(self.demands.share(self.demand, nodes))

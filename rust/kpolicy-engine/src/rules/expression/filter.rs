@@ -192,6 +192,11 @@ impl PreparedFilter for Prepared {
         self.code(verdict.ok())
     }
 
+    fn units_a_check(&self) -> u64 {
+        let limit = self.limit.unwrap_or_default();
+        limit.min(self.spec.written.allowance.demand())
+    }
+
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
         let Some(limit) = self.limit else {
             let nodes = cluster.nodes().len();

@@ -61,13 +61,21 @@ pub struct PreparedVictims<'a> {
 impl PreparedVictims<'_> {
     /// Whether this pod of the node may go; the node is seen as it is, with all of its pods.
     pub fn allows(&self, victim: &Pod, node: NodeView<'_>) -> bool {
+        self.judged(victim, node).0
+    }
+
+    /// As [`PreparedVictims::allows`], and the units that it took.
+    pub fn judged(&self, victim: &Pod, node: NodeView<'_>) -> (bool, u64) {
+        let mut budget = Budget::new(self.rule.allowance.per_node());
+        let allows = self.evaluated(victim, node, &mut budget);
+        (allows, budget.spent())
+    }
+
+    fn evaluated(&self, victim: &Pod, node: NodeView<'_>, budget: &mut Budget) -> bool {
         let pod = PodWorld { pod: self.pod, cluster: self.cluster };
         let world = ClusterWorld { pod, sums: &self.sums };
         let world = VictimWorld { world: NodeWorld { world, node }, victim };
-        let fault = match self
-            .residual
-            .evaluate(&world, &mut Budget::new(self.rule.allowance.per_node()))
-        {
+        let fault = match self.residual.evaluate(&world, budget) {
             Ok(Value::Bool(allows)) => return allows,
             Ok(other) => wrong_type(&other),
             Err(error) => fault_of(error),
