@@ -13,7 +13,7 @@ use crate::rules::{Code, Status};
 use crate::snapshot::{NodeView, Pod};
 
 use super::budgets::Budgets;
-use super::search_work::{Prices, WorkExceeded, WorkLeft};
+use super::search_work::{self, Prices, WorkExceeded, WorkLeft};
 use super::victims::{Evictable, by_importance, may_go};
 use super::{Candidate, Unplaced};
 
@@ -64,7 +64,7 @@ impl<'a> DryRuns<'a> {
         work: &mut WorkLeft,
     ) -> Result<Result<Candidate, Unhelpful>, WorkExceeded> {
         let pod = self.unplaced.question.pod;
-        work.charge(self.prices.copying(node))?;
+        work.charge(search_work::of_walking(node))?;
         let kept = self.evictable.kept(node, work)?;
         let goes = |other: &Pod| may_go(other, pod) && !kept.contains(other.uid.as_ref());
         let mut is_any = false;

@@ -20,7 +20,7 @@ use super::Unplaced;
 /// What a search may take for each placed pod, besides what a decision may take.
 const UNITS_A_PLACED_POD: u64 = 150;
 /// What a dry run takes on a node for each of its pods, whether it may go or not.
-const COPYING: u64 = 2;
+const WALKING: u64 = 2;
 /// What asking all filters takes, and what each entry of the pod's spec adds.
 const ASKING: u64 = 20;
 const ASKING_ENTRY: u64 = 3;
@@ -124,11 +124,6 @@ impl<'a> Prices<'a> {
         MOVING.saturating_add(MOVING_TERM.saturating_mul(terms)).saturating_mul(worlds)
     }
 
-    /// Walking the pods of a node.
-    pub(super) fn copying(&self, node: NodeView<'_>) -> u64 {
-        COPYING.saturating_mul(node.load.pods.len() as u64)
-    }
-
     /// Finding which disruption budgets count the pod.
     pub(super) fn finding_budgets(&self, pod: &'a Pod) -> u64 {
         let namespace: &'a str = pod.namespace();
@@ -137,6 +132,11 @@ impl<'a> Prices<'a> {
             budgets.map(|budget| of_selector(budget.selector.as_ref())).sum()
         })
     }
+}
+
+/// Walking the pods of a node.
+pub(super) fn of_walking(node: NodeView<'_>) -> u64 {
+    WALKING.saturating_mul(node.load.pods.len() as u64)
 }
 
 fn of_selector(selector: Option<&Selector>) -> u64 {
