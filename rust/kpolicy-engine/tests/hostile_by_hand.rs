@@ -228,7 +228,7 @@ fn a_unit_that_takes_more_than_a_call_may_is_taken_back_as_a_whole() {
     }
     let before = engine.holdings();
     let began = Instant::now();
-    let decision = engine.schedule_unit(&names, 0, &Still).expect_err("it takes too much");
+    let decision = engine.schedule_unit(&names, 0, &Still).decided.expect_err("it takes too much");
     println!("a unit of 40 dear pods: {:?}, {}", began.elapsed(), decision.message);
     assert_eq!(decision.verdict, Verdict::SetAside);
     assert!(decision.message.contains("50000000 units"), "{}", decision.message);
@@ -240,7 +240,7 @@ fn a_unit_that_takes_more_than_a_call_may_is_taken_back_as_a_whole() {
     for name in &alike {
         support::apply(&mut engine, &pod(name, dear.clone()));
     }
-    let decisions = engine.schedule_unit(&alike, 0, &Still).expect("they share their work");
+    let decisions = engine.schedule_unit(&alike, 0, &Still).decided.expect("they share their work");
     assert_eq!(decisions.len(), alike.len());
 }
 
