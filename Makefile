@@ -108,7 +108,7 @@ attack: $(STAMPS)/python ## Search for dear pods and policies at 5,000 nodes (AT
 	$(BIN)/python -m tests.hostile --tries $(ATTACKS) --search $(ATTACK_SEED) --out target/hostile/policies.json
 	KPOLICY_ATTACKS=$(ATTACKS) KPOLICY_ATTACK_SEED=$(ATTACK_SEED) KPOLICY_HOSTILE_PODS=$(HOSTILE_PODS) KPOLICY_HOSTILE_PLACED=20 \
 		KPOLICY_HOSTILE_POLICIES=$(CURDIR)/target/hostile/policies.json \
-		cargo test --release --locked -p kpolicy-engine --test hostile --test hostile_by_hand \
+		cargo test --release --locked -p kpolicy-engine --test hostile --test hostile_by_hand --test preemption_work \
 		-- --nocapture --test-threads 1
 
 .PHONY: costs

@@ -27,11 +27,12 @@ use crate::program::{CRITERIA, Criterion, Enough, Profile};
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
 use dry_run::DryRuns;
-use search_work::{WorkExceeded, WorkLeft, search_units_max};
+use search_work::{WorkExceeded, WorkLeft};
 use victims::Evictable;
 
 pub use dry_run::Unhelpful;
 pub use eligibility::NotEligible;
+pub use search_work::search_units_max;
 pub use trimmed::{Trimmed, among};
 
 const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
@@ -181,7 +182,7 @@ pub fn attempt(unplaced: Unplaced<'_>, search: Search, memo: &mut CandidateMemo)
     }
     let potential = potential::nodes(unplaced);
     let Ok(found) = look(unplaced, search, &potential, memo) else {
-        return Attempt::TooMuchWork { units_max: search_units_max(unplaced.cluster) };
+        return Attempt::TooMuchWork { units_max: WorkLeft::of_search(unplaced.cluster).units() };
     };
     match pick::pick(&found.candidates, unplaced) {
         Some(chosen) => Attempt::Found { candidates: found.candidates, chosen },
@@ -213,7 +214,7 @@ pub fn spared(unplaced: Unplaced<'_>) -> Vec<(NodeSlot, Vec<Arc<Pod>>)> {
     }
     let evictable = Evictable::of(unplaced);
     let nodes = potential::nodes(unplaced).into_iter();
-    let mut left = WorkLeft::of(search_units_max(unplaced.cluster));
+    let mut left = WorkLeft::of_search(unplaced.cluster);
     let of_node = |slot: NodeSlot| {
         let node = unplaced.cluster.nodes().view(slot)?;
         let kept = evictable.kept(node, &mut left).ok()?;
@@ -249,7 +250,6 @@ fn look(
     potential: &[NodeSlot],
     memo: &mut CandidateMemo,
 ) -> Result<Found, WorkExceeded> {
-    let units_max = search_units_max(unplaced.cluster);
     let (start, enough) = match search {
         Search::Whole => (0, usize::MAX),
         Search::Enough(settings) => {
@@ -261,7 +261,7 @@ fn look(
     let mut violating: Vec<Arc<Candidate>> = Vec::new();
     let (before, after) = potential.split_at_checked(start).unwrap_or((&[], potential));
     let mut dry_runs = DryRuns::of(unplaced);
-    let mut left = WorkLeft::of(units_max);
+    let mut left = WorkLeft::of_search(unplaced.cluster);
     for slot in after.iter().chain(before) {
         let Some(node) = unplaced.cluster.nodes().view(*slot) else { continue };
         let known = memo.get(node, unplaced.cluster).cloned();

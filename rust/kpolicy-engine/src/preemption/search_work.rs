@@ -64,11 +64,19 @@ impl WorkLeft {
     }
 }
 
-/// What a search may take in a cluster as it is.
-pub(super) fn search_units_max(cluster: &Cluster) -> u64 {
-    let placed: usize = cluster.nodes().iter().map(|view| view.load.pods.len()).sum();
+/// What a search may take among so many nodes, with so many pods on them.
+pub fn search_units_max(nodes: usize, placed: usize) -> u64 {
     let for_pods = (placed as u64).saturating_mul(UNITS_A_PLACED_POD);
-    units_max(cluster.nodes().len()).saturating_add(for_pods)
+    units_max(nodes).saturating_add(for_pods)
+}
+
+impl WorkLeft {
+    /// All that a search may take in a cluster as it is.
+    pub(super) fn of_search(cluster: &Cluster) -> Self {
+        let nodes = cluster.nodes();
+        let placed = nodes.iter().map(|view| view.load.pods.len()).sum();
+        Self::of(search_units_max(nodes.len(), placed))
+    }
 }
 
 /// What parts of a dry run take for one pod that needs room.
