@@ -89,7 +89,7 @@ fn a_search_for_victims_ends_with_its_budget_and_nobody_is_evicted() {
         assert_eq!(decision.verdict, verdict, "{}", decision.message);
         let is_cut = verdict == Verdict::SetAside;
         assert_eq!(decision.victims.is_empty(), is_cut);
-        assert_eq!(&*decision.nominated_node == "", is_cut);
+        assert_eq!(decision.nominated_node.is_empty(), is_cut);
         assert_eq!(decision.message.contains("looking for victims takes more work"), is_cut);
         assert_eq!(engine.statistics().pods_parked, usize::from(!is_cut));
         assert_eq!((scratch.verdict, &scratch.message), (verdict, &decision.message));
