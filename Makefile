@@ -88,7 +88,7 @@ WORLDS ?= 10000
 worlds: ## Compare every decision in 10,000 random clusters (WORLDS=n) with a decision from scratch
 	KPOLICY_WORLDS=$(WORLDS) cargo test --locked -p kpolicy-engine --test worlds every_decision -- --nocapture
 	KPOLICY_WORLDS=$(WORLDS) KPOLICY_WORLD_FIRST=20001 cargo test --locked --profile development -p kpolicy-engine \
-		--test worlds --test recollections -- every_decision what_is_known --nocapture
+		--test worlds --test memo -- every_decision what_is_known --nocapture
 
 SEEDS ?= 500
 .PHONY: simulate

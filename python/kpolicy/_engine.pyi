@@ -13,8 +13,8 @@ __all__ = [
     "__version__",
     "built_ins",
     "evaluate_expression",
+    "evaluation_plan",
     "expression_facts",
-    "manner_of_expression",
     "object_kinds",
 ]
 
@@ -247,7 +247,7 @@ def evaluate_expression(ir: bytes, variables: bytes) -> bytes:
     """Evaluate one lowered expression with JSON-coded variables: see
     docs/internals/expressions.md."""
 
-def manner_of_expression(ir: bytes) -> tuple[str, list[str]]:
+def evaluation_plan(ir: bytes) -> tuple[str, list[str]]:
     """How one lowered expression is asked of all nodes (`columns`, `classes` or `nodes`), and the
     facts because of which it is no better."""
 

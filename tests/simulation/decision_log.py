@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kpolicy.engine import Applied, Engine, KeptNode, LeftRoom, RefusedNode, Scheduled, Verdict
+from kpolicy.engine import (
+    Applied,
+    Engine,
+    KeptNode,
+    RefusedNode,
+    RemainingCandidates,
+    Scheduled,
+    Verdict,
+)
 from kpolicy.engine import Decision as Decided
 from tests.invariants.history import Decision, RoomDecided, Span, Start
 from tests.simulation.machine_time import WorldTime
@@ -101,7 +109,7 @@ class LoggedEngine(Engine):
         refused: Sequence[RefusedNode],
         now_ns: int,
         *,
-        left: LeftRoom,
+        left: RemainingCandidates,
     ) -> Decided:
         decided = super().preempt(uid, token, kept, refused, now_ns, left=left)
         return self._chosen(decided, now_ns)

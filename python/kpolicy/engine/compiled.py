@@ -12,17 +12,17 @@ from kpolicy import _engine
 from kpolicy._engine import (
     EngineFault,
     evaluate_expression,
+    evaluation_plan,
     expression_facts,
-    manner_of_expression,
 )
 from kpolicy.engine.named_answers import (
     Applied,
     AwaitedVolume,
+    CandidateNode,
     Candidates,
     Decision,
     Filtered,
     KeptNode,
-    LeftRoom,
     Located,
     Opinion,
     PodChange,
@@ -30,7 +30,7 @@ from kpolicy.engine.named_answers import (
     Refusal,
     RefusedNode,
     RejectedNodes,
-    RoomNode,
+    RemainingCandidates,
     Scheduled,
     ScheduledUnit,
     Series,
@@ -47,8 +47,8 @@ __all__ = [
     "EngineFault",
     "built_ins",
     "evaluate_expression",
+    "evaluation_plan",
     "expression_facts",
-    "manner_of_expression",
     "object_kinds",
     "version",
 ]
@@ -158,7 +158,9 @@ class Engine:
         """Where room can be made for a pod that none of the kept nodes will have, for those who ask
         others before they `preempt`. Where there are none, `choose` says what comes of it."""
         token, nodes = self._engine.candidates(uid, token, kept, refused, now_ns)
-        rooms = [RoomNode(node, list(map(Victim._make, own)), count) for node, own, count in nodes]
+        rooms = [
+            CandidateNode(node, list(map(Victim._make, own)), count) for node, own, count in nodes
+        ]
         return Candidates(token, rooms)
 
     def preempt(
@@ -169,7 +171,7 @@ class Engine:
         refused: Sequence[RefusedNode],
         now_ns: int,
         *,
-        left: LeftRoom,
+        left: RemainingCandidates,
     ) -> Decision:
         """As `choose`, but room is made only on nodes that are left of the candidates.
         `Verdict.STALE`: also where none of them makes room any more and something changed."""

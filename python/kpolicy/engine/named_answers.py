@@ -236,7 +236,7 @@ class RefusedNode(NamedTuple):
     is_unresolvable: bool = False
 
 
-class RoomNode(NamedTuple):
+class CandidateNode(NamedTuple):
     """A node on which room can be made; `violations`: victims beyond a disruption budget."""
 
     node: str
@@ -245,13 +245,13 @@ class RoomNode(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The candidates for preemption. `token` goes into `LeftRoom`."""
+    """The candidates for preemption. `token` goes into `RemainingCandidates`."""
 
     token: int
-    nodes: list[RoomNode]
+    nodes: list[CandidateNode]
 
 
-class LeftNode(NamedTuple):
+class RemainingCandidate(NamedTuple):
     """A node that extenders left, with the uids of those who are to go."""
 
     node: str
@@ -259,13 +259,13 @@ class LeftNode(NamedTuple):
     violations: int = 0
 
 
-class LeftRoom(NamedTuple):
+class RemainingCandidates(NamedTuple):
     """The candidates that extenders left. `failure`: an extender that must not fail did; `nodes` is
     None where there were no candidates."""
 
     token: int
     failure: str
-    nodes: Sequence[LeftNode] | None
+    nodes: Sequence[RemainingCandidate] | None
 
 
 class Located(NamedTuple):

@@ -1,6 +1,6 @@
 //! The budget of an evaluation: how many units of cost it may still spend.
 
-use crate::error::{Fault, Kind};
+use crate::error::{ErrorKind, Fault};
 use crate::prices::{COMPARED_BYTES, ENTRY_MADE, ITEM_MADE, TEXT_BYTES};
 use crate::value::{Answer, Value};
 
@@ -102,7 +102,7 @@ impl Budget {
 
     pub(crate) fn exhausted(&self) -> Fault {
         let message = format!("cost limit of {} units reached", self.limit);
-        Fault::new(Kind::CostExceeded, message)
+        Fault::new(ErrorKind::CostExceeded, message)
     }
 
     /// Charges for the list or map that reading a fact or a member made.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// The kind of an evaluation error; stable, part of the machine-readable output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ErrorKind {
     /// A map has no such key, an object no such field.
     NoSuchKey,
     /// No overload for the types met at run time.
@@ -28,7 +28,7 @@ pub enum Kind {
     UnknownFact,
 }
 
-impl Kind {
+impl ErrorKind {
     /// The name in machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
@@ -66,39 +66,39 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The kind of the error, which decides its code.
-    pub kind: Kind,
+    pub kind: ErrorKind,
     /// The text for people.
     pub message: Arc<str>,
 }
 
 impl Fault {
     /// A fault of this kind with this text.
-    pub fn new(kind: Kind, message: impl Into<Arc<str>>) -> Self {
+    pub fn new(kind: ErrorKind, message: impl Into<Arc<str>>) -> Self {
         Self { kind, message: message.into() }
     }
 
     pub(crate) fn no_such_overload() -> Self {
-        Self::new(Kind::NoSuchOverload, "no such overload")
+        Self::new(ErrorKind::NoSuchOverload, "no such overload")
     }
 
     pub(crate) fn no_such_key(key: &dyn fmt::Display) -> Self {
-        Self::new(Kind::NoSuchKey, format!("no such key: {key}"))
+        Self::new(ErrorKind::NoSuchKey, format!("no such key: {key}"))
     }
 
     pub(crate) fn overflow(what: &str) -> Self {
-        Self::new(Kind::Overflow, format!("{what} overflow"))
+        Self::new(ErrorKind::Overflow, format!("{what} overflow"))
     }
 
     pub(crate) fn malformed(message: impl Into<Arc<str>>) -> Self {
-        Self::new(Kind::Malformed, message)
+        Self::new(ErrorKind::Malformed, message)
     }
 
     pub(crate) fn invalid(message: impl Into<Arc<str>>) -> Self {
-        Self::new(Kind::InvalidArgument, message)
+        Self::new(ErrorKind::InvalidArgument, message)
     }
 
     pub(crate) fn out_of_range(message: impl Into<Arc<str>>) -> Self {
-        Self::new(Kind::OutOfRange, message)
+        Self::new(ErrorKind::OutOfRange, message)
     }
 
     /// The error with the node that raised it.
@@ -111,7 +111,7 @@ impl Fault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvaluationError {
     /// The kind of the error, which decides its code.
-    pub kind: Kind,
+    pub kind: ErrorKind,
     /// The text for people.
     pub message: Arc<str>,
     /// Index of the node in the verified expression (its span is `spans[node]`).
@@ -128,7 +128,7 @@ impl std::error::Error for EvaluationError {}
 
 /// Why an expression was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct InvalidExpression {
     /// Stable code, one of `IR0xx` in `docs/internals/expressions.md`.
     pub code: &'static str,
     /// The text for people.
@@ -137,7 +137,7 @@ pub struct Refusal {
     pub node: Option<u32>,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for InvalidExpression {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.node {
             Some(node) => write!(formatter, "{}: node {node}: {}", self.code, self.message),
@@ -146,4 +146,4 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for InvalidExpression {}

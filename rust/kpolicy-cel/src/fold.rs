@@ -5,10 +5,10 @@
 
 use crate::budget::Budget;
 use crate::builder::Builder;
-use crate::error::{EvaluationError, Kind};
+use crate::error::{ErrorKind, EvaluationError};
 use crate::facts::{Answer, Facts, NoFacts, Read};
 use crate::ir::{Expression, Node, Operation};
-use crate::scalar::{Outcome, told};
+use crate::scalar::{Evaluated, value_of_answer};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -144,7 +144,7 @@ impl Folder<'_> {
     }
 
     /// What a fact with known arguments is, if it is known.
-    fn answered(&mut self, node: &Node, args: &[u32]) -> Option<Outcome> {
+    fn answered(&mut self, node: &Node, args: &[u32]) -> Option<Evaluated> {
         let (fact, read, present) = match &node.operation {
             Operation::Fact { fact, read } => (fact, read, false),
             Operation::Present { fact, read } => (fact, read, true),
@@ -156,7 +156,7 @@ impl Folder<'_> {
         match self.facts.read(&read) {
             Answer::Unknown => None,
             answer => Some(
-                told(&fact.text, &read.args, answer, present)
+                value_of_answer(&fact.text, &read.args, answer, present)
                     .map_err(|fault| fault.at(node.origin)),
             ),
         }
@@ -167,7 +167,7 @@ impl Folder<'_> {
     }
 
     /// The outcome of an operation, when its operands tell it.
-    fn evaluated(&mut self, node: &Node, args: &[u32]) -> Option<Outcome> {
+    fn evaluated(&mut self, node: &Node, args: &[u32]) -> Option<Evaluated> {
         let decided = match node.operation {
             Operation::Fact { .. } | Operation::Present { .. } | Operation::Slot(_) => return None,
             Operation::And | Operation::Or | Operation::Conditional => {
@@ -193,7 +193,7 @@ impl Folder<'_> {
         let made = self.builder.add(operation, args.into(), node.kind.clone(), node.origin).ok()?;
         let outcome = self.builder.expression().evaluate_node(made, &NoFacts, self.budget);
         match outcome {
-            Err(error) if error.kind == Kind::CostExceeded => None,
+            Err(error) if error.kind == ErrorKind::CostExceeded => None,
             outcome => Some(outcome),
         }
     }

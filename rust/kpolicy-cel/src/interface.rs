@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Value as Json, json};
 
 use crate::budget::Budget;
-use crate::error::Refusal;
+use crate::error::InvalidExpression;
 use crate::facts::{Answer, Facts, NoFacts, Read};
 use crate::ir::Expression;
 use crate::names::Catalogue;
@@ -76,7 +76,7 @@ pub fn answer_json(
     answer
 }
 
-fn refused(refusal: &Refusal) -> Json {
+fn refused(refusal: &InvalidExpression) -> Json {
     json!({"refused": {
         "code": refusal.code,
         "message": refusal.message,
@@ -84,14 +84,14 @@ fn refused(refusal: &Refusal) -> Json {
     }})
 }
 
-fn unreadable(message: String) -> Refusal {
-    Refusal { code: "IR000", message, node: None }
+fn unreadable(message: String) -> InvalidExpression {
+    InvalidExpression { code: "IR000", message, node: None }
 }
 
 fn prepared(
     ir: &Json,
     variables: &Json,
-) -> Result<(Expression, FxHashMap<String, Value>), Refusal> {
+) -> Result<(Expression, FxHashMap<String, Value>), InvalidExpression> {
     let expression = Expression::verify(ir)?;
     let object =
         variables.as_object().ok_or_else(|| unreadable("variables are not an object".into()))?;

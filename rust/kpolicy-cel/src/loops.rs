@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::budget::{Budget, halvings};
-use crate::error::{EvaluationError, Fault, Kind};
+use crate::error::{ErrorKind, EvaluationError, Fault};
 use crate::ir::{LoopKind, Node};
 use crate::prices::ELEMENT;
-use crate::scalar::{Machine, Outcome, duplicate};
+use crate::scalar::{Evaluated, Machine, duplicate};
 use crate::value::{Key, Map, Value, order};
 
 /// What a loop runs over.
@@ -53,7 +53,7 @@ impl Machine<'_> {
         kind: LoopKind,
         first: u8,
         second: Option<u8>,
-    ) -> Outcome {
+    ) -> Evaluated {
         let place = |fault: Fault| fault.at(node.origin);
         let range = match (self.operand(node, 0)?, kind) {
             (Value::Optional(inner), LoopKind::OptionalMap | LoopKind::OptionalFlatMap) => {
@@ -88,7 +88,7 @@ impl Machine<'_> {
         kind: LoopKind,
         slot: u8,
         inner: Option<Arc<Value>>,
-    ) -> Outcome {
+    ) -> Evaluated {
         let Some(inner) = inner else {
             return Ok(Value::NONE);
         };
@@ -116,14 +116,14 @@ impl Machine<'_> {
     }
 
     /// `all` and `exists`: an element that decides wins over errors of others.
-    fn decided(&mut self, pass: &mut Pass<'_>, decides: bool) -> Outcome {
+    fn decided(&mut self, pass: &mut Pass<'_>, decides: bool) -> Evaluated {
         let mut error = None;
         for element in pass.take() {
             self.enter(pass, element);
             match self.test(pass, 1) {
                 Ok(value) if value == decides => return Ok(Value::Bool(decides)),
                 Ok(_) => {}
-                Err(cost) if cost.kind == Kind::CostExceeded => return Err(cost),
+                Err(cost) if cost.kind == ErrorKind::CostExceeded => return Err(cost),
                 Err(other) => {
                     error.get_or_insert(other);
                 }
@@ -132,7 +132,7 @@ impl Machine<'_> {
         error.map_or(Ok(Value::Bool(!decides)), Err)
     }
 
-    fn exists_one(&mut self, pass: &mut Pass<'_>) -> Outcome {
+    fn exists_one(&mut self, pass: &mut Pass<'_>) -> Evaluated {
         let mut found = 0;
         for element in pass.take() {
             self.enter(pass, element);
@@ -143,7 +143,7 @@ impl Machine<'_> {
         Ok(Value::Bool(found == 1))
     }
 
-    fn filtered(&mut self, pass: &mut Pass<'_>) -> Outcome {
+    fn filtered(&mut self, pass: &mut Pass<'_>) -> Evaluated {
         let mut kept = Vec::new();
         for element in pass.take() {
             let item = element.0.clone();
@@ -160,11 +160,11 @@ impl Machine<'_> {
         if pass.node.args.len() == 3 { self.test(pass, 1) } else { Ok(true) }
     }
 
-    fn body(&mut self, pass: &Pass<'_>) -> Outcome {
+    fn body(&mut self, pass: &Pass<'_>) -> Evaluated {
         self.operand(pass.node, pass.node.args.len() - 1)
     }
 
-    fn mapped(&mut self, pass: &mut Pass<'_>) -> Outcome {
+    fn mapped(&mut self, pass: &mut Pass<'_>) -> Evaluated {
         let mut results = Vec::new();
         for element in pass.take() {
             self.enter(pass, element);
@@ -175,7 +175,7 @@ impl Machine<'_> {
         Ok(Value::list(results))
     }
 
-    fn transformed(&mut self, pass: &mut Pass<'_>, range: &Range) -> Outcome {
+    fn transformed(&mut self, pass: &mut Pass<'_>, range: &Range) -> Evaluated {
         let keyed = matches!(range, Range::Map(_)) || pass.second.is_some();
         let mut entries = Vec::new();
         for element in pass.take() {
@@ -188,7 +188,7 @@ impl Machine<'_> {
         pass.map(entries, self.budget)
     }
 
-    fn entries(&mut self, pass: &mut Pass<'_>) -> Outcome {
+    fn entries(&mut self, pass: &mut Pass<'_>) -> Evaluated {
         let mut entries = Vec::new();
         for element in pass.take() {
             self.enter(pass, element);
@@ -204,7 +204,7 @@ impl Machine<'_> {
         pass.map(entries, self.budget)
     }
 
-    fn sorted(&mut self, pass: &mut Pass<'_>) -> Outcome {
+    fn sorted(&mut self, pass: &mut Pass<'_>) -> Evaluated {
         let mut keyed = Vec::new();
         for element in pass.take() {
             let item = element.0.clone();
@@ -245,7 +245,7 @@ impl Pass<'_> {
         Fault::no_such_overload().at(self.node.origin)
     }
 
-    fn map(&self, entries: Vec<(Key, Value)>, budget: &mut Budget) -> Outcome {
+    fn map(&self, entries: Vec<(Key, Value)>, budget: &mut Budget) -> Evaluated {
         let sorting = entries.len() as u64 * (1 + halvings(entries.len()));
         budget.charge(sorting).map_err(|fault| fault.at(self.node.origin))?;
         let map = Map::new(entries);

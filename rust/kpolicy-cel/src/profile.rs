@@ -12,7 +12,7 @@ use crate::budget::Budget;
 use crate::facts::Facts;
 use crate::ir::{Expression, Node, Operation};
 use crate::observation::Observer;
-use crate::scalar::Outcome;
+use crate::scalar::Evaluated;
 
 /// A node counts by itself if one evaluation of it needs so many units, besides its operands.
 const WORK_MIN: u64 = 16;
@@ -48,7 +48,7 @@ impl Profile {
 }
 
 impl Observer for Profile {
-    fn note(&mut self, node: &Node, _: &Outcome, needed: Range<u64>) {
+    fn note(&mut self, node: &Node, _: &Evaluated, needed: Range<u64>) {
         let mut own = needed.end - needed.start;
         let mut open = 0_u64;
         // A node charges before its operands are evaluated, so that these begin after it.
@@ -76,7 +76,7 @@ impl Expression {
         &self,
         facts: &dyn Facts,
         budget: &mut Budget,
-    ) -> (Outcome, (u32, u64)) {
+    ) -> (Evaluated, (u32, u64)) {
         let mut profile = Profile::default();
         let outcome = self.evaluate_observed(facts, budget, &mut profile);
         (outcome, profile.dearest(self.root()))
@@ -87,7 +87,7 @@ impl Expression {
 mod tests {
     use serde_json::json;
 
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
     use crate::{Budget, Expression, NoFacts};
 
     /// `lists.range(3).all(x, lists.range(40).all(y, y > -1))`
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(dearest, (7, 3 * (1 + 2 * 40 + 40 * 3 + 1)), "with the constant of its range");
         let (outcome, (node, units)) =
             expression.evaluate_for_dearest(&NoFacts, &mut Budget::new(150));
-        assert_eq!(outcome.map_err(|error| error.kind), Err(Kind::CostExceeded));
+        assert_eq!(outcome.map_err(|error| error.kind), Err(ErrorKind::CostExceeded));
         assert_eq!(node, 7);
         assert!((80..=150).contains(&units), "{units}");
     }

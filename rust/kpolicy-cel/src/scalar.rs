@@ -4,7 +4,7 @@
 //! nodes. Recursion is bounded by the depth of a verified expression, time by the budget.
 
 use crate::budget::{Budget, halvings};
-use crate::error::{EvaluationError, Fault, Kind};
+use crate::error::{ErrorKind, EvaluationError, Fault};
 use crate::facts::{Answer, Facts, Read};
 use crate::functions::{self, Call};
 use crate::ir::{Expression, Node, Operation};
@@ -13,11 +13,11 @@ use crate::observation::{Observer, Seen};
 use crate::prices::{LITERAL, LOOKUP, MEMBER, NODE};
 use crate::value::{Key, Map, Value};
 
-pub(crate) type Outcome = Result<Value, EvaluationError>;
+pub(crate) type Evaluated = Result<Value, EvaluationError>;
 
 impl Expression {
     /// The value in one world, or the error that was not absorbed.
-    pub fn evaluate(&self, facts: &dyn Facts, budget: &mut Budget) -> Outcome {
+    pub fn evaluate(&self, facts: &dyn Facts, budget: &mut Budget) -> Evaluated {
         self.evaluate_node(self.root, facts, budget)
     }
 
@@ -38,7 +38,7 @@ impl Expression {
         facts: &dyn Facts,
         budget: &mut Budget,
         observer: &mut dyn Observer,
-    ) -> Outcome {
+    ) -> Evaluated {
         self.machine(facts, budget, Some(observer)).value(self.root)
     }
 
@@ -48,7 +48,7 @@ impl Expression {
         node: u32,
         facts: &dyn Facts,
         budget: &mut Budget,
-    ) -> Outcome {
+    ) -> Evaluated {
         self.machine(facts, budget, None).value(node)
     }
 
@@ -73,13 +73,13 @@ pub(crate) struct Machine<'a> {
     expression: &'a Expression,
     facts: &'a dyn Facts,
     pub budget: &'a mut Budget,
-    slots: Vec<Outcome>,
-    memos: Vec<Option<Outcome>>,
+    slots: Vec<Evaluated>,
+    memos: Vec<Option<Evaluated>>,
     observer: Option<&'a mut dyn Observer>,
 }
 
 impl<'a> Machine<'a> {
-    pub(crate) fn value(&mut self, index: u32) -> Outcome {
+    pub(crate) fn value(&mut self, index: u32) -> Evaluated {
         let expression = self.expression;
         let Some(node) = expression.node(index) else {
             return Err(Fault::invalid("no such node").at(index));
@@ -100,7 +100,7 @@ impl<'a> Machine<'a> {
         outcome
     }
 
-    fn operate(&mut self, node: &'a Node) -> Outcome {
+    fn operate(&mut self, node: &'a Node) -> Evaluated {
         let place = |fault: Fault| fault.at(node.origin);
         self.budget.charge(NODE).map_err(place)?;
         match &node.operation {
@@ -136,7 +136,7 @@ impl<'a> Machine<'a> {
             Operation::Bind(slot) => {
                 let value = self.operand(node, 0);
                 if let Err(error) = &value
-                    && error.kind == Kind::CostExceeded
+                    && error.kind == ErrorKind::CostExceeded
                 {
                     return value;
                 }
@@ -146,7 +146,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    pub(crate) fn operand(&mut self, node: &Node, position: usize) -> Outcome {
+    pub(crate) fn operand(&mut self, node: &Node, position: usize) -> Evaluated {
         match node.args.get(position) {
             Some(index) => self.value(*index),
             None => Err(Fault::no_such_overload().at(node.origin)),
@@ -161,20 +161,20 @@ impl<'a> Machine<'a> {
         })
     }
 
-    pub(crate) fn set(&mut self, slot: u8, value: Outcome) {
+    pub(crate) fn set(&mut self, slot: u8, value: Evaluated) {
         if let Some(place) = self.slots.get_mut(usize::from(slot)) {
             *place = value;
         }
     }
 
-    fn ask(&mut self, node: &Node, fact: &Name, read: Option<u32>, present: bool) -> Outcome {
+    fn ask(&mut self, node: &Node, fact: &Name, read: Option<u32>, present: bool) -> Evaluated {
         let place = |fault: Fault| fault.at(node.origin);
         if let Some(read) = read.and_then(|read| self.expression.reads.get(read as usize)) {
             let answer = self.facts.read(read);
             if self.facts.is_made(read) {
                 self.budget.charge_made(&answer).map_err(place)?;
             }
-            return told(&read.fact.text, &read.args, answer, present).map_err(place);
+            return value_of_answer(&read.fact.text, &read.args, answer, present).map_err(place);
         }
         let args = node.args.iter().map(|arg| self.value(*arg)).collect::<Result<_, _>>()?;
         let read = Read { fact: fact.clone(), args, index: Read::DYNAMIC };
@@ -183,10 +183,10 @@ impl<'a> Machine<'a> {
         if self.facts.is_made(&read) {
             self.budget.charge_made(&answer).map_err(place)?;
         }
-        told(&fact.text, &read.args, answer, present).map_err(place)
+        value_of_answer(&fact.text, &read.args, answer, present).map_err(place)
     }
 
-    fn member(&mut self, node: &Node, name: &Name) -> Outcome {
+    fn member(&mut self, node: &Node, name: &Name) -> Evaluated {
         let place = |fault: Fault| fault.at(node.origin);
         let mut values = node
             .args
@@ -203,11 +203,11 @@ impl<'a> Machine<'a> {
         let answer = object.member(name, &args);
         self.budget.charge(MEMBER).map_err(place)?;
         self.budget.charge_made(&answer).map_err(place)?;
-        told(&name.text, &args, answer, present).map_err(place)
+        value_of_answer(&name.text, &args, answer, present).map_err(place)
     }
 
     /// `&&` and `||` of any number of operands: one that decides wins over errors.
-    fn absorbing(&mut self, node: &Node, decides: bool) -> Outcome {
+    fn absorbing(&mut self, node: &Node, decides: bool) -> Evaluated {
         let mut error = None;
         for arg in &node.args {
             match self.value(*arg) {
@@ -216,7 +216,7 @@ impl<'a> Machine<'a> {
                 Ok(_) => {
                     error.get_or_insert_with(|| Fault::no_such_overload().at(node.origin));
                 }
-                Err(cost) if cost.kind == Kind::CostExceeded => return Err(cost),
+                Err(cost) if cost.kind == ErrorKind::CostExceeded => return Err(cost),
                 Err(other) => {
                     error.get_or_insert(other);
                 }
@@ -225,7 +225,7 @@ impl<'a> Machine<'a> {
         error.map_or(Ok(Value::Bool(!decides)), Err)
     }
 
-    fn conditional(&mut self, node: &Node) -> Outcome {
+    fn conditional(&mut self, node: &Node) -> Evaluated {
         match self.operand(node, 0)? {
             Value::Bool(true) => self.operand(node, 1),
             Value::Bool(false) => self.operand(node, 2),
@@ -233,7 +233,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn or_else(&mut self, node: &Node) -> Outcome {
+    fn or_else(&mut self, node: &Node) -> Evaluated {
         match self.operand(node, 0)? {
             Value::Optional(None) => self.operand(node, 1),
             Value::Optional(Some(inner)) => Ok(match node.operation {
@@ -244,7 +244,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn list(&mut self, node: &Node, optional: &[bool]) -> Outcome {
+    fn list(&mut self, node: &Node, optional: &[bool]) -> Evaluated {
         self.budget
             .charge(LITERAL + node.args.len() as u64)
             .map_err(|fault| fault.at(node.origin))?;
@@ -258,7 +258,7 @@ impl<'a> Machine<'a> {
         Ok(Value::list(items))
     }
 
-    fn map(&mut self, node: &Node, optional: &[bool]) -> Outcome {
+    fn map(&mut self, node: &Node, optional: &[bool]) -> Evaluated {
         let place = |fault: Fault| fault.at(node.origin);
         let sorting = optional.len() as u64 * halvings(optional.len());
         self.budget.charge(LITERAL + sorting).map_err(place)?;
@@ -282,7 +282,7 @@ impl<'a> Machine<'a> {
         map.map(Value::map).map_err(|key| place(duplicate(&key)))
     }
 
-    fn field(&mut self, node: &Node, name: &Name) -> Outcome {
+    fn field(&mut self, node: &Node, name: &Name) -> Evaluated {
         let operand = self.operand(node, 0)?;
         self.budget.charge(LOOKUP).map_err(|fault| fault.at(node.origin))?;
         let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
@@ -293,14 +293,14 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn has(&mut self, node: &Node, name: &Name) -> Outcome {
+    fn has(&mut self, node: &Node, name: &Name) -> Evaluated {
         let operand = self.operand(node, 0)?;
         self.budget.charge(LOOKUP).map_err(|fault| fault.at(node.origin))?;
         let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
         Ok(Value::Bool(found.is_some()))
     }
 
-    fn optional_field(&mut self, node: &Node, name: &Name) -> Outcome {
+    fn optional_field(&mut self, node: &Node, name: &Name) -> Evaluated {
         let operand = self.operand(node, 0)?;
         self.budget.charge(LOOKUP).map_err(|fault| fault.at(node.origin))?;
         let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
@@ -309,11 +309,11 @@ impl<'a> Machine<'a> {
 }
 
 pub(crate) fn duplicate(key: &Key) -> Fault {
-    Fault::new(Kind::DuplicateKey, format!("duplicate key: {key}"))
+    Fault::new(ErrorKind::DuplicateKey, format!("duplicate key: {key}"))
 }
 
 /// What an answer means to who reads a fact, or to who asks whether it is there.
-pub(crate) fn told(
+pub(crate) fn value_of_answer(
     fact: &str,
     args: &[Value],
     answer: Answer,
@@ -333,7 +333,7 @@ pub(crate) fn told(
 }
 
 fn unknown(fact: &str) -> Fault {
-    Fault::new(Kind::UnknownFact, format!("`{fact}` is not known here"))
+    Fault::new(ErrorKind::UnknownFact, format!("`{fact}` is not known here"))
 }
 
 /// What is inside an optional item of a literal, or the item itself.

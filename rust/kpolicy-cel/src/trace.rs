@@ -11,7 +11,7 @@ use crate::error::EvaluationError;
 use crate::facts::Facts;
 use crate::ir::{Expression, Node};
 use crate::observation::Observer;
-use crate::scalar::Outcome;
+use crate::scalar::Evaluated;
 use crate::value::{Value, to_json};
 
 /// Outcomes kept of one node; a reader of a loop looks at the first few.
@@ -19,7 +19,7 @@ const OUTCOMES_MAX: usize = 16;
 
 #[derive(Debug, Clone, Default)]
 struct Seen {
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<Evaluated>,
     count: u64,
 }
 
@@ -30,7 +30,7 @@ pub struct Trace {
 }
 
 impl Observer for Trace {
-    fn note(&mut self, node: &Node, outcome: &Outcome, _: Range<u64>) {
+    fn note(&mut self, node: &Node, outcome: &Evaluated, _: Range<u64>) {
         let index = node.origin as usize;
         if self.nodes.len() <= index {
             self.nodes.resize(index + 1, Seen::default());
@@ -69,7 +69,7 @@ impl Expression {
 }
 
 /// `{"value", "type"}` or `{"error": {"code", "kind", "message", "node"}}`.
-pub(crate) fn outcome_json(outcome: &Outcome) -> Json {
+pub(crate) fn outcome_json(outcome: &Evaluated) -> Json {
     match outcome {
         Ok(value) => json!({"value": to_json(value), "type": value.type_name()}),
         Err(error) => json!({"error": {
@@ -106,10 +106,10 @@ mod tests {
         let expression = Expression::verify(&ir).unwrap();
         let mut trace = Trace::default();
         expression.evaluate_traced(&NoFacts, &mut Budget::new(100), &mut trace).unwrap();
-        let told = trace.to_json();
-        assert_eq!(told["5"]["count"], 2, "1 > 1 and 2 > 1, which decides");
-        assert_eq!(told["5"]["outcomes"][1], json!({"value": true, "type": "bool"}));
-        assert_eq!(told["3"]["outcomes"][0]["value"], json!([1, 2, 3]));
-        assert!(told.get("7").is_none(), "the second operand of || is not reached");
+        let shown = trace.to_json();
+        assert_eq!(shown["5"]["count"], 2, "1 > 1 and 2 > 1, which decides");
+        assert_eq!(shown["5"]["outcomes"][1], json!({"value": true, "type": "bool"}));
+        assert_eq!(shown["3"]["outcomes"][0]["value"], json!([1, 2, 3]));
+        assert!(shown.get("7").is_none(), "the second operand of || is not reached");
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Map as Object, Value as Json};
 
 use crate::builder::{Broken, Builder};
-use crate::error::{Fault, Kind, Refusal};
+use crate::error::{ErrorKind, Fault, InvalidExpression};
 use crate::functions;
 use crate::ir::{Expression, LoopKind, NODES_MAX, Operation, SLOTS_MAX};
 use crate::names::Name;
@@ -25,13 +25,13 @@ const FIELDS: &[&str] = &[
     "slots", "kind", "message",
 ];
 
-fn refuse(code: &'static str, node: Option<u32>, message: impl Into<String>) -> Refusal {
-    Refusal { code, message: message.into(), node }
+fn refuse(code: &'static str, node: Option<u32>, message: impl Into<String>) -> InvalidExpression {
+    InvalidExpression { code, message: message.into(), node }
 }
 
 impl Expression {
     /// Checks the form, types, arities, slots, depth and size of an expression.
-    pub fn verify(json: &Json) -> Result<Self, Refusal> {
+    pub fn verify(json: &Json) -> Result<Self, InvalidExpression> {
         let top = json.as_object().ok_or_else(|| refuse("IR001", None, "not an object"))?;
         known(top, TOP, None)?;
         if top.get("format").and_then(Json::as_u64) != Some(FORMAT) {
@@ -55,7 +55,11 @@ impl Expression {
     }
 }
 
-fn known(object: &Object<String, Json>, names: &[&str], node: Option<u32>) -> Result<(), Refusal> {
+fn known(
+    object: &Object<String, Json>,
+    names: &[&str],
+    node: Option<u32>,
+) -> Result<(), InvalidExpression> {
     match object.keys().find(|key| !names.contains(&key.as_str())) {
         Some(key) => Err(refuse("IR001", node, format!("unknown field `{key}`"))),
         None => Ok(()),
@@ -75,24 +79,24 @@ struct Raw<'a> {
 }
 
 impl Raw<'_> {
-    fn refuse(&self, code: &'static str, message: impl Into<String>) -> Refusal {
+    fn refuse(&self, code: &'static str, message: impl Into<String>) -> InvalidExpression {
         refuse(code, Some(self.index), message)
     }
 
-    fn text(&self, field: &str) -> Result<&str, Refusal> {
+    fn text(&self, field: &str) -> Result<&str, InvalidExpression> {
         let text = self.object.get(field).and_then(Json::as_str);
         text.ok_or_else(|| self.refuse("IR001", format!("`{field}` is not a text")))
     }
 
-    fn shared(&self, field: &str) -> Result<Arc<str>, Refusal> {
+    fn shared(&self, field: &str) -> Result<Arc<str>, InvalidExpression> {
         self.text(field).map(Arc::from)
     }
 
-    fn name(&self, field: &str) -> Result<Name, Refusal> {
+    fn name(&self, field: &str) -> Result<Name, InvalidExpression> {
         self.text(field).map(Name::unresolved)
     }
 
-    fn arity(&self, range: impl std::ops::RangeBounds<usize>) -> Result<(), Refusal> {
+    fn arity(&self, range: impl std::ops::RangeBounds<usize>) -> Result<(), InvalidExpression> {
         if range.contains(&self.args.len()) {
             Ok(())
         } else {
@@ -100,14 +104,14 @@ impl Raw<'_> {
         }
     }
 
-    fn slot(&self, json: Option<&Json>) -> Result<u8, Refusal> {
+    fn slot(&self, json: Option<&Json>) -> Result<u8, InvalidExpression> {
         let slot = json.and_then(Json::as_u64).filter(|slot| *slot < SLOTS_MAX as u64);
         slot.and_then(|slot| u8::try_from(slot).ok())
             .ok_or_else(|| self.refuse("IR007", format!("a slot is below {SLOTS_MAX}")))
     }
 
     /// One flag for each of `count` items, set where `optional` lists it.
-    fn flags(&self, count: usize) -> Result<Box<[bool]>, Refusal> {
+    fn flags(&self, count: usize) -> Result<Box<[bool]>, InvalidExpression> {
         let mut flags = vec![false; count];
         let listed = self.object.get("optional").map(|json| json.as_array().map(Vec::as_slice));
         let listed = listed.unwrap_or(Some(&[]));
@@ -123,7 +127,7 @@ impl Raw<'_> {
 }
 
 impl Verifier {
-    fn node(&mut self, json: &Json) -> Result<(), Refusal> {
+    fn node(&mut self, json: &Json) -> Result<(), InvalidExpression> {
         let index = self.builder.len();
         let object =
             json.as_object().ok_or_else(|| refuse("IR001", Some(index), "not an object"))?;
@@ -145,7 +149,7 @@ impl Verifier {
         }
     }
 
-    fn constant(&mut self, raw: &Raw<'_>, kind: Type) -> Result<(), Refusal> {
+    fn constant(&mut self, raw: &Raw<'_>, kind: Type) -> Result<(), InvalidExpression> {
         raw.arity(0..=0)?;
         let constant = raw.object.get("constant").and_then(Json::as_u64);
         let value = constant
@@ -168,7 +172,7 @@ impl Verifier {
         Ok(())
     }
 
-    fn call(&mut self, raw: &Raw<'_>, kind: &Type) -> Result<Operation, Refusal> {
+    fn call(&mut self, raw: &Raw<'_>, kind: &Type) -> Result<Operation, InvalidExpression> {
         let id = raw.text("overload")?;
         let overload = functions::find(id)
             .ok_or_else(|| raw.refuse("IR009", format!("there is no function `{id}`")))?;
@@ -184,14 +188,19 @@ impl Verifier {
         self.builder.call(overload, &raw.args).map_err(|fault| raw.refuse("IR004", &*fault.message))
     }
 
-    fn expect(&self, raw: &Raw<'_>, arg: u32, head: &str) -> Result<(), Refusal> {
+    fn expect(&self, raw: &Raw<'_>, arg: u32, head: &str) -> Result<(), InvalidExpression> {
         match self.builder.node(arg) {
             Some(node) if node.kind.fits(head) => Ok(()),
             _ => Err(raw.refuse("IR006", format!("an operand should be {head}"))),
         }
     }
 
-    fn operation(&self, op: &str, raw: &Raw<'_>, kind: &Type) -> Result<Operation, Refusal> {
+    fn operation(
+        &self,
+        op: &str,
+        raw: &Raw<'_>,
+        kind: &Type,
+    ) -> Result<Operation, InvalidExpression> {
         let operation = match op {
             "fact" => Operation::Fact { fact: raw.name("fact")?, read: None },
             "present" => Operation::Present { fact: raw.name("fact")?, read: None },
@@ -238,7 +247,7 @@ impl Verifier {
             }
             "error" => {
                 raw.arity(0..=0)?;
-                let fault = Fault::new(Kind::NoSuchOverload, raw.shared("message")?);
+                let fault = Fault::new(ErrorKind::NoSuchOverload, raw.shared("message")?);
                 Operation::Error(Arc::new(fault.at(raw.index)))
             }
             "slot" => {
@@ -259,7 +268,7 @@ impl Verifier {
         Ok(operation)
     }
 
-    fn finish(self, root: Option<&Json>) -> Result<Expression, Refusal> {
+    fn finish(self, root: Option<&Json>) -> Result<Expression, InvalidExpression> {
         let root = root.and_then(Json::as_u64).and_then(|root| u32::try_from(root).ok());
         let found = root.and_then(|root| self.builder.node(root).map(|node| (root, node.free)));
         match found {
@@ -270,7 +279,7 @@ impl Verifier {
     }
 }
 
-fn operands(json: Option<&Json>, index: u32) -> Result<Box<[u32]>, Refusal> {
+fn operands(json: Option<&Json>, index: u32) -> Result<Box<[u32]>, InvalidExpression> {
     let list = match json {
         None => return Ok([].into()),
         Some(json) => json.as_array(),
@@ -285,7 +294,7 @@ fn operands(json: Option<&Json>, index: u32) -> Result<Box<[u32]>, Refusal> {
     list.iter().map(operand).collect()
 }
 
-fn looped(raw: &Raw<'_>) -> Result<Operation, Refusal> {
+fn looped(raw: &Raw<'_>) -> Result<Operation, InvalidExpression> {
     let (kind, filtered, doubles) = match raw.text("kind")? {
         "all" => (LoopKind::All, false, true),
         "exists" => (LoopKind::Exists, false, true),

@@ -6,7 +6,7 @@
 mod random_ir;
 mod support;
 
-use kpolicy_cel::{Bits, Budget, Expression, Kind, ScoreValues, Value};
+use kpolicy_cel::{Bits, Budget, ErrorKind, Expression, ScoreValues, Value};
 use support::{Chance, Lane, Pod, World};
 
 const ROUNDS: u64 = 4000;
@@ -43,7 +43,7 @@ fn a_filter_stops_at_the_limit_in_the_lanes_in_which_the_scalar_evaluator_does()
             };
             assert_eq!(given, wanted, "seed {seed} lane {lane} limit {limit}: {expected:?}");
             compared += 1;
-            let is_stopped = expected.is_err_and(|error| error.kind == Kind::CostExceeded);
+            let is_stopped = expected.is_err_and(|error| error.kind == ErrorKind::CostExceeded);
             stopped_here += usize::from(is_stopped);
         }
         stopped += stopped_here;
@@ -76,7 +76,7 @@ fn a_score_stops_at_the_limit_in_the_lanes_in_which_the_scalar_evaluator_does() 
                     );
                 }
                 (Ok(other), values) => panic!("seed {seed} lane {lane}: {other:?} in {values:?}"),
-                (Err(error), _) => stopped += usize::from(error.kind == Kind::CostExceeded),
+                (Err(error), _) => stopped += usize::from(error.kind == ErrorKind::CostExceeded),
             }
         }
     }

@@ -10,7 +10,7 @@ use kpolicy_codec::limits::UNREADABLE_NAMED_MAX;
 use kpolicy_codec::quantity::parse;
 use kpolicy_codec::{Keep, Unreadable, file, list, watch};
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Applied, Batch, Outcome, Still, Verdict};
+use kpolicy_engine::api::{Applied, Batch, BindOutcome, Still, Verdict};
 use kpolicy_engine::model::{Event, Kind};
 use serde_json::Value;
 
@@ -80,7 +80,7 @@ pub(crate) fn deltas(body: &[u8]) -> u64 {
             b"schedule" => assumed.extend(placed(&decided(&mut engine))),
             b"forget" => {
                 let outcomes: Vec<_> =
-                    assumed.drain(..).map(|uid| (uid, Outcome::Failed)).collect();
+                    assumed.drain(..).map(|uid| (uid, BindOutcome::Failed)).collect();
                 engine.settle(&outcomes, 0, &mut applied);
             }
             b"relist" => {

@@ -134,14 +134,14 @@ impl File<'_> {
             return Ok(());
         }
         let mut members = cursor.array()?;
-        let mut untold: Option<Option<Kind>> = None;
+        let mut unreported: Option<Option<Kind>> = None;
         let mut position = 0_usize;
         while members.next(cursor)? {
             let place = format!("{place} items[{position}]");
             position += 1;
-            let is_untold =
+            let is_unreported =
                 cursor.peek() == Some(b'{') && Header::peek(cursor.clone(), false)?.kind.is_empty();
-            match is_untold.then(|| *untold.get_or_insert_with(kind_of_list)).flatten() {
+            match is_unreported.then(|| *unreported.get_or_insert_with(kind_of_list)).flatten() {
                 Some(kind) => self.object(cursor, kind, &place)?,
                 None => self.document(cursor, &place, depth + 1)?,
             }
@@ -243,10 +243,10 @@ mod tests {
                "text" {"kind":"Node","metadata":{"name":"n"}} {"kind": "Pod", oh"#,
         );
         assert_eq!(names, ["Pod b", "Node n"]);
-        let told: Vec<(Code, &str)> =
+        let reported: Vec<(Code, &str)> =
             unreadable.iter().map(|each| (each.code, each.object.as_str())).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 (Code::BadField, "Pod a"),
                 (Code::NoName, "document 0 items[1]"),
@@ -261,9 +261,9 @@ mod tests {
     fn kinds_that_no_rule_reads_are_told_in_one_line() {
         let (names, unreadable) = read(&format!("[{OTHER},{POD},{OTHER}]{{\"kind\":\"Nod\"}}"));
         assert_eq!(names, ["Pod a"]);
-        let told: Vec<_> = unreadable.iter().map(|each| (each.code, &*each.message)).collect();
+        let reported: Vec<_> = unreadable.iter().map(|each| (each.code, &*each.message)).collect();
         let message = "left out, as no rule reads these kinds: 2 ConfigMap, 1 Nod";
-        assert_eq!(told, [(Code::OtherKind, message)]);
+        assert_eq!(reported, [(Code::OtherKind, message)]);
     }
 
     #[test]

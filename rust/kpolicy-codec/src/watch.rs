@@ -214,10 +214,10 @@ mod tests {
         ]);
         assert_eq!(events, ["+b"]);
         assert_eq!(feed.resource_version, "5");
-        let told: Vec<(Code, &str)> =
+        let reported: Vec<(Code, &str)> =
             feed.unreadable.iter().map(|each| (each.code, each.object.as_str())).collect();
         assert_eq!(
-            told,
+            reported,
             [
                 (Code::BadField, "Pod n/a"),
                 (Code::NotJson, "line 2"),

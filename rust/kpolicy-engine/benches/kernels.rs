@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Applied, Event, Object, Outcome, Still, Verdict};
+use kpolicy_engine::api::{Applied, BindOutcome, Event, Object, Still, Verdict};
 use kpolicy_engine::cycle::best::Best;
 use kpolicy_engine::model::{
     Affinity, Container, Labels, Meta, Node, NodeSelector, NodeSelectorTerm, Pod, PodAffinityTerm,
@@ -287,7 +287,7 @@ fn decisions(criterion: &mut Criterion) {
         let new = pod(name, 0, 100);
         apply(&mut engine, Object::Pod(Arc::new(if is_asking { asking(new) } else { new })));
         let uids: [Arc<str>; 1] = [name.into()];
-        let failed = [(Arc::clone(&uids[0]), Outcome::Failed)];
+        let failed = [(Arc::clone(&uids[0]), BindOutcome::Failed)];
         criterion.bench_function(&format!("decision/{name}, made and taken back"), |bencher| {
             bencher.iter(|| {
                 let batch = engine.schedule(&uids, 0, &Still);
@@ -305,7 +305,7 @@ fn decisions(criterion: &mut Criterion) {
             let batch = engine.schedule(&uids, 0, &Still);
             assert_eq!(batch.decisions[0].verdict, Verdict::Placed);
             let [uid] = uids;
-            engine.settle(&[(uid, Outcome::Failed)], 0, &mut Applied::default());
+            engine.settle(&[(uid, BindOutcome::Failed)], 0, &mut Applied::default());
         });
     });
 }

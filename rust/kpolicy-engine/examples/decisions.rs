@@ -162,8 +162,8 @@ fn program() -> Value {
 
 /// CPU time of this thread, where the system tells (else 0): what a busy machine does not distort.
 fn worked_ns() -> f64 {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    told.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0.0)
+    let printed = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    printed.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0.0)
 }
 
 fn run(workload: &str, nodes: usize, pods: usize) {

@@ -151,7 +151,7 @@ fn run(workload: &str, nodes: usize, pods_each: usize) {
         }
         apply(&mut engine, Event::Present(Object::Pod(Arc::new(placed))));
     }
-    let told: Vec<String> = searches
+    let printed: Vec<String> = searches
         .iter()
         .map(|search| {
             assert!(engine.load(&program(search)).is_ok(), "the program is refused");
@@ -159,7 +159,7 @@ fn run(workload: &str, nodes: usize, pods_each: usize) {
             format!("{took_us:9.0} us ({victims:2} victims)")
         })
         .collect();
-    println!("{workload:13} {}", told.join("  "));
+    println!("{workload:13} {}", printed.join("  "));
 }
 
 fn main() {

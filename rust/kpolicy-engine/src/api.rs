@@ -257,12 +257,12 @@ pub struct RefusedNode {
 pub struct Candidates {
     /// To be given back with what they chose.
     pub token: u64,
-    pub nodes: Vec<RoomNode>,
+    pub nodes: Vec<CandidateNode>,
 }
 
 /// A node on which room can be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RoomNode {
+pub struct CandidateNode {
     pub node: Arc<str>,
     /// In order of importance.
     pub victims: Vec<Victim>,
@@ -272,18 +272,18 @@ pub struct RoomNode {
 
 /// What extenders left of candidates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LeftRoom {
+pub struct RemainingCandidates {
     /// Of the candidates.
     pub token: u64,
     /// Why one that may not fail gave no answer; empty where all did.
     pub failure: String,
     /// `None`: there were no candidates.
-    pub nodes: Option<Vec<LeftNode>>,
+    pub nodes: Option<Vec<RemainingCandidate>>,
 }
 
 /// A node that they left, with the uids of those who are to go.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LeftNode {
+pub struct RemainingCandidate {
     pub node: Arc<str>,
     pub victims: Vec<Arc<str>>,
     pub violations: usize,
@@ -321,7 +321,7 @@ pub struct Batch {
 
 /// What became of a bind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum BindOutcome {
     /// The API server accepted it; the watch will confirm.
     Bound,
     /// Forget the reservation.

@@ -5,7 +5,8 @@ use kpolicy_cel::{Answer, Facts, Read, answer_json};
 use serde_json::{Value, json};
 
 use crate::rules::expression::{
-    CATALOGUE, ClusterWorld, DomainSums, NodeWorld, PodWorld, manner, rests_on_pod, verified,
+    CATALOGUE, ClusterWorld, DomainSums, NodeWorld, PodWorld, evaluation_plan, rests_on_pod,
+    verified,
 };
 use crate::snapshot::{Cluster, NodeView, Pod};
 
@@ -85,10 +86,10 @@ pub fn answer(asked: &Query<'_>, cluster: &Cluster) -> Value {
 
 /// How an expression is asked of all nodes: `columns`, `classes` or `nodes`, and the facts because of
 /// which it is not better.
-pub fn manner_of(ir: &Value) -> Result<(&'static str, Vec<String>), String> {
+pub fn evaluation_plan_of(ir: &Value) -> Result<(&'static str, Vec<String>), String> {
     let expression = verified(ir).map_err(|refusal| refusal.to_string())?;
-    let (manner, because) = manner(&expression);
-    Ok((manner.name(), because))
+    let (evaluation_plan, because) = evaluation_plan(&expression);
+    Ok((evaluation_plan.name(), because))
 }
 
 fn unknown(message: &str) -> Value {

@@ -44,7 +44,7 @@ pub fn line(
     let mut object = Map::new();
     object.insert("pod".into(), pod.key().into());
     if let Some(status) = scheduling_gates::gate(pod) {
-        object.insert("preEnqueue".into(), told(scheduling_gates::NAME, &status));
+        object.insert("preEnqueue".into(), rendered(scheduling_gates::NAME, &status));
         let gates_gone = Events::of(&[Event::PodGatesGone]);
         let waits = vec![waited_for(scheduling_gates::NAME, gates_gone, false)];
         object.insert("waitsFor".into(), waits.into());
@@ -81,7 +81,7 @@ fn judged(
     let rejected = &judgement.rejected;
     let before = rejected.pre_filter.as_ref();
     if let Some((filter, status)) = before {
-        object.insert("preFilter".into(), told(name_of(profile.filters.get(*filter)), status));
+        object.insert("preFilter".into(), rendered(name_of(profile.filters.get(*filter)), status));
     }
     if let Some(why) = &judgement.failed {
         object.insert("message".into(), why.as_str().into());
@@ -103,12 +103,12 @@ fn judged(
     if profile.preemption.is_some() {
         let unplaced = Unplaced { question, profile, rejected, prepared: &prepared, cluster };
         let attempt = preemption::attempt(unplaced, Search::Whole, &mut CandidateMemo::default());
-        let mut told = preempted(&attempt, cluster);
+        let mut rendered = preempted(&attempt, cluster);
         let spared = by_node(preemption::spared(unplaced), cluster);
         if !spared.is_empty() {
-            told.insert("spared".into(), spared.into());
+            rendered.insert("spared".into(), spared.into());
         }
-        object.insert("preemption".into(), told.into());
+        object.insert("preemption".into(), rendered.into());
     }
 }
 
@@ -163,9 +163,9 @@ fn preempted(attempt: &Attempt, cluster: &Cluster) -> Map<String, Value> {
         }
         Attempt::NotFound { .. } | Attempt::NoneLeft => {}
         Attempt::Found { candidates, .. } => {
-            let by_node = |told: fn(&Candidate) -> Value| -> Value {
+            let by_node = |rendered: fn(&Candidate) -> Value| -> Value {
                 let named = candidates.iter().filter_map(|candidate| {
-                    Some((node_name(candidate.slot, cluster)?.to_owned(), told(candidate)))
+                    Some((node_name(candidate.slot, cluster)?.to_owned(), rendered(candidate)))
                 });
                 named.collect::<Map<String, Value>>().into()
             };
@@ -247,16 +247,16 @@ fn node_line(
     line.insert("name".into(), node_name(node.slot, cluster).unwrap_or_default().into());
     if node.is_outside {
         let names: Vec<Arc<str>> = rejecting.iter().cloned().collect();
-        line.insert("filter".into(), told("PreFilter", &outside(&names)));
+        line.insert("filter".into(), rendered("PreFilter", &outside(&names)));
         return line.into();
     }
     if let Some((filter, status)) = &node.filter {
-        line.insert("filter".into(), told(name_of(profile.filters.get(*filter)), status));
+        line.insert("filter".into(), rendered(name_of(profile.filters.get(*filter)), status));
     }
     if !node.all_filters.is_empty() {
         let all = node.all_filters.iter();
         let all: Vec<Value> = all
-            .map(|(filter, status)| told(name_of(profile.filters.get(*filter)), status))
+            .map(|(filter, status)| rendered(name_of(profile.filters.get(*filter)), status))
             .collect();
         line.insert("allFilters".into(), all.into());
     }
@@ -289,12 +289,12 @@ fn name_of(rule: Option<&FilterRule>) -> &str {
     rule.map_or("", |rule| rule.name.as_ref())
 }
 
-fn told(plugin: &str, status: &Status) -> Value {
+fn rendered(plugin: &str, status: &Status) -> Value {
     let mut object =
         json!({"plugin": plugin, "code": status.rejection.name(), "reasons": status.reasons});
     if let (Some(object), Some(fault)) = (object.as_object_mut(), &status.fault) {
-        let told = json!({"code": fault.code, "message": &*fault.message});
-        object.insert("error".into(), told);
+        let rendered = json!({"code": fault.code, "message": &*fault.message});
+        object.insert("error".into(), rendered);
     }
     object
 }

@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Applied, Event, Kind, Outcome, PodState, Still, Verdict};
+use kpolicy_engine::api::{Applied, BindOutcome, Event, Kind, PodState, Still, Verdict};
 use kpolicy_engine::model::Meta;
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ fn gone(engine: &mut Engine, kind: Kind, uid: &str) -> Applied {
     applied
 }
 
-fn settle(engine: &mut Engine, uid: &str, outcome: Outcome) -> Applied {
+fn settle(engine: &mut Engine, uid: &str, outcome: BindOutcome) -> Applied {
     let mut applied = Applied::default();
     engine.settle(&[(uid.into(), outcome)], 0, &mut applied);
     applied
@@ -67,7 +67,7 @@ fn a_reservation_holds_until_it_is_confirmed() {
     // under way: nobody said yet that it is on a node.
     let applied = support::apply(&mut engine, &pod("a", "800m", ""));
     assert_eq!((applied.pods[0].state, &*applied.pods[0].node), (PodState::Pending, ""));
-    settle(&mut engine, "a", Outcome::Bound);
+    settle(&mut engine, "a", BindOutcome::Bound);
     assert_eq!(engine.statistics().pods_assumed, 1);
     assert_eq!(schedule(&mut engine, "b").verdict, Verdict::Parked);
     let applied = support::apply(&mut engine, &pod("a", "800m", "n1"));
@@ -84,13 +84,13 @@ fn a_failed_bind_frees_the_room_and_wakes_who_waits_for_it() {
     assert!(parked.message.starts_with("0/1 nodes are available: 1 Insufficient cpu."));
     assert_eq!(engine.message("b"), parked.message);
     assert_eq!(parked.rejected_by, vec![Arc::from("NodeResourcesFit")]);
-    let applied = settle(&mut engine, "a", Outcome::Failed);
+    let applied = settle(&mut engine, "a", BindOutcome::Failed);
     assert_eq!(woken(&applied), [("b", "AssignedPodDelete")]);
     assert_eq!(engine.message("b").as_ref(), "");
     assert_eq!(schedule(&mut engine, "b").verdict, Verdict::Placed);
     assert_eq!(schedule(&mut engine, "a").verdict, Verdict::Parked);
     // Forgotten once: a second word on it changes nothing.
-    settle(&mut engine, "a", Outcome::Failed);
+    settle(&mut engine, "a", BindOutcome::Failed);
     assert_eq!(engine.statistics().pods_assumed, 1);
 }
 
@@ -177,8 +177,8 @@ fn a_list_ends_what_it_does_not_name() {
     for kind in [Kind::Node, Kind::Pod, Kind::Namespace] {
         engine.list_end(kind, 0, &mut applied);
     }
-    let told: Vec<_> = applied.pods.iter().map(|pod| (pod.uid.as_ref(), pod.state)).collect();
-    assert_eq!(told, [("a", PodState::Gone)]);
+    let observed: Vec<_> = applied.pods.iter().map(|pod| (pod.uid.as_ref(), pod.state)).collect();
+    assert_eq!(observed, [("a", PodState::Gone)]);
     let statistics = engine.statistics();
     assert_eq!((statistics.nodes, statistics.pods, statistics.objects), (1, 1, 0));
     assert_eq!(deleted_nodes(&applied), ["n1"]);
@@ -251,11 +251,11 @@ fn a_program_with_faults_is_refused_and_the_one_before_stays() {
     bad["surprise"] = json!(1);
     bad["hash"] = json!("other");
     let refusals = engine.load(&bad).expect_err("it is bad");
-    let mut told: Vec<(&str, &str)> =
+    let mut observed: Vec<(&str, &str)> =
         refusals.iter().map(|refusal| (refusal.code, refusal.place.as_str())).collect();
-    told.sort_unstable();
+    observed.sort_unstable();
     assert_eq!(
-        told,
+        observed,
         [
             ("PR101", "$.profiles[0].filters[0].builtin"),
             ("PR101", "$.surprise"),

@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Decision, LeftNode, LeftRoom, Still};
+use kpolicy_engine::api::{Decision, RemainingCandidate, RemainingCandidates, Still};
 use serde_json::{Value, json};
 
 /// `victim.annotations['owner'] != 'nobody'`: with no such annotation it errs.
@@ -93,15 +93,15 @@ fn an_explanation_names_those_that_are_spared() {
         pod("owned", 2, Some("n1"), "red"),
         pod("new", 9, None, ""),
     ];
-    let told = |preemption: Value| -> Value {
+    let observed = |preemption: Value| -> Value {
         let mut engine = engine(preemption, &objects);
         let lines = engine.explain(Some(&["red/new".to_owned()]));
         serde_json::from_slice(&lines).expect("a line is JSON")
     };
-    let by_policy = told(json!({"victims": compiled(BY_ANNOTATION)}));
+    let by_policy = observed(json!({"victims": compiled(BY_ANNOTATION)}));
     assert_eq!(by_policy["preemption"]["candidates"], json!({"n1": ["red/owned"]}));
     assert_eq!(by_policy["preemption"]["spared"], json!({"n1": ["red/kept"]}));
-    assert!(told(json!({}))["preemption"].get("spared").is_none());
+    assert!(observed(json!({}))["preemption"].get("spared").is_none());
 }
 
 #[test]
@@ -118,8 +118,13 @@ fn a_node_on_which_an_extender_names_a_pod_that_has_to_stay_is_left_out() {
         let token = engine.filter(&new, &Still).token;
         let found = engine.candidates(&new, token, &[], &[]);
         assert_eq!(found.nodes.len(), 1);
-        let left = LeftNode { node: "n1".into(), victims: vec![named.into()], violations: 0 };
-        let left = LeftRoom { token: found.token, failure: String::new(), nodes: Some(vec![left]) };
+        let left =
+            RemainingCandidate { node: "n1".into(), victims: vec![named.into()], violations: 0 };
+        let left = RemainingCandidates {
+            token: found.token,
+            failure: String::new(),
+            nodes: Some(vec![left]),
+        };
         let decision = engine.preempt(&new, token, &[], &[], &left, &Still);
         assert_eq!(&*decision.nominated_node, chosen, "{named}");
     }

@@ -8,7 +8,7 @@ mod support;
 use std::sync::Arc;
 
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Applied, Decision, Event, Kind, Outcome, Still, Verdict};
+use kpolicy_engine::api::{Applied, BindOutcome, Decision, Event, Kind, Still, Verdict};
 use kpolicy_engine::model::Meta;
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ fn verdict(engine: &mut Engine, uid: &str) -> Verdict {
     schedule(engine, &[uid])[0].verdict
 }
 
-fn settle(engine: &mut Engine, uid: &str, outcome: Outcome) -> Applied {
+fn settle(engine: &mut Engine, uid: &str, outcome: BindOutcome) -> Applied {
     let mut applied = Applied::default();
     engine.settle(&[(uid.into(), outcome)], 0, &mut applied);
     applied
@@ -96,7 +96,7 @@ fn one_batch_does_not_promise_a_volume_twice() {
 fn a_failed_bind_gives_the_volume_back_and_wakes_who_wants_it() {
     let mut engine = engine();
     schedule(&mut engine, &["first", "second"]);
-    let applied = settle(&mut engine, "first", Outcome::Failed);
+    let applied = settle(&mut engine, "first", BindOutcome::Failed);
     assert_eq!(woken(&applied), [("second", "PersistentVolumeUpdate")]);
     assert_eq!(engine.statistics().objects_promised, 0);
     assert_eq!(verdict(&mut engine, "second"), Verdict::Placed);
@@ -139,7 +139,7 @@ fn what_the_api_server_says_of_a_volume_supersedes_a_promise() {
     assert_eq!(engine.statistics().objects_promised, 0);
     assert_eq!(verdict(&mut engine, "second"), Verdict::Placed);
     // Nothing is given back a second time.
-    settle(&mut engine, "first", Outcome::Failed);
+    settle(&mut engine, "first", BindOutcome::Failed);
     assert_eq!(engine.statistics().objects_promised, 1);
 }
 
@@ -158,9 +158,9 @@ fn pods_of_one_claim_hold_one_promise() {
     support::apply(&mut engine, &pod("third", "a", ""));
     let decisions = schedule(&mut engine, &["first", "third"]);
     assert!(decisions.iter().all(|decision| decision.verdict == Verdict::Placed));
-    settle(&mut engine, "first", Outcome::Failed);
+    settle(&mut engine, "first", BindOutcome::Failed);
     assert_eq!(engine.statistics().objects_promised, 1, "the third one counts on it");
-    settle(&mut engine, "third", Outcome::Failed);
+    settle(&mut engine, "third", BindOutcome::Failed);
     assert_eq!(engine.statistics().objects_promised, 0);
 }
 

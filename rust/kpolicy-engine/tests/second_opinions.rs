@@ -40,8 +40,8 @@ fn asked(engine: &mut Engine, acted: &[(&str, &str)]) -> Vec<(Verdict, String, b
         .iter()
         .map(|(uid, node)| Acted { uid: (*uid).into(), node: (*node).into() })
         .collect();
-    let told = |one: Opinion| (one.verdict, one.node.to_string(), one.accepts);
-    engine.second_opinions(&acted).into_iter().map(told).collect()
+    let observed = |one: Opinion| (one.verdict, one.node.to_string(), one.accepts);
+    engine.second_opinions(&acted).into_iter().map(observed).collect()
 }
 
 fn assumed(engine: &Engine) -> usize {
@@ -51,10 +51,10 @@ fn assumed(engine: &Engine) -> usize {
 #[test]
 fn a_node_that_is_not_among_the_best_is_told_and_taken_on() {
     let mut engine = cluster();
-    let told = asked(&mut engine, &[("p", "one"), ("q", "one"), ("r", "one")]);
+    let observed = asked(&mut engine, &[("p", "one"), ("q", "one"), ("r", "one")]);
     let best = || (Verdict::Placed, "large".to_owned(), true);
     // Two fit on it: for the third it is full, because the first two were taken on.
-    assert_eq!(told, [best(), best(), (Verdict::Placed, "large".to_owned(), false)]);
+    assert_eq!(observed, [best(), best(), (Verdict::Placed, "large".to_owned(), false)]);
     assert_eq!(assumed(&engine), 3);
 }
 
@@ -66,8 +66,8 @@ fn of_equal_nodes_the_one_acted_on_is_the_best_whatever_the_lot() {
             for object in [node("one", "2"), node("other", "2"), pod("p", "default-scheduler")] {
                 support::apply(&mut engine, &object);
             }
-            let told = asked(&mut engine, &[("p", acted)]);
-            assert_eq!(told, [(Verdict::Placed, acted.to_owned(), true)]);
+            let observed = asked(&mut engine, &[("p", acted)]);
+            assert_eq!(observed, [(Verdict::Placed, acted.to_owned(), true)]);
         }
     }
 }
@@ -75,17 +75,17 @@ fn of_equal_nodes_the_one_acted_on_is_the_best_whatever_the_lot() {
 #[test]
 fn a_node_that_is_rejected_is_told_and_taken_on() {
     let mut engine = cluster();
-    let told = asked(&mut engine, &[("p", "small")]);
-    assert_eq!(told, [(Verdict::Placed, "large".to_owned(), false)]);
+    let observed = asked(&mut engine, &[("p", "small")]);
+    assert_eq!(observed, [(Verdict::Placed, "large".to_owned(), false)]);
     assert_eq!(assumed(&engine), 1);
 }
 
 #[test]
 fn of_a_pod_that_was_parked_only_the_verdict_is_told() {
     let mut engine = cluster();
-    let told = asked(&mut engine, &[("p", ""), ("p", "")]);
+    let observed = asked(&mut engine, &[("p", ""), ("p", "")]);
     let would_place = || (Verdict::Placed, "large".to_owned(), false);
-    assert_eq!(told, [would_place(), would_place()]);
+    assert_eq!(observed, [would_place(), would_place()]);
     let statistics = engine.statistics();
     assert_eq!((statistics.pods_assumed, statistics.pods_parked), (0, 0));
 }
@@ -106,9 +106,9 @@ fn nothing_is_parked_where_it_would_have_been() {
 fn what_is_not_served_is_taken_on_and_what_is_not_there_is_not() {
     let mut engine = cluster();
     support::apply(&mut engine, &pod("theirs", "another"));
-    let told = asked(&mut engine, &[("theirs", "one"), ("nobody", "one"), ("p", "nowhere")]);
+    let observed = asked(&mut engine, &[("theirs", "one"), ("nobody", "one"), ("p", "nowhere")]);
     let gone = || (Verdict::Gone, String::new(), false);
-    assert_eq!(told, [gone(), gone(), (Verdict::Placed, "large".to_owned(), false)]);
+    assert_eq!(observed, [gone(), gone(), (Verdict::Placed, "large".to_owned(), false)]);
     assert_eq!(assumed(&engine), 1);
     let decision = engine.decide_from_scratch(&Arc::from("p"));
     assert_eq!(decision.verdict, Verdict::Placed, "a node that is not there takes no pod");

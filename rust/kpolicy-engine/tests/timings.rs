@@ -106,11 +106,11 @@ fn an_observation_of_a_rule_is_one_node() {
 #[test]
 fn every_tenth_decision_is_looked_at_and_what_is_remembered_is_not_told() {
     let mut engine = engine(|_| "8");
-    let mut told = Vec::new();
+    let mut observed = Vec::new();
     for index in 0..=2 * SAMPLED_OF {
         let name = format!("p{index}");
         assert_eq!(decide(&mut engine, &pod(&name, "100m", &json!({}))).verdict, Verdict::Placed);
-        told.push((
+        observed.push((
             of_rule(&engine, "NodeResourcesFit", "Filter", "Success"),
             of_rule(&engine, "TaintToleration", "Filter", "Success"),
             of_rule(&engine, "NodeResourcesFit", "PreFilter", "Success"),
@@ -118,9 +118,12 @@ fn every_tenth_decision_is_looked_at_and_what_is_remembered_is_not_told() {
     }
     let sampled = usize::try_from(SAMPLED_OF).expect("it is small");
     // All of it the first time; then only the node that had got the pod before.
-    assert!(told[..sampled].iter().all(|one| *one == (NODES, NODES, 1)), "{told:?}");
-    assert!(told[sampled..2 * sampled].iter().all(|one| *one == (NODES + 1, NODES, 2)), "{told:?}");
-    assert_eq!(told[2 * sampled], (NODES + 2, NODES, 3));
+    assert!(observed[..sampled].iter().all(|one| *one == (NODES, NODES, 1)), "{observed:?}");
+    assert!(
+        observed[sampled..2 * sampled].iter().all(|one| *one == (NODES + 1, NODES, 2)),
+        "{observed:?}"
+    );
+    assert_eq!(observed[2 * sampled], (NODES + 2, NODES, 3));
     assert_eq!(of_stage(&engine, "Filter", "Success"), 2 * SAMPLED_OF + 1);
     assert_eq!(of_stage(&engine, "PreFilter", "Success"), 2 * SAMPLED_OF + 1);
     assert_eq!(of_stage(&engine, "Score", "Success"), 2 * SAMPLED_OF + 1);
@@ -130,9 +133,9 @@ fn every_tenth_decision_is_looked_at_and_what_is_remembered_is_not_told() {
 fn verdicts_are_told_by_their_status() {
     let mut engine = engine(|index| if index < 20 { "8" } else { "1" });
     assert_eq!(decide(&mut engine, &pod("a", "4", &json!({}))).verdict, Verdict::Placed);
-    let told = |status| of_rule(&engine, "NodeResourcesFit", "Filter", status);
-    let rejected = told("Unschedulable") + told("UnschedulableAndUnresolvable");
-    assert_eq!((told("Success"), rejected, told("Error")), (20, 40, 0));
+    let observed = |status| of_rule(&engine, "NodeResourcesFit", "Filter", status);
+    let rejected = observed("Unschedulable") + observed("UnschedulableAndUnresolvable");
+    assert_eq!((observed("Success"), rejected, observed("Error")), (20, 40, 0));
 }
 
 #[test]

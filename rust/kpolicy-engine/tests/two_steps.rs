@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::{
-    Candidates, Decision, Filtered, KeptNode, LeftNode, LeftRoom, RefusedNode, Still, Verdict,
+    Candidates, Decision, Filtered, KeptNode, RefusedNode, RemainingCandidate, RemainingCandidates,
+    Still, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -139,8 +140,8 @@ fn a_pod_that_others_refuse_everywhere_is_parked_and_anything_wakes_it() {
     let all = refused(&[("n1", true), ("n2", true), ("n3", false)]);
     let decision = engine.choose(&Arc::from("p"), token, &[], &all, &Still);
     assert_eq!(decision.verdict, Verdict::Parked);
-    let told = "0/4 nodes are available: 1 Insufficient cpu, 3 no licence.";
-    assert!(decision.message.starts_with(told), "{}", decision.message);
+    let observed = "0/4 nodes are available: 1 Insufficient cpu, 3 no licence.";
+    assert!(decision.message.starts_with(observed), "{}", decision.message);
     assert_eq!(decision.rejected_by, ["Extender", "NodeResourcesFit"].map(Arc::from));
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}});
     let applied = support::apply(&mut engine, &namespace);
@@ -221,16 +222,16 @@ fn candidates(engine: &mut Engine) -> (u64, Candidates) {
     (token, engine.candidates(&Arc::from("p"), token, &[], &[]))
 }
 
-fn left(token: u64, nodes: &[(&str, &[&str])]) -> LeftRoom {
-    let nodes = nodes.iter().map(|(node, victims)| LeftNode {
+fn left(token: u64, nodes: &[(&str, &[&str])]) -> RemainingCandidates {
+    let nodes = nodes.iter().map(|(node, victims)| RemainingCandidate {
         node: (*node).into(),
         victims: victims.iter().map(|uid| (*uid).into()).collect(),
         violations: 0,
     });
-    LeftRoom { token, failure: String::new(), nodes: Some(nodes.collect()) }
+    RemainingCandidates { token, failure: String::new(), nodes: Some(nodes.collect()) }
 }
 
-fn preempt(engine: &mut Engine, token: u64, left: &LeftRoom) -> Decision {
+fn preempt(engine: &mut Engine, token: u64, left: &RemainingCandidates) -> Decision {
     engine.preempt(&Arc::from("p"), token, &[], &[], left, &Still)
 }
 
@@ -268,7 +269,7 @@ fn among_what_is_left_the_criteria_decide() {
 
 #[test]
 fn where_nothing_is_left_or_nobody_can_tell_no_pod_goes() {
-    for (nodes, failure, told) in [
+    for (nodes, failure, observed) in [
         (&[][..], "", "preemption: no candidate node for preemption"),
         (&[("n1", &["a"][..])][..], "it is down", "preemption: it is down"),
         (&[("n1", &["z"][..])][..], "", "preemption: no candidate node for preemption"),
@@ -276,11 +277,11 @@ fn where_nothing_is_left_or_nobody_can_tell_no_pod_goes() {
     ] {
         let mut engine = crowded();
         let (token, found) = candidates(&mut engine);
-        let left = LeftRoom { failure: failure.to_owned(), ..left(found.token, nodes) };
+        let left = RemainingCandidates { failure: failure.to_owned(), ..left(found.token, nodes) };
         let decision = preempt(&mut engine, token, &left);
         assert_eq!(decision.verdict, Verdict::Parked);
         assert_eq!(victims(&decision), ("", vec![]));
-        assert!(decision.message.ends_with(told), "{}", decision.message);
+        assert!(decision.message.ends_with(observed), "{}", decision.message);
     }
 }
 
@@ -305,13 +306,13 @@ fn room_that_nobody_was_asked_about_is_not_made() {
     let mut engine = engine(&[node("n1", "500m"), pod("p", 5, "")]);
     let (token, found) = candidates(&mut engine);
     assert_eq!(found.nodes, []);
-    let none = LeftRoom { token: found.token, ..LeftRoom::default() };
+    let none = RemainingCandidates { token: found.token, ..RemainingCandidates::default() };
     support::apply(&mut engine, &node("n2", "1"));
     support::apply(&mut engine, &pod("c", 1, "n2"));
     assert_eq!(preempt(&mut engine, token, &none).verdict, Verdict::Stale);
     let mut unchanged = self::engine(&[node("n1", "500m"), pod("p", 5, "")]);
     let (token, found) = candidates(&mut unchanged);
-    let none = LeftRoom { token: found.token, ..LeftRoom::default() };
+    let none = RemainingCandidates { token: found.token, ..RemainingCandidates::default() };
     let plain = unchanged.decide_from_scratch(&Arc::from("p"));
     assert_eq!(preempt(&mut unchanged, token, &none), plain);
 }
@@ -320,9 +321,9 @@ fn room_that_nobody_was_asked_about_is_not_made() {
 fn pods_that_are_named_are_found_on_their_nodes() {
     let engine = crowded();
     let located = engine.located(&["c", "p", "z"].map(Arc::from));
-    let told: Vec<[&str; 4]> = located
+    let observed: Vec<[&str; 4]> = located
         .iter()
         .map(|pod| [&pod.uid, &pod.namespace, &pod.name, &pod.node].map(AsRef::as_ref))
         .collect();
-    assert_eq!(told, [["c", "d", "c", "n2"]]);
+    assert_eq!(observed, [["c", "d", "c", "n2"]]);
 }

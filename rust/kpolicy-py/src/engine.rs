@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex};
 
 use kpolicy_codec::{Keep, file, list, watch};
-use kpolicy_engine::api::{Acted, Applied, AwaitedVolume, Outcome};
+use kpolicy_engine::api::{Acted, Applied, AwaitedVolume, BindOutcome};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -17,7 +17,7 @@ use crate::fault::{detached, poisoned};
 use crate::feeding::Feeder;
 use crate::held::Held;
 use crate::stopwatch::Monotonic;
-use crate::{expression, given, program, tuples};
+use crate::{arguments, expression, program, tuples};
 
 /// The snapshot, the program in force, and the cycle. Safe to call from any thread.
 #[pyclass(frozen, module = "kpolicy._engine")]
@@ -93,7 +93,7 @@ impl Engine {
 
     /// A full list begins: what it does not name is gone at `list_end`.
     fn list_begin(&self, py: Python<'_>, resource: &str) -> PyResult<()> {
-        let kind = given::kind(resource)?;
+        let kind = arguments::kind(resource)?;
         self.ask(py, |held| held.list_begin(kind))
     }
 
@@ -104,7 +104,7 @@ impl Engine {
         body: &[u8],
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let kind = given::kind(resource)?;
+        let kind = arguments::kind(resource)?;
         let (feed, applied) = self.feed(py, now_ns, |feeder| {
             let paths = feeder.paths();
             list::page(body, kind, Keep(Some(&paths)), &mut |event| feeder.push(event))
@@ -119,7 +119,7 @@ impl Engine {
         resource: &str,
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let kind = given::kind(resource)?;
+        let kind = arguments::kind(resource)?;
         let (feed, applied) = self.ask(py, |held| held.list_end(kind, now_ns))?;
         tuples::applied(py, &feed, &applied)
     }
@@ -132,7 +132,7 @@ impl Engine {
         lines: &[u8],
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let kind = given::kind(resource)?;
+        let kind = arguments::kind(resource)?;
         let (feed, applied) = self.feed(py, now_ns, |feeder| {
             let paths = feeder.paths();
             watch::lines(lines, kind, Keep(Some(&paths)), &mut |event| feeder.push(event))
@@ -216,7 +216,7 @@ impl Engine {
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
-        let (kept, refused) = (given::kept(kept), given::refused(refused));
+        let (kept, refused) = (arguments::kept(kept), arguments::refused(refused));
         let decision = self.ask(py, |held| {
             held.core.choose(&uid, token, &kept, &refused, &Monotonic::started())
         })?;
@@ -234,7 +234,7 @@ impl Engine {
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
-        let (kept, refused) = (given::kept(kept), given::refused(refused));
+        let (kept, refused) = (arguments::kept(kept), arguments::refused(refused));
         let found = self.ask(py, |held| held.core.candidates(&uid, token, &kept, &refused))?;
         tuples::candidates(py, &found)
     }
@@ -248,11 +248,12 @@ impl Engine {
         token: u64,
         kept: Vec<(String, i64)>,
         refused: Vec<(String, String, bool)>,
-        left: given::Left,
+        left: arguments::CandidatesLeft,
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
-        let (kept, refused, left) = (given::kept(kept), given::refused(refused), given::left(left));
+        let (kept, refused, left) =
+            (arguments::kept(kept), arguments::refused(refused), arguments::left(left));
         let decision = self.ask(py, |held| {
             held.core.preempt(&uid, token, &kept, &refused, &left, &Monotonic::started())
         })?;
@@ -304,9 +305,9 @@ impl Engine {
         outcomes: Vec<(String, u8)>,
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyList>> {
-        let outcomes: Vec<(Arc<str>, Outcome)> = outcomes
+        let outcomes: Vec<(Arc<str>, BindOutcome)> = outcomes
             .into_iter()
-            .map(|(uid, code)| Ok((uid.into(), given::outcome(code)?)))
+            .map(|(uid, code)| Ok((uid.into(), arguments::outcome(code)?)))
             .collect::<PyResult<_>>()?;
         let applied = self.ask(py, |held| {
             let mut applied = Applied::default();
@@ -344,7 +345,7 @@ impl Engine {
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let _ = now_ns;
-        let (pods, parts) = given::requested(request)?;
+        let (pods, parts) = arguments::requested(request)?;
         let lines = self.ask(py, |held| {
             let pods = pods.as_deref();
             if parts { held.core.explain_parts(pods) } else { held.core.explain(pods) }

@@ -1,7 +1,7 @@
 //! Questions about one expression, read before the engine is asked: its value, or how it would be
 //! evaluated.
 
-use kpolicy_engine::evaluate::{Query, manner_of};
+use kpolicy_engine::evaluate::{Query, evaluation_plan_of};
 use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
 use serde_json::Value;
@@ -10,10 +10,10 @@ pub(crate) struct Request {
     document: Value,
 }
 
-pub(crate) fn manner(ir: &[u8]) -> PyResult<(&'static str, Vec<String>)> {
+pub(crate) fn evaluation_plan(ir: &[u8]) -> PyResult<(&'static str, Vec<String>)> {
     let ir: Value = serde_json::from_slice(ir)
         .map_err(|error| PyValueError::new_err(format!("the IR cannot be read: {error}")))?;
-    manner_of(&ir).map_err(PyValueError::new_err)
+    evaluation_plan_of(&ir).map_err(PyValueError::new_err)
 }
 
 pub(crate) fn read(request: &[u8]) -> PyResult<Request> {

@@ -6,11 +6,11 @@
 
 #![warn(missing_docs)]
 
+mod arguments;
 mod engine;
 mod expression;
 mod fault;
 mod feeding;
-mod given;
 mod held;
 mod program;
 mod stopwatch;
@@ -29,7 +29,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EngineFault", module.py().get_type::<fault::EngineFault>())?;
     module.add_class::<engine::Engine>()?;
     module.add_function(wrap_pyfunction!(evaluate_expression, module)?)?;
-    module.add_function(wrap_pyfunction!(manner_of_expression, module)?)?;
+    module.add_function(wrap_pyfunction!(evaluation_plan, module)?)?;
     module.add_function(wrap_pyfunction!(expression_facts, module)?)?;
     module.add_function(wrap_pyfunction!(built_ins, module)?)?;
     module.add_function(wrap_pyfunction!(object_kinds, module)?)
@@ -48,8 +48,8 @@ fn evaluate_expression<'py>(
 
 /// How one lowered expression is asked of all nodes, and the facts because of which.
 #[pyfunction]
-fn manner_of_expression(py: Python<'_>, ir: &[u8]) -> PyResult<(&'static str, Vec<String>)> {
-    fault::detached(py, || expression::manner(ir))
+fn evaluation_plan(py: Python<'_>, ir: &[u8]) -> PyResult<(&'static str, Vec<String>)> {
+    fault::detached(py, || expression::evaluation_plan(ir))
 }
 
 /// The facts that expressions may read.

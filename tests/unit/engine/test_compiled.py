@@ -16,13 +16,13 @@ from kpolicy.engine import (
     Decision,
     Engine,
     KeptNode,
-    LeftNode,
-    LeftRoom,
     Outcome,
     PodChange,
     PodState,
     Refusal,
     RefusedNode,
+    RemainingCandidate,
+    RemainingCandidates,
     Scheduled,
     Unreadable,
     Verdict,
@@ -415,17 +415,19 @@ def test_room_is_made_where_others_leave_it() -> None:
     ]
     assert engine.located([uid, "default/b"]) == [("default/b", "default", "b", "n2")]
     for left, message in (
-        (LeftRoom(found.token, "it is down", []), "preemption: it is down"),
-        (LeftRoom(found.token, "", []), "preemption: no candidate node for preemption"),
+        (RemainingCandidates(found.token, "it is down", []), "preemption: it is down"),
+        (RemainingCandidates(found.token, "", []), "preemption: no candidate node for preemption"),
     ):
         decision = engine.preempt(uid, token, [], [], NOW_NS, left=left)
         assert (decision.verdict, decision.victims) == (Verdict.PARKED, [])
         assert decision.message.endswith(message)
-    left = LeftRoom(found.token, "", [LeftNode("n2", ["default/b"])])
+    left = RemainingCandidates(found.token, "", [RemainingCandidate("n2", ["default/b"])])
     decision = engine.preempt(uid, token, [], [], NOW_NS, left=left)
     assert (decision.nominated_node, [victim.name for victim in decision.victims]) == ("n2", ["b"])
     engine.watch("nodes", line("DELETED", node("n2", cpu="1")), NOW_NS)
-    decision = engine.preempt(uid, token, [], [], NOW_NS, left=LeftRoom(found.token, "", None))
+    decision = engine.preempt(
+        uid, token, [], [], NOW_NS, left=RemainingCandidates(found.token, "", None)
+    )
     assert decision.verdict == Verdict.STALE
 
 

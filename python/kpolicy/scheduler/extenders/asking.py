@@ -11,7 +11,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from kpolicy.engine import Candidates, KeptNode, LeftNode, LeftRoom, Located, RefusedNode
+from kpolicy.engine import (
+    Candidates,
+    KeptNode,
+    Located,
+    RefusedNode,
+    RemainingCandidate,
+    RemainingCandidates,
+)
 from kpolicy.scheduler.extenders.in_force import ExtenderClient, Failed
 from kpolicy.scheduler.extenders.protocol import (
     FilterAnswer,
@@ -194,11 +201,11 @@ class Trimming:
         # Victims that are gone by now. No extender is shown them; the engine still counts them.
         self._gone: set[str] = set()
         self._left = [
-            LeftNode(node.node, [victim.uid for victim in node.victims], node.violations)
+            RemainingCandidate(node.node, [victim.uid for victim in node.victims], node.violations)
             for node in candidates.nodes
         ]
 
-    async def ask(self, clients: Sequence[ExtenderClient]) -> LeftRoom:
+    async def ask(self, clients: Sequence[ExtenderClient]) -> RemainingCandidates:
         """Asks the extenders with a preempt verb, in order."""
         for client in clients:
             if not client.extender.preempt_verb:
@@ -208,13 +215,13 @@ class Trimming:
                 if client.extender.ignorable:
                     _log.info("extender %s is left out: %s", client.name, left.message)
                     continue
-                return LeftRoom(self._token, left.message, [])
+                return RemainingCandidates(self._token, left.message, [])
             self._left = self._with_gone(left)
             if not self._left:
                 break
-        return LeftRoom(self._token, "", self._left)
+        return RemainingCandidates(self._token, "", self._left)
 
-    async def _ask(self, client: ExtenderClient) -> list[LeftNode] | Failed:
+    async def _ask(self, client: ExtenderClient) -> list[RemainingCandidate] | Failed:
         args = await self._args(client)
         if isinstance(args, Failed):
             return args
@@ -254,10 +261,10 @@ class Trimming:
                 self._bodies[uid] = body
         return None
 
-    def _living(self, node: LeftNode) -> LeftNode:
+    def _living(self, node: RemainingCandidate) -> RemainingCandidate:
         return node._replace(victims=[uid for uid in node.victims if uid not in self._gone])
 
-    def _with_gone(self, left: list[LeftNode]) -> list[LeftNode]:
+    def _with_gone(self, left: list[RemainingCandidate]) -> list[RemainingCandidate]:
         """Adds what the extender was not asked about: victims that are gone, and nodes without any
         other victim."""
         went = {
@@ -272,8 +279,8 @@ class Trimming:
         return kept + [node for node in empty if node.node not in named]
 
     async def _checked(
-        self, client: ExtenderClient, left: list[LeftNode]
-    ) -> list[LeftNode] | Failed:
+        self, client: ExtenderClient, left: list[RemainingCandidate]
+    ) -> list[RemainingCandidate] | Failed:
         """Clause: victims may be others than were offered, but each on its node; a node without any
         is a failure, or with `ignorable` left out."""
         others = [uid for node in left for uid in node.victims if uid not in self._located]

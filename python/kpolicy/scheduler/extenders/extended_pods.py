@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kpolicy.clock import Clock
-from kpolicy.engine import Decision, Filtered, LeftRoom, Located, Verdict
+from kpolicy.engine import Decision, Filtered, Located, RemainingCandidates, Verdict
 from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.asking import Asked, Subject, Trimming, ask
@@ -40,7 +40,7 @@ class Answers:
 
     first: Filtered
     asked: Asked
-    left: LeftRoom | None = None
+    left: RemainingCandidates | None = None
 
 
 class TwoSteps:
@@ -123,7 +123,7 @@ class TwoSteps:
 
     async def _trimmed(
         self, clients: Sequence[ExtenderClient], pod: Attempt, token: int, asked: Asked
-    ) -> LeftRoom | Failed:
+    ) -> RemainingCandidates | Failed:
         """The candidates that extenders leave; or a failure if the pod could not be read."""
         candidates = await self._thread.call(
             self._thread.engine.candidates,
@@ -134,12 +134,12 @@ class TwoSteps:
             self._clock.now_ns(),
         )
         if not candidates.nodes:
-            return LeftRoom(candidates.token, "", None)
+            return RemainingCandidates(candidates.token, "", None)
         body = await self._pods.pending(pod)
         if isinstance(body, Failed):
             return body
         if body is None:  # the engine reports that the pod is gone
-            return LeftRoom(candidates.token, "", [])
+            return RemainingCandidates(candidates.token, "", [])
         trimming = Trimming(body, candidates, located=self._located, read=self._pods.victim)
         return await trimming.ask(clients)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii
 from typing import Any, TypeVar
 
-from kpolicy.engine import LeftNode
+from kpolicy.engine import RemainingCandidate
 from kpolicy.scheduler.limits import EXTENDER_REASON_CHARACTERS_MAX
 
 Answer = TypeVar("Answer")
@@ -52,7 +52,7 @@ def whole_nodes(pod: bytes, nodes: Iterable[bytes]) -> bytes:
     return b'{"Pod":%b,"Nodes":{"metadata":{},"items":[%b]},"NodeNames":null}' % (pod, listed)
 
 
-def meta_victims(pod: bytes, nodes: Iterable[LeftNode]) -> bytes:
+def meta_victims(pod: bytes, nodes: Iterable[RemainingCandidate]) -> bytes:
     """ExtenderPreemptionArgs for an extender that knows the pods."""
     named = {
         node.node: {
@@ -65,7 +65,9 @@ def meta_victims(pod: bytes, nodes: Iterable[LeftNode]) -> bytes:
     return b'{"Pod":%b,"NodeNameToVictims":null,"NodeNameToMetaVictims":%b}' % (pod, listed)
 
 
-def whole_victims(pod: bytes, nodes: Iterable[LeftNode], pods: Mapping[str, bytes]) -> bytes:
+def whole_victims(
+    pod: bytes, nodes: Iterable[RemainingCandidate], pods: Mapping[str, bytes]
+) -> bytes:
     """ExtenderPreemptionArgs for one that does not; `pods` by uid."""
     listed = b",".join(
         b'%b:{"Pods":[%b],"NumPDBViolations":%d}'
@@ -126,10 +128,10 @@ def read_priorities(body: bytes) -> dict[str, int] | Unreadable:
     return scores
 
 
-def read_preemption(body: bytes) -> list[LeftNode] | Unreadable:
+def read_preemption(body: bytes) -> list[RemainingCandidate] | Unreadable:
     """ExtenderPreemptionResult: what it leaves of the candidates."""
 
-    def take(result: dict[str, Any]) -> list[LeftNode]:
+    def take(result: dict[str, Any]) -> list[RemainingCandidate]:
         nodes = result.get("nodenametometavictims")
         if nodes is not None and not isinstance(nodes, dict):
             raise TypeError(f"{type(nodes).__name__} where a map is due")
@@ -138,10 +140,10 @@ def read_preemption(body: bytes) -> list[LeftNode] | Unreadable:
     return _read(body, "an ExtenderPreemptionResult", take)
 
 
-def _left(node: str, victims: dict[str, Any]) -> LeftNode:
+def _left(node: str, victims: dict[str, Any]) -> RemainingCandidate:
     uids = [_text(_fields(pod).get("uid")) for pod in _list(victims.get("pods"))]
     # A pod goes once; no budget is overdrawn by less than nothing.
-    return LeftNode(
+    return RemainingCandidate(
         node, list(dict.fromkeys(uids)), max(0, _score(victims.get("numpdbviolations")))
     )
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::vector::{NO_CLASS, Vector, integers};
 use crate::bits::Bits;
 use crate::error::Fault;
-use crate::scalar::Outcome;
+use crate::scalar::Evaluated;
 use crate::value::Value;
 
 /// `yes` where `truth`, an error where `error`, `no` elsewhere.
@@ -103,7 +103,7 @@ fn each<'a>(
     origin: u32,
 ) -> Vector<'a> {
     let mut classes = vec![NO_CLASS; truth.lanes()];
-    let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut outcomes: Vec<Evaluated> = Vec::new();
     for lane in needed.iter() {
         let outcome = if error.get(lane) {
             Some(Err(Fault::invalid("the condition of this lane failed").at(origin)))

@@ -11,11 +11,11 @@ use super::machine::Machine;
 use super::vector::{NO_CLASS, Vector};
 use crate::bits::Bits;
 use crate::budget::Budget;
-use crate::error::Kind;
+use crate::error::ErrorKind;
 use crate::facts::{Answer, Column, Columns, Facts, Read};
 use crate::ir::{Expression, Operation};
 use crate::names::Name;
-use crate::scalar::Outcome;
+use crate::scalar::Evaluated;
 
 /// What is less than this part of a lane's limit is counted to all lanes alike.
 const CHEAP_SHARE: u64 = 64;
@@ -78,8 +78,8 @@ pub(super) fn reads_below(
     Some(reads)
 }
 
-fn is_exceeded(outcome: &Outcome) -> bool {
-    matches!(outcome, Err(error) if error.kind == Kind::CostExceeded)
+fn is_exceeded(outcome: &Evaluated) -> bool {
+    matches!(outcome, Err(error) if error.kind == ErrorKind::CostExceeded)
 }
 
 impl<'a> Machine<'a> {
@@ -117,7 +117,7 @@ impl<'a> Machine<'a> {
 
     /// What a lane gives, of which so much is spent, and what it spends on top. One that has spent all
     /// is not worth going on with: it is asked again as a whole.
-    fn lane(&mut self, index: u32, lane: usize, before: u64) -> (Outcome, u64) {
+    fn lane(&mut self, index: u32, lane: usize, before: u64) -> (Evaluated, u64) {
         let mut budget = self.budget.for_lane(before);
         if before > self.budget.lane_limit() {
             return (Err(budget.exhausted().at(index)), 0);
@@ -130,7 +130,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Lanes of `selected` that may have spent too much, by the scalar evaluator.
-    pub(super) fn asked_again(&mut self, selected: &Bits) -> Vec<(usize, Outcome)> {
+    pub(super) fn asked_again(&mut self, selected: &Bits) -> Vec<(usize, Evaluated)> {
         if self.is_settled {
             return Vec::new();
         }
@@ -139,10 +139,10 @@ impl<'a> Machine<'a> {
             let facts = Lane { columns: self.columns, lane };
             (lane, self.expression.evaluate(&facts, &mut Budget::new(self.budget.lane_limit())))
         };
-        let told: Vec<_> = lanes.into_iter().map(ask).collect();
-        let exceeded = told.iter().filter(|(_, outcome)| is_exceeded(outcome)).count();
+        let value_of_answer: Vec<_> = lanes.into_iter().map(ask).collect();
+        let exceeded = value_of_answer.iter().filter(|(_, outcome)| is_exceeded(outcome)).count();
         self.budget.count_exceeded(exceeded);
-        told
+        value_of_answer
     }
 
     fn by_class(&mut self, index: u32, ids: &[u32], needed: &Bits) -> Vector<'a> {

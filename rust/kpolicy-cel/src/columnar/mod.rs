@@ -19,7 +19,7 @@ pub use plan::ColumnarPlan;
 use crate::budget::Budget;
 use crate::facts::Columns;
 use crate::ir::Expression;
-use crate::scalar::Outcome;
+use crate::scalar::Evaluated;
 use crate::value::Value;
 use machine::Machine;
 
@@ -53,7 +53,7 @@ pub enum ScoreValues {
 impl Score {
     /// What one lane gave after all.
     #[expect(clippy::cast_precision_loss)]
-    fn put(&mut self, lane: usize, outcome: &Outcome) {
+    fn put(&mut self, lane: usize, outcome: &Evaluated) {
         if let (ScoreValues::Int(values), Ok(Value::Uint(_) | Value::Double(_))) =
             (&self.values, outcome)
         {

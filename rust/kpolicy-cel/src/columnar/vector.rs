@@ -6,14 +6,14 @@ use super::{Score, ScoreValues};
 use crate::bits::Bits;
 use crate::error::{EvaluationError, Fault};
 use crate::facts::{Answer, Column, Dictionary, Read};
-use crate::scalar::{Outcome, told};
+use crate::scalar::{Evaluated, value_of_answer};
 use crate::value::Value;
 
 /// The outcomes of a node in all lanes. Lanes that were not asked for hold anything.
 #[derive(Clone)]
 pub(super) enum Vector<'a> {
     /// The same in all lanes.
-    Same(Outcome),
+    Same(Evaluated),
     Bool {
         truth: Bits,
         error: Bits,
@@ -37,7 +37,7 @@ pub(super) enum Vector<'a> {
     /// The outcome of the class of a lane; [`NO_CLASS`] for lanes that were not asked for.
     Each {
         classes: Vec<u32>,
-        outcomes: Vec<Outcome>,
+        outcomes: Vec<Evaluated>,
     },
 }
 
@@ -58,7 +58,7 @@ impl<'a> Vector<'a> {
                 return None;
             }
             Column::Constant(answer) => {
-                let outcome = told(&read.fact.text, &read.args, answer, false);
+                let outcome = value_of_answer(&read.fact.text, &read.args, answer, false);
                 Self::Same(outcome.map_err(|fault| fault.at(origin)))
             }
             Column::Bool(words) => Self::Bool {
@@ -121,7 +121,7 @@ impl<'a> Vector<'a> {
     }
 
     /// Packs outcomes by class into the narrowest form.
-    pub(super) fn packed(classes: Vec<u32>, outcomes: Vec<Outcome>) -> Self {
+    pub(super) fn packed(classes: Vec<u32>, outcomes: Vec<Evaluated>) -> Self {
         let is = |test: fn(&Value) -> bool| outcomes.iter().flatten().all(test);
         if outcomes.iter().flatten().next().is_none() {
             return Self::Each { classes, outcomes };
@@ -153,7 +153,7 @@ impl<'a> Vector<'a> {
     }
 
     /// The outcome in one lane; `None` where it was not asked for.
-    pub(super) fn outcome(&self, lane: usize, origin: u32) -> Option<Outcome> {
+    pub(super) fn outcome(&self, lane: usize, origin: u32) -> Option<Evaluated> {
         let failed = || Err(Fault::invalid("an operand of this lane failed").at(origin));
         let erring = |error: &Option<Bits>| error.as_ref().is_some_and(|error| error.get(lane));
         match self {
@@ -271,7 +271,7 @@ fn errors(classes: &[u32], outcomes: &[Result<Value, EvaluationError>]) -> Bits 
 
 fn numbers<T: Copy + Default>(
     classes: &[u32],
-    outcomes: &[Outcome],
+    outcomes: &[Evaluated],
     of: impl Fn(&Value) -> T,
 ) -> Cow<'static, [T]>
 where

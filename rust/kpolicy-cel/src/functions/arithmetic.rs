@@ -1,7 +1,7 @@
 //! `+ - * / %` and unary minus.
 
 use super::{Call, Family, Kernel, family};
-use crate::error::{Fault, Kind};
+use crate::error::{ErrorKind, Fault};
 use crate::value::Value;
 
 pub(super) const FAMILIES: &[Family] = &[
@@ -123,7 +123,7 @@ fn multiply(call: &mut Call<'_>) -> Result<Value, Fault> {
 fn divide(call: &mut Call<'_>) -> Result<Value, Fault> {
     match call.args {
         [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
-            Err(Fault::new(Kind::DivideByZero, "division by zero"))
+            Err(Fault::new(ErrorKind::DivideByZero, "division by zero"))
         }
         [Value::Int(a), Value::Int(b)] => integer(a.checked_div(*b)),
         [Value::Uint(a), Value::Uint(b)] => integer(a.checked_div(*b)),
@@ -135,7 +135,7 @@ fn divide(call: &mut Call<'_>) -> Result<Value, Fault> {
 fn modulo(call: &mut Call<'_>) -> Result<Value, Fault> {
     match call.args {
         [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
-            Err(Fault::new(Kind::DivideByZero, "modulus by zero"))
+            Err(Fault::new(ErrorKind::DivideByZero, "modulus by zero"))
         }
         [Value::Int(a), Value::Int(b)] => integer(a.checked_rem(*b)),
         [Value::Uint(a), Value::Uint(b)] => integer(a.checked_rem(*b)),

@@ -22,7 +22,7 @@ pub(crate) fn zone_offset(zone: &str, seconds: i64) -> Option<i64> {
 }
 
 /// What the header of a block counts.
-struct Counts {
+struct BlockSizes {
     ut: usize,
     standard: usize,
     leaps: usize,
@@ -31,7 +31,7 @@ struct Counts {
     letters: usize,
 }
 
-impl Counts {
+impl BlockSizes {
     fn read(header: &[u8]) -> Option<Self> {
         let number = |at: usize| -> Option<usize> {
             usize::try_from(u32::from_be_bytes(header.get(at..at + 4)?.try_into().ok()?)).ok()
@@ -61,9 +61,9 @@ const HEADER: usize = 44;
 
 /// The offset that the second block of a file, of 64-bit times, gives.
 fn in_file(file: &[u8], seconds: i64) -> Option<i64> {
-    let first = Counts::read(file)?;
+    let first = BlockSizes::read(file)?;
     let second = file.get(HEADER + first.length(4)..)?;
-    let counts = Counts::read(second)?;
+    let counts = BlockSizes::read(second)?;
     let body = second.get(HEADER..)?;
     let (times, rest) = body.split_at_checked(counts.times * 8)?;
     let (kinds, rest) = rest.split_at_checked(counts.times)?;

@@ -109,7 +109,7 @@ fn preferred_problem(preferred: &[PreferredNodeWire<'_>]) -> Option<Box<str>> {
             }
         }
     }
-    requirement_problem::told(problems)
+    requirement_problem::summary(problems)
 }
 
 impl NodeSelectorWire<'_> {

@@ -69,7 +69,7 @@ pub(crate) fn add(requirement: &RequirementWire<'_>, dialect: Dialect, problems:
 }
 
 /// Several in brackets, each once.
-pub(crate) fn told(problems: Vec<String>) -> Option<Box<str>> {
+pub(crate) fn summary(problems: Vec<String>) -> Option<Box<str>> {
     let mut distinct: Vec<String> = Vec::with_capacity(problems.len());
     for problem in problems {
         if !distinct.contains(&problem) {
@@ -166,13 +166,13 @@ fn has_form(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::selector::{Dialect, RequirementWire};
-    use super::{add, told};
+    use super::{add, summary};
 
     fn problem(json: &str, dialect: Dialect) -> String {
         let wire: RequirementWire<'_> = serde_json::from_str(json).expect(json);
         let mut problems = Vec::new();
         add(&wire, dialect, &mut problems);
-        told(problems).map(String::from).unwrap_or_default()
+        summary(problems).map(String::from).unwrap_or_default()
     }
 
     #[test]

@@ -43,7 +43,7 @@ use shapes::{ShapeKey, Shapes};
 
 /// What became of one pod.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum CycleOutcome {
     Chosen {
         slot: NodeSlot,
         total: i64,
@@ -123,19 +123,19 @@ impl Cycle {
         question: Question<'_>,
         cluster: &Cluster,
         watched: Watched<'_, M>,
-    ) -> Timed<Outcome> {
+    ) -> Timed<CycleOutcome> {
         let decided = self.run(question, cluster, watched, |run| {
             let known = run.shape.fit_error(question.pod, cluster);
             // A debug build finds out whether it would be refused the same way again.
             if let Some(fit_error) = known.as_ref().filter(|_| !cfg!(debug_assertions)) {
                 run.end_known(fit_error);
-                return Outcome::Rejected(Arc::clone(fit_error));
+                return CycleOutcome::Rejected(Arc::clone(fit_error));
             }
             let found = run.decide();
             let outcome = run.outcome(found, Say::Nothing);
             debug_assert!(
                 known.is_none_or(|known| {
-                    matches!(&outcome, Outcome::Rejected(new) if *new == known)
+                    matches!(&outcome, CycleOutcome::Rejected(new) if *new == known)
                 }),
                 "a fit_error that was known does not hold any more"
             );
@@ -176,12 +176,12 @@ impl Cycle {
         watched: Watched<'_, M>,
         extended: &Extended,
         trimmed: Option<&Trimmed>,
-    ) -> Timed<Option<Outcome>> {
+    ) -> Timed<Option<CycleOutcome>> {
         let chosen = self.run(question, cluster, watched, |run| {
             let found = run.choose_kept(extended)?;
             let outcome = run.outcome(found, trimmed.map_or(Say::Nodes, Say::Room));
             let is_spent =
-                matches!(&outcome, Outcome::Rejected(fit_error) if fit_error.room.is_spent);
+                matches!(&outcome, CycleOutcome::Rejected(fit_error) if fit_error.room.is_spent);
             let is_stale = trimmed.is_some_and(|trimmed| trimmed.is_stale);
             (!(is_spent && is_stale)).then_some(outcome)
         });
@@ -230,6 +230,6 @@ impl Cycle {
     }
 }
 
-fn vanished() -> Outcome {
-    Outcome::Failed("the profile is gone".to_owned())
+fn vanished() -> CycleOutcome {
+    CycleOutcome::Failed("the profile is gone".to_owned())
 }

@@ -109,12 +109,12 @@ pub fn run(unplaced: Unplaced<'_>, trimmed: Option<&Trimmed>, memo: &mut Candida
             ..Room::default()
         };
     }
-    let told = format!("{PREFIX}{}", attempt.message(unplaced.cluster.nodes().len()));
+    let text = format!("{PREFIX}{}", attempt.message(unplaced.cluster.nodes().len()));
     Room {
         // Clause: a failure hides what was said before.
         message: match attempt {
-            Attempt::Failed(_) => told,
-            _ => message(before, &told),
+            Attempt::Failed(_) => text,
+            _ => message(before, &text),
         },
         is_tried: matches!(attempt, Attempt::NotFound { .. }),
         is_settled: !matches!(attempt, Attempt::Failed(_) | Attempt::TooMuchWork { .. }),

@@ -23,7 +23,7 @@ use crate::timing::Unmetered;
 
 use super::fit_error::FitError;
 use super::sampling::Sampling;
-use super::{Outcome, post_filter};
+use super::{CycleOutcome, post_filter};
 
 /// What one rule says of one node.
 #[derive(Debug, Clone, PartialEq)]
@@ -165,10 +165,10 @@ fn filter(
 }
 
 /// As [`super::Cycle::decide`]. `sampling` is where the cycle's stands; its own is not moved on.
-pub fn decide(question: Question<'_>, cluster: &Cluster, sampling: &Sampling) -> Outcome {
+pub fn decide(question: Question<'_>, cluster: &Cluster, sampling: &Sampling) -> CycleOutcome {
     let (pod, program) = (question.pod, question.program);
     let Some(profile) = program.profiles.get(question.profile) else {
-        return Outcome::Failed(String::new());
+        return CycleOutcome::Failed(String::new());
     };
     let mut fresh = Fresh::of(profile, pod, cluster);
     let mut judgement = filter(&fresh, pod, program, profile, cluster);
@@ -177,7 +177,7 @@ pub fn decide(question: Question<'_>, cluster: &Cluster, sampling: &Sampling) ->
     let feasible = if let Some(own) = own {
         vec![own]
     } else if let Some(why) = judgement.failed {
-        return Outcome::Failed(why);
+        return CycleOutcome::Failed(why);
     } else {
         let percentage = profile.percentage_of_nodes_to_score;
         let nodes = &judgement.rejected.nodes;
@@ -192,7 +192,7 @@ pub fn decide(question: Question<'_>, cluster: &Cluster, sampling: &Sampling) ->
     if feasible.is_empty() {
         let (rejected, prepared) = (&judgement.rejected, &fresh.prepared());
         let unplaced = Unplaced { question, profile, rejected, prepared, cluster };
-        return Outcome::Rejected(Arc::new(FitError::of(
+        return CycleOutcome::Rejected(Arc::new(FitError::of(
             unplaced,
             post_filter::run(unplaced, None, &mut CandidateMemo::default()),
         )));
@@ -200,8 +200,8 @@ pub fn decide(question: Question<'_>, cluster: &Cluster, sampling: &Sampling) ->
     score(&mut fresh, profile, cluster, &feasible, &mut judgement.nodes);
     let totals = judgement.totals(&feasible, cluster);
     match choose(&feasible, &totals, question.tie, cluster) {
-        Some((slot, total)) => Outcome::Chosen { slot, total, feasible: feasible.len() },
-        None => Outcome::Failed(String::new()),
+        Some((slot, total)) => CycleOutcome::Chosen { slot, total, feasible: feasible.len() },
+        None => CycleOutcome::Failed(String::new()),
     }
 }
 

@@ -17,7 +17,7 @@ use super::fit_error::{FitError, Say};
 use super::post_filter;
 use super::sampling::Sampling;
 use super::shape::{Shape, Stores};
-use super::{Extended, Outcome};
+use super::{CycleOutcome, Extended};
 
 /// What the stages came to.
 #[derive(Debug)]
@@ -289,16 +289,18 @@ impl<'a, M: Meter> Run<'a, M> {
     }
 
     /// What becomes of the pod; where no node will do, room is made for it.
-    pub(super) fn outcome(&mut self, found: Found, say: Say<'_>) -> Outcome {
+    pub(super) fn outcome(&mut self, found: Found, say: Say<'_>) -> CycleOutcome {
         match found {
-            Found::Chosen { slot, total, feasible } => Outcome::Chosen { slot, total, feasible },
-            Found::Failed(why) => Outcome::Failed(why),
+            Found::Chosen { slot, total, feasible } => {
+                CycleOutcome::Chosen { slot, total, feasible }
+            }
+            Found::Failed(why) => CycleOutcome::Failed(why),
             Found::Rejected(rejected) => {
                 let fit_error = Arc::new(self.fit_error(&rejected, say));
                 if matches!(say, Say::Nothing) {
                     self.shape.remember(&fit_error, self.question.pod, self.cluster);
                 }
-                Outcome::Rejected(fit_error)
+                CycleOutcome::Rejected(fit_error)
             }
         }
     }

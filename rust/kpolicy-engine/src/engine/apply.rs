@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::api::{Applied, Outcome, PodChange, PodState, Wake};
+use crate::api::{Applied, BindOutcome, PodChange, PodState, Wake};
 use crate::event::{Event as Happening, Occurrence};
 use crate::model::{Event, Kind, Meta, Object};
 use crate::snapshot::Pod;
@@ -189,19 +189,19 @@ impl Engine {
     /// What became of binds.
     pub fn settle(
         &mut self,
-        outcomes: &[(Arc<str>, Outcome)],
+        outcomes: &[(Arc<str>, BindOutcome)],
         _now_ns: i64,
         applied: &mut Applied,
     ) {
         for (uid, outcome) in outcomes {
             match outcome {
                 // The watch will confirm; until then the reservation stands.
-                Outcome::Bound => {}
-                Outcome::Failed => {
+                BindOutcome::Bound => {}
+                BindOutcome::Failed => {
                     let occurrences = self.cluster.forget(uid);
                     self.hear(&occurrences, &mut applied.wakes);
                 }
-                Outcome::Gone => {
+                BindOutcome::Gone => {
                     let occurrences = self.cluster.remove_pod(uid);
                     self.parked.remove(uid);
                     self.hear(&occurrences, &mut applied.wakes);

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use crate::api::{
-    Candidates, Decision, KeptNode, LeftNode, LeftRoom, Located, RefusedNode, RoomNode, Stopwatch,
+    CandidateNode, Candidates, Decision, KeptNode, Located, RefusedNode, RemainingCandidate,
+    RemainingCandidates, Stopwatch,
 };
 use crate::cycle::post_filter::victim;
 use crate::judging::Question;
@@ -34,12 +35,12 @@ impl Engine {
         let extended = self.extended(token, kept, refused);
         let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
         let found = self.cycle.candidates(question, &self.cluster, &extended);
-        let told = |candidate: &Arc<Candidate>| RoomNode {
+        let described = |candidate: &Arc<Candidate>| CandidateNode {
             node: self.name_of(Some(candidate.slot)),
             victims: candidate.victims.iter().map(|pod| victim(pod, &self.cluster)).collect(),
             violations: candidate.violations,
         };
-        Candidates { token: now, nodes: found.iter().map(told).collect() }
+        Candidates { token: now, nodes: found.iter().map(described).collect() }
     }
 
     /// As [`Engine::choose`], but room is made only on nodes that are left of the candidates. Where
@@ -51,7 +52,7 @@ impl Engine {
         token: u64,
         kept: &[KeptNode],
         refused: &[RefusedNode],
-        left: &LeftRoom,
+        left: &RemainingCandidates,
         stopwatch: &dyn Stopwatch,
     ) -> Decision {
         self.cluster.settle_order();
@@ -71,7 +72,7 @@ impl Engine {
     }
 
     /// The candidate that is meant, if all its victims are still there.
-    fn named(&self, left: &LeftNode) -> Option<Arc<Candidate>> {
+    fn named(&self, left: &RemainingCandidate) -> Option<Arc<Candidate>> {
         let slot = self.cluster.nodes().find(&left.node)?;
         let there = &self.cluster.nodes().view(slot)?.load.pods;
         let find = |uid: &Arc<str>| there.iter().find(|pod| pod.uid == *uid).cloned();

@@ -27,7 +27,7 @@ use crate::judging::Tie;
 use crate::model::{ApiPaths, Kind};
 use crate::parked::Parked;
 use crate::program::{Profile, Program, TieBreak};
-use crate::rules::expression::{Counts, paths_of, verified};
+use crate::rules::expression::{EvaluationCounts, paths_of, verified};
 use crate::rules::priority_sort;
 use crate::snapshot::{Cluster, PodEntry};
 use crate::timing::Timings;
@@ -228,8 +228,8 @@ impl Engine {
     fn rule_statistics(&self) -> BTreeMap<String, RuleStatistics> {
         let of_profile = |profile: &Profile| {
             let scheduler = Arc::clone(&profile.scheduler_name);
-            let of_rule = move |(name, counts): &(Arc<str>, Arc<Counts>)| {
-                (format!("{scheduler}/{name}"), counts.told())
+            let of_rule = move |(name, counts): &(Arc<str>, Arc<EvaluationCounts>)| {
+                (format!("{scheduler}/{name}"), counts.statistics())
             };
             profile.counts.iter().map(of_rule).collect::<Vec<_>>()
         };

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::api::{AwaitedVolume, PreBindWrite, VolumeProgress};
-use crate::cycle::Outcome;
+use crate::cycle::CycleOutcome;
 use crate::rules::volume_binding;
 use crate::rules::{FilterRule, Reservation};
 use crate::snapshot::{NodeSlot, Pod};
@@ -35,11 +35,11 @@ impl Engine {
         &self,
         pod: &Pod,
         profile: usize,
-        outcome: &Outcome,
+        outcome: &CycleOutcome,
     ) -> Reservations {
         match outcome {
-            Outcome::Chosen { slot, .. } => self.reservations_on(pod, profile, *slot),
-            Outcome::Rejected(_) | Outcome::Failed(_) => Vec::new(),
+            CycleOutcome::Chosen { slot, .. } => self.reservations_on(pod, profile, *slot),
+            CycleOutcome::Rejected(_) | CycleOutcome::Failed(_) => Vec::new(),
         }
     }
 

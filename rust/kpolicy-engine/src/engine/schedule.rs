@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::{Batch, Decision, Stopwatch, Verdict};
-use crate::cycle::{FitError, Outcome, Timed, Watched, reference};
+use crate::cycle::{CycleOutcome, FitError, Timed, Watched, reference};
 use crate::judging::{Question, behind};
 use crate::rules::decision_work::{DecisionWork, work_per_call};
 use crate::rules::{Reservation, Stage, scheduling_gates};
@@ -64,7 +64,7 @@ impl Engine {
         pod: &Arc<Pod>,
         profile: usize,
         stopwatch: &dyn Stopwatch,
-    ) -> Timed<Outcome> {
+    ) -> Timed<CycleOutcome> {
         let question = Question { pod, program: &self.program, profile, tie: self.tie() };
         let sampled = self.decisions;
         self.decisions += 1;
@@ -136,25 +136,25 @@ impl Engine {
         &mut self,
         pod: &Arc<Pod>,
         profile: usize,
-        outcome: &Outcome,
+        outcome: &CycleOutcome,
     ) -> Decision {
         let reservations = self.reservations_of(pod, profile, outcome);
         let decision = self.decision_of(pod, outcome, &reservations);
         match outcome {
-            Outcome::Chosen { slot, .. } => {
+            CycleOutcome::Chosen { slot, .. } => {
                 self.audit(pod, profile, *slot);
                 self.place(pod, *slot, reservations);
             }
             // It is tried again by itself, ever more rarely: no event makes it cheaper.
-            Outcome::Rejected(fit_error) if fit_error.room.is_too_much => {}
-            Outcome::Rejected(fit_error) => {
+            CycleOutcome::Rejected(fit_error) if fit_error.room.is_too_much => {}
+            CycleOutcome::Rejected(fit_error) => {
                 if fit_error.room.is_tried {
                     self.nominate(pod, &decision);
                 }
                 self.parked.park(pod, profile, &fit_error.rules, &self.program, &decision.message);
             }
             // Clause: a failure voids an earlier nomination.
-            Outcome::Failed(_) => self.cluster.nominate(&pod.uid, &self.empty),
+            CycleOutcome::Failed(_) => self.cluster.nominate(&pod.uid, &self.empty),
         }
         decision
     }
@@ -163,11 +163,11 @@ impl Engine {
     pub(super) fn decision_of(
         &self,
         pod: &Arc<Pod>,
-        outcome: &Outcome,
+        outcome: &CycleOutcome,
         reservations: &[Reservation],
     ) -> Decision {
         match outcome {
-            Outcome::Chosen { slot, total, feasible } => {
+            CycleOutcome::Chosen { slot, total, feasible } => {
                 let mut decision = self.decision(pod, Verdict::Placed);
                 decision.score = *total;
                 decision.nodes_feasible = *feasible;
@@ -175,8 +175,8 @@ impl Engine {
                 decision.writes = writes(reservations);
                 decision
             }
-            Outcome::Rejected(fit_error) => self.rejected(pod, fit_error),
-            Outcome::Failed(why) => {
+            CycleOutcome::Rejected(fit_error) => self.rejected(pod, fit_error),
+            CycleOutcome::Failed(why) => {
                 let mut decision = self.decision(pod, Verdict::Failed);
                 decision.message = why.as_str().into();
                 decision
@@ -285,6 +285,6 @@ pub(super) fn with_times(decision: Decision, lasted: &Lasted) -> Decision {
     }
 }
 
-pub(super) fn no_nodes() -> Outcome {
-    Outcome::Rejected(Arc::new(FitError::without_nodes()))
+pub(super) fn no_nodes() -> CycleOutcome {
+    CycleOutcome::Rejected(Arc::new(FitError::without_nodes()))
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use crate::api::{Acted, Opinion, Verdict};
-use crate::cycle::{Outcome, UNWATCHED};
+use crate::cycle::{CycleOutcome, UNWATCHED};
 use crate::judging::{Question, Tie};
 use crate::snapshot::NodeSlot;
 
@@ -56,9 +56,9 @@ impl Engine {
             false => self.cycle.decide(question, &self.cluster, UNWATCHED).outcome,
         };
         let (verdict, chosen) = match outcome {
-            Outcome::Chosen { slot, .. } => (Verdict::Placed, Some(slot)),
-            Outcome::Rejected(_) => (Verdict::Parked, None),
-            Outcome::Failed(_) => (Verdict::Failed, None),
+            CycleOutcome::Chosen { slot, .. } => (Verdict::Placed, Some(slot)),
+            CycleOutcome::Rejected(_) => (Verdict::Parked, None),
+            CycleOutcome::Failed(_) => (Verdict::Failed, None),
         };
         let accepts = match acted {
             None => false,

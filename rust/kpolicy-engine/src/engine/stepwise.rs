@@ -60,13 +60,13 @@ impl Engine {
         }
         self.timings.add_stages(profile, &filtered.lasted);
         let filters = self.program.profiles.get(profile).map_or(&[][..], |own| &own.filters);
-        let told = |((filter, rejection, reasons), mut nodes): (_, Vec<Arc<str>>)| {
+        let described = |((filter, rejection, reasons), mut nodes): (_, Vec<Arc<str>>)| {
             let (filter, rejection): (usize, Rejection) = (filter, rejection);
             nodes.sort_unstable();
             let rule = filters.get(filter).map_or_else(|| "".into(), |rule| Arc::clone(&rule.name));
             RejectedNodes { rule, code: rejection.name(), reasons, nodes }
         };
-        let rejected = rejected.into_iter().map(told).collect();
+        let rejected = rejected.into_iter().map(described).collect();
         let name = |slot| nodes.view(slot).map(|view| Arc::clone(&view.node.name));
         let feasible = filtered.outcome.into_iter().filter_map(name).collect();
         Filtered { token, feasible, rejected }

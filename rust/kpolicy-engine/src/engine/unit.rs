@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::api::{Decision, ScheduledUnit, Stopwatch, Verdict};
-use crate::cycle::Outcome;
+use crate::cycle::CycleOutcome;
 use crate::rules::decision_work::work_per_call;
 use crate::snapshot::Pod;
 
@@ -97,7 +97,7 @@ impl Engine {
         let reservations = self.reservations_of(&pod, profile, &timed.outcome);
         let decision = self.decision_of(&pod, &timed.outcome, &reservations);
         let decision = with_times(decision, &timed.lasted);
-        let Outcome::Chosen { slot, .. } = timed.outcome else {
+        let CycleOutcome::Chosen { slot, .. } = timed.outcome else {
             // Victims for one pod are of no use while the placements of the others are withdrawn.
             return Err(Box::new(Decision {
                 nominated_node: Arc::clone(&self.empty),

@@ -72,8 +72,8 @@ impl Tie {
 
     /// A number from 0 up to `end`.
     fn below(self, draw: u32, end: usize) -> usize {
-        let lot = mix(self.seed ^ mix(self.decision ^ mix(u64::from(draw))));
-        let scaled = (u128::from(lot) * end as u128) >> 64;
+        let draw_number = mix(self.seed ^ mix(self.decision ^ mix(u64::from(draw))));
+        let scaled = (u128::from(draw_number) * end as u128) >> 64;
         usize::try_from(scaled).unwrap_or(0)
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Budgets<'a> {
 }
 
 /// How many disruptions each budget still allows on one node, by its address.
-type Left = FxHashMap<*const DisruptionBudget, i64>;
+type BudgetLeft = FxHashMap<*const DisruptionBudget, i64>;
 
 impl<'a> Budgets<'a> {
     pub(super) fn of(cluster: &'a Cluster) -> Self {
@@ -35,11 +35,11 @@ impl<'a> Budgets<'a> {
         if self.cluster.objects().budgets.is_empty() {
             return (Vec::new(), victims);
         }
-        let mut left = Left::default();
+        let mut left = BudgetLeft::default();
         victims.into_iter().partition(|victim| self.takes_beyond(victim, &mut left))
     }
 
-    fn takes_beyond(&mut self, victim: &Pod, left: &mut Left) -> bool {
+    fn takes_beyond(&mut self, victim: &Pod, left: &mut BudgetLeft) -> bool {
         let mut is_beyond = false;
         for budget in self.meaning(victim) {
             if is_disrupted(victim, budget) {

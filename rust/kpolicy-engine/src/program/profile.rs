@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::model::ApiPaths;
-use crate::rules::expression::{self, Conditions, Counts, Ledger, Limits, VictimRule, Witness};
+use crate::rules::expression::{
+    self, Conditions, EvaluationCounts, Ledger, Limits, VictimRule, Witness,
+};
 use crate::rules::gang_scheduling::{self, GangScheduling};
 use crate::rules::{
     Filter, FilterRule, Scale, Score, ScoreRule, catalog, dynamic_resources, scale,
@@ -29,10 +31,10 @@ pub struct Profile {
     /// In the order in which they are asked.
     pub filters: Vec<FilterRule>,
     /// Filters that never reject: they are asked about the chosen node, and count.
-    pub audits: Vec<(FilterRule, Arc<Counts>)>,
+    pub audits: Vec<(FilterRule, Arc<EvaluationCounts>)>,
     pub scores: Vec<ScoreRule>,
     /// What expression rules counted, by name, filters first.
-    pub counts: Vec<(Arc<str>, Arc<Counts>)>,
+    pub counts: Vec<(Arc<str>, Arc<EvaluationCounts>)>,
     /// Rules that can say what each part of their expressions gave, filters first.
     pub witnesses: Vec<Witness>,
     /// Match conditions, or who may be evicted, read namespaces.
@@ -59,7 +61,7 @@ impl Profile {
 /// A filter as it was read.
 struct Read {
     rule: FilterRule,
-    counts: Option<Arc<Counts>>,
+    counts: Option<Arc<EvaluationCounts>>,
     is_audit: bool,
     witness: Option<Witness>,
     reads_namespace: bool,
@@ -68,7 +70,7 @@ struct Read {
 
 struct ReadScore {
     rule: ScoreRule,
-    counts: Option<Arc<Counts>>,
+    counts: Option<Arc<EvaluationCounts>>,
     witness: Option<Witness>,
     reads_namespace: bool,
     paths: ApiPaths,

@@ -13,13 +13,13 @@ pub const NAME: &str = "EqualPriority";
 pub struct EqualPriority;
 
 #[derive(Debug)]
-struct Prepared;
+struct PreparedEqualPriority;
 
 impl Score for EqualPriority {
     fn key(&self, _: &Pod, _: &mut Key) {}
 
     fn prepare(&self, _: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
-        Some(Box::new(Prepared))
+        Some(Box::new(PreparedEqualPriority))
     }
 
     /// One point on every scale.
@@ -28,7 +28,7 @@ impl Score for EqualPriority {
     }
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedEqualPriority {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::NONE)
     }

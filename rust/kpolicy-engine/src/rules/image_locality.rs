@@ -29,7 +29,7 @@ const SCORE_MAX: i64 = 100;
 pub struct ImageLocality;
 
 #[derive(Debug)]
-struct Prepared {
+struct PreparedImageLocality {
     /// What the pod's images that are there are worth, of nodes that have any; repeated ones add up.
     bytes: FxHashMap<NodeSlot, i64>,
     bytes_max: i64,
@@ -51,14 +51,14 @@ impl Score for ImageLocality {
         let containers =
             pod.template.images.init_containers.len() + pod.template.images.containers.len();
         let containers = i64::try_from(containers).unwrap_or(i64::MAX);
-        Some(Box::new(Prepared {
+        Some(Box::new(PreparedImageLocality {
             bytes: bytes(&named, cluster),
             bytes_max: BYTES_MAX_PER_CONTAINER.saturating_mul(containers),
         }))
     }
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedImageLocality {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::IMAGES)
     }

@@ -23,7 +23,7 @@ const USER_NAMESPACES_WITH_HOST_NETWORK: &str = "UserNamespacesHostNetworkSuppor
 pub struct NodeDeclaredFeatures;
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedNodeDeclaredFeatures {
     needed: Vec<&'static str>,
 }
 
@@ -36,7 +36,11 @@ impl Filter for NodeDeclaredFeatures {
 
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         let needed = needed(pod.template.needed_features);
-        if needed.is_empty() { None } else { Some(Box::new(Prepared { needed })) }
+        if needed.is_empty() {
+            None
+        } else {
+            Some(Box::new(PreparedNodeDeclaredFeatures { needed }))
+        }
     }
 
     fn events(&self) -> Events {
@@ -59,7 +63,7 @@ impl Filter for NodeDeclaredFeatures {
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedNodeDeclaredFeatures {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::FEATURES)
     }

@@ -15,7 +15,7 @@ pub const MISMATCH: &str = "node(s) didn't match the requested node name";
 pub struct NodeName;
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedNodeName {
     wanted: Arc<str>,
 }
 
@@ -27,7 +27,7 @@ impl Filter for NodeName {
 
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         (!pod.node_name.is_empty()).then(|| -> Box<dyn PreparedFilter> {
-            Box::new(Prepared { wanted: Arc::clone(&pod.node_name) })
+            Box::new(PreparedNodeName { wanted: Arc::clone(&pod.node_name) })
         })
     }
 
@@ -44,7 +44,7 @@ impl Filter for NodeName {
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedNodeName {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::EXISTENCE)
     }

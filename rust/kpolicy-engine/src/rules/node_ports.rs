@@ -22,7 +22,7 @@ const EVERY_ADDRESS: &str = "0.0.0.0";
 pub struct NodePorts;
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedNodePorts {
     wanted: Shared<Box<[HostPort]>>,
 }
 
@@ -33,7 +33,7 @@ impl Filter for NodePorts {
 
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         let wanted = pod.template.ports.clone();
-        if wanted.is_empty() { None } else { Some(Box::new(Prepared { wanted })) }
+        if wanted.is_empty() { None } else { Some(Box::new(PreparedNodePorts { wanted })) }
     }
 
     fn events(&self) -> Events {
@@ -60,7 +60,7 @@ impl Filter for NodePorts {
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedNodePorts {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::NONE).and_load()
     }

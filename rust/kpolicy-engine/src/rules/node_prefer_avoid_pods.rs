@@ -21,7 +21,7 @@ const SCORE_MAX: f64 = 100.0;
 pub struct NodePreferAvoidPods;
 
 #[derive(Debug)]
-struct Prepared {
+struct PreparedNodePreferAvoidPods {
     /// `None`: no node can ask to be spared this pod.
     controller: Option<Shared<OwnerReference>>,
 }
@@ -39,7 +39,7 @@ impl Score for NodePreferAvoidPods {
     }
 
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
-        Some(Box::new(Prepared { controller: controller(pod).cloned() }))
+        Some(Box::new(PreparedNodePreferAvoidPods { controller: controller(pod).cloned() }))
     }
 }
 
@@ -52,7 +52,7 @@ fn asks_to_be_spared(annotation: &str, controller: &OwnerReference) -> bool {
     })
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedNodePreferAvoidPods {
     fn reads(&self) -> Reads {
         let parts =
             if self.controller.is_some() { NodeParts::ANNOTATIONS } else { NodeParts::NONE };

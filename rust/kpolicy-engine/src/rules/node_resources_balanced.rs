@@ -39,7 +39,7 @@ enum Which {
 }
 
 #[derive(Debug)]
-struct Prepared {
+struct PreparedNodeResourcesBalanced {
     parts: Vec<(Which, i64)>,
 }
 
@@ -51,7 +51,7 @@ impl Score for NodeResourcesBalancedAllocation {
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
         if let Some(balance) = self.old {
             let requests = pod.template.requests.clone();
-            return Some(Box::new(resource_balance::Prepared { balance, requests }));
+            return Some(Box::new(resource_balance::PreparedResourceBalance { balance, requests }));
         }
         let asked = &pod.requests().held;
         let is_asked = |resource: &WeightedResource| asked.get(&resource.name) != 0;
@@ -68,7 +68,9 @@ impl Score for NodeResourcesBalancedAllocation {
                 (*amount != 0).then(|| (Which::Scalar(name.clone()), *amount))
             }
         };
-        Some(Box::new(Prepared { parts: self.resources.iter().filter_map(part).collect() }))
+        Some(Box::new(PreparedNodeResourcesBalanced {
+            parts: self.resources.iter().filter_map(part).collect(),
+        }))
     }
 
     fn score_as(&mut self, minor: i64) -> bool {
@@ -97,7 +99,7 @@ fn score(before: f64, after: f64) -> f64 {
     HALF + ((HALF + after - before) / 2.0).trunc()
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedNodeResourcesBalanced {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::ALLOCATABLE).and_load()
     }
@@ -137,7 +139,7 @@ impl PreparedScore for Prepared {
     }
 }
 
-impl Prepared {
+impl PreparedNodeResourcesBalanced {
     /// The kernel for CPU and memory; false where it does not apply.
     fn raw_all_exactly(&self, columns: &Columns, raw: &mut [f64]) -> bool {
         let [(Which::Cpu, cpu_asked), (Which::Memory, memory_asked)] = self.parts.as_slice() else {

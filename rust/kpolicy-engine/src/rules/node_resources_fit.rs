@@ -38,7 +38,7 @@ pub struct NodeResourcesFit {
 }
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedNodeResourcesFit {
     requests: Shared<Requests>,
     scalars: Box<[(Name, i64)]>,
 }
@@ -61,7 +61,7 @@ impl Filter for NodeResourcesFit {
         let requests = pod.template.requests.clone();
         let counts = |(name, amount): &&(Name, i64)| *amount > 0 && !self.ignores(name);
         let scalars = requests.fit.scalars.iter().filter(counts).cloned().collect();
-        Some(Box::new(Prepared { requests, scalars }))
+        Some(Box::new(PreparedNodeResourcesFit { requests, scalars }))
     }
 
     fn events(&self) -> Events {
@@ -125,7 +125,7 @@ impl NodeResourcesFit {
     }
 }
 
-impl Prepared {
+impl PreparedNodeResourcesFit {
     fn scalar_bit(index: usize) -> u16 {
         1 << (SCALAR_FIRST + index.min(SCALAR_BITS - 1))
     }
@@ -217,7 +217,7 @@ fn mark_short(codes: &mut [Code], wanted: i64, has: &[f64], held: &[f64], bit: u
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedNodeResourcesFit {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::ALLOCATABLE).and_load()
     }

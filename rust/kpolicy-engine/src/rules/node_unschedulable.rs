@@ -16,7 +16,7 @@ pub const UNSCHEDULABLE: &str = "node(s) were unschedulable";
 pub struct NodeUnschedulable;
 
 #[derive(Debug, Clone)]
-struct Prepared;
+struct PreparedNodeUnschedulable;
 
 fn tolerates_cordon(tolerations: &[Toleration]) -> bool {
     let cordon = Taint {
@@ -34,7 +34,7 @@ impl Filter for NodeUnschedulable {
 
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         (!tolerates_cordon(&pod.template.tolerations))
-            .then(|| -> Box<dyn PreparedFilter> { Box::new(Prepared) })
+            .then(|| -> Box<dyn PreparedFilter> { Box::new(PreparedNodeUnschedulable) })
     }
 
     fn events(&self) -> Events {
@@ -63,7 +63,7 @@ impl Filter for NodeUnschedulable {
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedNodeUnschedulable {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::UNSCHEDULABLE)
     }

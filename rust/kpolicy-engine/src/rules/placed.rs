@@ -51,7 +51,7 @@ impl FilterRule {
         match conditions.hold(pod, cluster) {
             Holds::Yes => self.rule.prepare(pod, cluster),
             Holds::Unknown(why) if conditions.fails_on_errors => {
-                let (rule, text) = (&conditions.rule, why.told());
+                let (rule, text) = (&conditions.rule, why.rendered());
                 let reason =
                     format!("match condition of rule {rule} could not be evaluated: {text}");
                 let status = Status::unresolvable(reason).with_fault(Some(why));

@@ -23,7 +23,7 @@ pub struct Balance {
 }
 
 #[derive(Debug)]
-pub struct Prepared {
+pub struct PreparedResourceBalance {
     pub balance: Balance,
     pub requests: Shared<Requests>,
 }
@@ -52,7 +52,7 @@ fn share(carries: i64, has: i64) -> f64 {
     if has == 0 { 1.0 } else { approximate(carries) / approximate(has) }
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedResourceBalance {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::ALLOCATABLE).and_load()
     }

@@ -14,7 +14,7 @@ pub const NAME: &str = "ResourceLimits";
 pub struct ResourceLimits;
 
 #[derive(Debug)]
-struct Prepared {
+struct PreparedResourceLimits {
     cpu_milli: i64,
     memory: i64,
 }
@@ -26,7 +26,7 @@ impl Score for ResourceLimits {
 
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
         let (cpu_milli, memory) = (limit(pod, names::CPU), limit(pod, names::MEMORY));
-        Some(Box::new(Prepared { cpu_milli, memory }))
+        Some(Box::new(PreparedResourceLimits { cpu_milli, memory }))
     }
 
     /// One point on every scale.
@@ -35,7 +35,7 @@ impl Score for ResourceLimits {
     }
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedResourceLimits {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::ALLOCATABLE)
     }

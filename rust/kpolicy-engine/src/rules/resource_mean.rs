@@ -31,7 +31,7 @@ pub struct ResourceMean {
 }
 
 #[derive(Debug)]
-struct Prepared {
+struct PreparedResourceMean {
     rule: ResourceMean,
     requests: Shared<Requests>,
 }
@@ -100,7 +100,7 @@ impl Score for ResourceMean {
 
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
         let requests = pod.template.requests.clone();
-        Some(Box::new(Prepared { rule: self.clone(), requests }))
+        Some(Box::new(PreparedResourceMean { rule: self.clone(), requests }))
     }
 
     fn score_as(&mut self, minor: i64) -> bool {
@@ -122,7 +122,7 @@ impl Score for ResourceMean {
     }
 }
 
-impl Prepared {
+impl PreparedResourceMean {
     /// What the node has, and what it would carry.
     fn read(&self, name: &str, node: NodeView<'_>) -> (i64, i64) {
         let (has, load): (&Amounts, _) = (&node.node.allocatable.amounts, node.load);
@@ -135,7 +135,7 @@ impl Prepared {
     }
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedResourceMean {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::ALLOCATABLE).and_load()
     }

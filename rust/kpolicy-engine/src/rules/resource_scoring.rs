@@ -54,7 +54,7 @@ struct Part {
 }
 
 #[derive(Debug)]
-struct Prepared {
+struct PreparedResourceScoring {
     strategy: Strategy,
     parts: Vec<Part>,
 }
@@ -67,7 +67,7 @@ impl Score for ResourceScoring {
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
         let asked = &pod.requests().scored;
         let parts = self.resources.iter().filter_map(|resource| part(resource, asked)).collect();
-        Some(Box::new(Prepared { strategy: self.strategy.clone(), parts }))
+        Some(Box::new(PreparedResourceScoring { strategy: self.strategy.clone(), parts }))
     }
 }
 
@@ -160,7 +160,7 @@ pub(super) fn on_shape(points: &[(i64, i64)], at: i64) -> i64 {
     }
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedResourceScoring {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::ALLOCATABLE).and_load()
     }
@@ -189,7 +189,7 @@ impl PreparedScore for Prepared {
     }
 }
 
-impl Prepared {
+impl PreparedResourceScoring {
     /// The kernel for the two common strategies; false where it does not apply.
     fn raw_all_exactly(&self, columns: &Columns, raw: &mut [f64]) -> bool {
         let is_least = match &self.strategy {

@@ -24,7 +24,7 @@ pub struct SelectorSpread {
 }
 
 #[derive(Debug)]
-struct Prepared {
+struct PreparedSelectorSpread {
     source: DefaultSelector,
     pods: SelectedPods,
     zones: NodeZones,
@@ -67,7 +67,7 @@ impl Score for SelectorSpread {
         let source = DefaultSelector::of(pod, self.sources, cluster);
         let selector: Selector = source.selector().cloned().unwrap_or_default();
         let pods = SelectedPods::of(pod.namespace(), selector, cluster);
-        Some(Box::new(Prepared { source, pods, zones: NodeZones::of(cluster) }))
+        Some(Box::new(PreparedSelectorSpread { source, pods, zones: NodeZones::of(cluster) }))
     }
 
     fn kinds(&self) -> &'static [Kind] {
@@ -76,7 +76,7 @@ impl Score for SelectorSpread {
     }
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedSelectorSpread {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::LABELS).and_load()
     }

@@ -68,7 +68,7 @@ pub struct Fault {
 
 impl Fault {
     /// The message with its code, for people.
-    pub fn told(&self) -> String {
+    pub fn rendered(&self) -> String {
         format!("{} ({})", self.message, self.code)
     }
 }

@@ -22,11 +22,11 @@ pub const UNTOLERATED: &str = "node(s) had untolerated taint(s)";
 pub struct TaintToleration;
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedTaintToleration {
     tolerations: Shared<Box<[Toleration]>>,
 }
 
-impl Prepared {
+impl PreparedTaintToleration {
     fn of(pod: &Pod) -> Self {
         Self { tolerations: pod.template.tolerations.clone() }
     }
@@ -76,7 +76,7 @@ impl Filter for TaintToleration {
     }
 
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
-        Some(Box::new(Prepared::of(pod)))
+        Some(Box::new(PreparedTaintToleration::of(pod)))
     }
 
     fn events(&self) -> Events {
@@ -101,7 +101,7 @@ impl Filter for TaintToleration {
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedTaintToleration {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::TAINTS)
     }
@@ -137,11 +137,11 @@ impl Score for TaintToleration {
     }
 
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
-        Some(Box::new(Prepared::of(pod)))
+        Some(Box::new(PreparedTaintToleration::of(pod)))
     }
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedTaintToleration {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::TAINTS)
     }

@@ -138,9 +138,10 @@ fn gce_region(zones: &str) -> Result<String, String> {
         [region] => Ok((*region).to_owned()),
         several => {
             // Clause: the set as Go prints it.
-            let told: Vec<String> = several.iter().map(|region| format!("{region}:{{}}")).collect();
-            let told = told.join(" ");
-            Err(format!("multiple or no regions gotten from zones, got: map[{told}]"))
+            let shown: Vec<String> =
+                several.iter().map(|region| format!("{region}:{{}}")).collect();
+            let shown = shown.join(" ");
+            Err(format!("multiple or no regions gotten from zones, got: map[{shown}]"))
         }
     }
 }
@@ -301,8 +302,8 @@ mod tests {
         let keys = |volume: &PersistentVolume| {
             let affinity = migrated_affinity(volume, &AWS)?;
             let term = affinity.terms.first()?.clone();
-            let told = |each: &Requirement| format!("{}={}", each.key, each.values.join("|"));
-            Some(term.match_expressions.iter().map(told).collect::<Vec<_>>().join(" "))
+            let shown = |each: &Requirement| format!("{}={}", each.key, each.values.join("|"));
+            Some(term.match_expressions.iter().map(shown).collect::<Vec<_>>().join(" "))
         };
         let table = [
             (volume(&[], &[]), None),

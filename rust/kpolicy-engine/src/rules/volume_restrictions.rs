@@ -31,7 +31,7 @@ const ONE_POD_ONLY: &str = "ReadWriteOncePod";
 pub struct VolumeRestrictions;
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedVolumeRestrictions {
     volumes: Shared<Box<[Volume]>>,
     namespace: Name,
     has_disks: bool,
@@ -39,7 +39,7 @@ struct Prepared {
     exclusive: Vec<Exclusive>,
     /// What pods put on or taken away for the sake of argument use of `exclusive`. Clause: they count
     /// by the claim's name alone, whatever their namespace.
-    argued: i64,
+    hypothetical: i64,
 }
 
 /// A claim that only one pod may use.
@@ -65,13 +65,13 @@ impl Filter for VolumeRestrictions {
             Ok(exclusive) => (exclusive, None),
             Err(status) => (Vec::new(), Some(status)),
         };
-        let mut prepared = Prepared {
+        let mut prepared = PreparedVolumeRestrictions {
             volumes: pod.template.volumes.clone(),
             namespace: pod.namespace().clone(),
             has_disks: pod.template.volumes.iter().any(is_disk),
             missing,
             exclusive,
-            argued: 0,
+            hypothetical: 0,
         };
         if !prepared.exclusive.is_empty() {
             let loads = cluster.nodes().iter().filter(|view| view.load.pods_with_volumes > 0);
@@ -157,7 +157,7 @@ fn exclusive_claims(pod: &Pod, cluster: &Cluster) -> Result<Vec<Exclusive>, Stat
     Ok(exclusive)
 }
 
-impl Prepared {
+impl PreparedVolumeRestrictions {
     fn count(&mut self, pod: &Pod, sign: i64) {
         if pod.namespace() != &self.namespace {
             return;
@@ -172,17 +172,17 @@ impl Prepared {
     fn argue(&mut self, pod: &Pod, sign: i64) {
         let is_own = |name: &&str| self.exclusive.iter().any(|own| *own.claim == **name);
         let volumes = claims::by_name(pod).filter(is_own).fold(0, |count, _| count + 1);
-        self.argued += sign * volumes;
+        self.hypothetical += sign * volumes;
     }
 
     /// Clause: each claim in use counts once, however many use it.
     fn is_used_elsewhere(&self) -> bool {
         let used = self.exclusive.iter().map(|own| i64::from(own.users > 0));
-        used.sum::<i64>() + self.argued > 0
+        used.sum::<i64>() + self.hypothetical > 0
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedVolumeRestrictions {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::NONE).and_load()
     }

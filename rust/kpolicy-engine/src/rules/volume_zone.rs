@@ -35,7 +35,7 @@ pub const SET_DELIMITER: &str = "__";
 pub struct VolumeZone;
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedVolumeZone {
     places: Result<Vec<Place>, Status>,
 }
 
@@ -57,7 +57,7 @@ impl Filter for VolumeZone {
 
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         claims::by_name(pod).next()?;
-        Some(Box::new(Prepared { places: places_of_pod(pod, cluster) }))
+        Some(Box::new(PreparedVolumeZone { places: places_of_pod(pod, cluster) }))
     }
 
     /// Clause: a rule that registers new nodes without taints is tried at every change of taints.
@@ -167,7 +167,7 @@ impl Place {
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedVolumeZone {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::LABELS)
     }

@@ -305,8 +305,10 @@ impl Cluster {
     pub fn set_object(&mut self, object: Object) -> Option<Occurrence> {
         let key = (!self.promises.is_empty()).then(|| key_of(object.kind(), object.meta()));
         let replaced = self.objects.set(object)?;
-        if let Some((told, key)) = key.and_then(|key| Some((self.promises.told(&key)?, key))) {
-            if replaced.new.as_ref() == Some(told) {
+        if let Some((confirmed, key)) =
+            key.and_then(|key| Some((self.promises.confirmed(&key)?, key)))
+        {
+            if replaced.new.as_ref() == Some(confirmed) {
                 // Said before: the promise stands.
                 replaced.old.and_then(|own| self.objects.set(own));
                 return None;

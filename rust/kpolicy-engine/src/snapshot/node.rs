@@ -69,7 +69,7 @@ pub struct Node {
     pub capacity: Allocatable,
     pub taints: Shared<Box<[Taint]>>,
     /// A number that follows from the name alone, to draw lots by.
-    pub lot: u64,
+    pub draw_number: u64,
 }
 
 /// What pods on the node hold.
@@ -106,7 +106,7 @@ impl NodeTables {
     pub fn row(&mut self, mut object: model::Node, names: &mut Interner<Arc<str>>) -> Node {
         let name: Arc<str> = object.meta.name.as_ref().into();
         Node {
-            lot: lot_of(&name),
+            draw_number: draw_number_of(&name),
             name,
             allocatable: Allocatable::of(&object.allocatable, names),
             capacity: Allocatable::of(&object.capacity, names),
@@ -117,7 +117,7 @@ impl NodeTables {
 }
 
 /// FNV-1a, 64 bits.
-fn lot_of(name: &str) -> u64 {
+fn draw_number_of(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })

@@ -24,7 +24,7 @@ pub(super) fn key_of(kind: Kind, meta: &Meta) -> ObjectKey {
 #[derive(Debug)]
 struct Promise {
     /// As the API server showed it last.
-    told: Object,
+    confirmed: Object,
     holders: Vec<Arc<str>>,
 }
 
@@ -51,12 +51,12 @@ impl Promises {
         true
     }
 
-    pub(super) fn make(&mut self, key: ObjectKey, told: Object, uid: &Arc<str>) {
-        self.by_object.insert(key, Promise { told, holders: vec![Arc::clone(uid)] });
+    pub(super) fn make(&mut self, key: ObjectKey, confirmed: Object, uid: &Arc<str>) {
+        self.by_object.insert(key, Promise { confirmed, holders: vec![Arc::clone(uid)] });
     }
 
-    pub(super) fn told(&self, key: &ObjectKey) -> Option<&Object> {
-        self.by_object.get(key).map(|promise| &promise.told)
+    pub(super) fn confirmed(&self, key: &ObjectKey) -> Option<&Object> {
+        self.by_object.get(key).map(|promise| &promise.confirmed)
     }
 
     pub(super) fn end(&mut self, key: &ObjectKey) {
@@ -69,7 +69,7 @@ impl Promises {
         self.by_object.retain(|_, promise| {
             promise.holders.retain(|holder| **holder != *uid);
             if promise.holders.is_empty() {
-                freed.push(promise.told.clone());
+                freed.push(promise.confirmed.clone());
             }
             !promise.holders.is_empty()
         });
@@ -90,31 +90,35 @@ impl Cluster {
                 continue;
             }
             let Some(replaced) = self.objects.set(object) else { continue };
-            if let Some(told) = replaced.old.clone().filter(|_| replaced.old != replaced.new) {
-                self.promises.make(key, told, uid);
+            if let Some(confirmed) = replaced.old.clone().filter(|_| replaced.old != replaced.new) {
+                self.promises.make(key, confirmed, uid);
                 self.note_object(replaced);
             }
         }
     }
 
     /// A volume as the API server showed it last, whatever is promised.
-    pub fn told_volume(&self, name: &str) -> Option<&Arc<PersistentVolume>> {
-        match self.told(Kind::PersistentVolume, "", name) {
+    pub fn confirmed_volume(&self, name: &str) -> Option<&Arc<PersistentVolume>> {
+        match self.confirmed(Kind::PersistentVolume, "", name) {
             Some(Object::PersistentVolume(volume)) => Some(volume),
             _ => self.objects.volumes.get("", name),
         }
     }
 
     /// As [`Cluster::told_volume`].
-    pub fn told_claim(&self, namespace: &str, name: &str) -> Option<&Arc<PersistentVolumeClaim>> {
-        match self.told(Kind::PersistentVolumeClaim, namespace, name) {
+    pub fn confirmed_claim(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Option<&Arc<PersistentVolumeClaim>> {
+        match self.confirmed(Kind::PersistentVolumeClaim, namespace, name) {
             Some(Object::PersistentVolumeClaim(claim)) => Some(claim),
             _ => self.objects.claims.get(namespace, name),
         }
     }
 
-    fn told(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Object> {
-        self.promises.told(&(kind, namespace.into(), name.into()))
+    fn confirmed(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Object> {
+        self.promises.confirmed(&(kind, namespace.into(), name.into()))
     }
 
     /// Gives up what was promised to a pod: objects that no other pod counts on are again as the API

@@ -54,7 +54,7 @@ impl Meter for Unmetered {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spent {
     /// Otherwise the rule was not asked.
-    pub is_told: bool,
+    pub is_reported: bool,
     pub took_ns: u64,
     /// By status, as in [`StatusCode::ALL`].
     pub counts: [u64; StatusCode::ALL.len()],
@@ -104,7 +104,7 @@ impl Metered<'_> {
         let took_ns = self.tally.lap_ns();
         let mut rules = self.tally.rules.borrow_mut();
         if let Some(spent) = rules.get_mut(self.position).map(|rule| &mut rule[point as usize]) {
-            spent.is_told = true;
+            spent.is_reported = true;
             spent.took_ns += took_ns;
             change(spent);
         }

@@ -106,8 +106,8 @@ impl Timings {
     pub fn add_rules(&mut self, profile: usize, tally: &Tally<'_>) {
         let Some(places) = self.places.get(profile) else { return };
         for (position, of_rule) in tally.rules().iter().enumerate() {
-            let told = Point::ALL.into_iter().zip(of_rule).filter(|(_, spent)| spent.is_told);
-            for (point, spent) in told {
+            let asked = Point::ALL.into_iter().zip(of_rule).filter(|(_, spent)| spent.is_reported);
+            for (point, spent) in asked {
                 let count: u64 = spent.counts.iter().sum();
                 let place = match point {
                     Point::PostFilter => Some(&places.preemption),

@@ -13,7 +13,7 @@ mod support;
 use std::sync::Arc;
 
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Applied, Outcome, Still, Verdict};
+use kpolicy_engine::api::{Applied, BindOutcome, Still, Verdict};
 use kpolicy_engine::rules::catalog;
 use kpolicy_engine::snapshot::lanes_read;
 use serde_json::Value;
@@ -65,7 +65,7 @@ fn lanes(measured: &[Measured], nodes: usize, labelled: Labelled) -> Vec<u64> {
         let read = lanes_read() - before;
         let is_judged = matches!(decision.verdict, Verdict::Placed | Verdict::Parked);
         assert!(is_judged, "{}: {:?} {}", measured.name, decision.verdict, decision.message);
-        engine.settle(&[(Arc::clone(&uids[0]), Outcome::Gone)], 0, &mut Applied::default());
+        engine.settle(&[(Arc::clone(&uids[0]), BindOutcome::Gone)], 0, &mut Applied::default());
         read
     };
     measured.iter().enumerate().map(decide).collect()

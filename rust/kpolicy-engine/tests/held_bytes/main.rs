@@ -13,7 +13,7 @@ mod support;
 use std::sync::Arc;
 
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Applied, Decision, Outcome, Still, Verdict};
+use kpolicy_engine::api::{Applied, BindOutcome, Decision, Still, Verdict};
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
 
@@ -101,7 +101,7 @@ fn decide_all(engine: &mut Engine) -> Vec<Decision> {
         let decision = engine.schedule(&[Arc::clone(&uid)], 0, &Still).decisions.remove(0);
         let is_judged = matches!(decision.verdict, Verdict::Placed | Verdict::Parked);
         assert!(is_judged, "{:?} {}", decision.verdict, decision.message);
-        engine.settle(&[(uid, Outcome::Failed)], 0, &mut Applied::default());
+        engine.settle(&[(uid, BindOutcome::Failed)], 0, &mut Applied::default());
         decision
     };
     (0..SHAPES).map(decide).collect()

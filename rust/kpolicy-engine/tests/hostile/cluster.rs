@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Applied, Batch, Decision, Event, Outcome, Still};
+use kpolicy_engine::api::{Applied, Batch, BindOutcome, Decision, Event, Still};
 use kpolicy_engine::model::{Kind, Meta};
 use kpolicy_engine::rules::decision_work::DecisionWork;
 use serde_json::{Value, json};
@@ -138,6 +138,6 @@ pub(crate) fn decide(engine: &mut Engine, uid: &str) -> Taken {
 
 /// The placement of a pod is undone, as if its bind had failed; it is deleted.
 pub(crate) fn undo_and_delete(engine: &mut Engine, uid: &str) {
-    engine.settle(&[(uid.into(), Outcome::Failed)], 0, &mut Applied::default());
+    engine.settle(&[(uid.into(), BindOutcome::Failed)], 0, &mut Applied::default());
     delete(engine, uid);
 }

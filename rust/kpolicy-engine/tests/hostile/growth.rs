@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::affinity_parts::AFFINITY_PARTS;
 use crate::cluster::{COMMON_LABELS, NODES, OBJECT_BYTES_MAX, node_name, pod};
-use crate::lots::Lots;
+use crate::draws::Draws;
 use crate::spec_parts::SPEC_PARTS;
 
 /// The values of all selectors of a part together.
@@ -77,34 +77,34 @@ pub(crate) fn parts() -> impl Iterator<Item = &'static Part> {
 }
 
 impl Growth {
-    pub(crate) fn any(lots: &mut Lots) -> Self {
+    pub(crate) fn any(draws: &mut Draws) -> Self {
         let all: Vec<&'static Part> = parts().collect();
-        let part = *lots.pick(&all);
+        let part = *draws.pick(&all);
         // Small and large numbers are as likely as each other.
         let mut up_to = |bits: usize| {
-            let most = 1 << lots.below(bits);
-            1 + lots.below(most)
+            let most = 1 << draws.below(bits);
+            1 + draws.below(most)
         };
         let entries = up_to(16).min(part.entries_max);
         let (values, requirements, text) = (up_to(12), up_to(6), up_to(6));
-        let (keys, _) = *lots.pick(&Keys::ALL);
+        let (keys, _) = *draws.pick(&Keys::ALL);
         Self { part, entries, keys, values, requirements, text, salt: 0 }
     }
 
     /// The same part with one number or the keys changed.
-    pub(crate) fn changed(&self, lots: &mut Lots) -> Self {
+    pub(crate) fn changed(&self, draws: &mut Draws) -> Self {
         let mut growth = self.clone();
-        let scaled = |number: usize, lots: &mut Lots| match lots.below(4) {
+        let scaled = |number: usize, draws: &mut Draws| match draws.below(4) {
             0 => 1 + number / 2,
             1 => number * 2,
             2 => number + number / 8 + 1,
             _ => 1 + number - number / 8,
         };
-        match lots.below(5) {
-            0 | 1 => growth.entries = scaled(growth.entries, lots).min(growth.part.entries_max),
-            2 => growth.values = scaled(growth.values, lots).min(4_096),
-            3 => growth.requirements = scaled(growth.requirements, lots).min(512),
-            _ => growth.keys = lots.pick(&Keys::ALL).0,
+        match draws.below(5) {
+            0 | 1 => growth.entries = scaled(growth.entries, draws).min(growth.part.entries_max),
+            2 => growth.values = scaled(growth.values, draws).min(4_096),
+            3 => growth.requirements = scaled(growth.requirements, draws).min(512),
+            _ => growth.keys = draws.pick(&Keys::ALL).0,
         }
         growth
     }
@@ -149,21 +149,21 @@ impl Growth {
 pub(crate) struct Hostile(pub Vec<Growth>);
 
 impl Hostile {
-    pub(crate) fn any(lots: &mut Lots) -> Self {
-        let growths = if lots.one_in(2) { 1 } else { 1 + lots.below(4) };
-        Self((0..growths).map(|_| Growth::any(lots)).collect())
+    pub(crate) fn any(draws: &mut Draws) -> Self {
+        let growths = if draws.one_in(2) { 1 } else { 1 + draws.below(4) };
+        Self((0..growths).map(|_| Growth::any(draws)).collect())
     }
 
-    pub(crate) fn changed(&self, lots: &mut Lots) -> Self {
+    pub(crate) fn changed(&self, draws: &mut Draws) -> Self {
         let mut growths = self.0.clone();
-        match lots.below(6) {
-            0 if growths.len() < 6 => growths.push(Growth::any(lots)),
+        match draws.below(6) {
+            0 if growths.len() < 6 => growths.push(Growth::any(draws)),
             1 if growths.len() > 1 => {
-                growths.swap_remove(lots.below(growths.len()));
+                growths.swap_remove(draws.below(growths.len()));
             }
             _ => {
-                let place = lots.below(growths.len());
-                growths[place] = growths[place].changed(lots);
+                let place = draws.below(growths.len());
+                growths[place] = growths[place].changed(draws);
             }
         }
         Self(growths)

@@ -11,9 +11,9 @@
 
 mod affinity_parts;
 mod cluster;
+#[path = "../worlds/draws.rs"]
+mod draws;
 mod growth;
-#[path = "../worlds/lots.rs"]
-mod lots;
 mod memory;
 mod placed;
 mod random_policies;

@@ -4,8 +4,8 @@
 use crate::cluster::{
     BYTES_MAX, allocated_bytes, busy_cluster, decide, delete, mib, pod, undo_and_delete,
 };
+use crate::draws::Draws;
 use crate::growth::Hostile;
-use crate::lots::Lots;
 use crate::search::is_applied;
 use crate::{alone, number, support};
 use kpolicy_engine::api::Verdict;
@@ -34,11 +34,11 @@ fn memory_is_flat_however_many_hostile_pods_come_and_go() {
     assert_eq!(decide(&mut engine, "first").decision.verdict, Verdict::Placed);
     delete(&mut engine, "first");
     let pods = number("KPOLICY_HOSTILE_PODS", PODS);
-    let mut lots = Lots::of(2);
+    let mut draws = Draws::of(2);
     let begin = allocated_bytes();
     let (mut left_most, mut resident_most, mut judged) = (0, 0, 0);
     for number in 0..pods {
-        let hostile = Hostile::any(&mut lots).salted(number);
+        let hostile = Hostile::any(&mut draws).salted(number);
         let is_large = number % LARGE_EVERY == LARGE_EVERY - 1;
         let share = if is_large { 1_024 } else { SMALL_SHARE };
         let name = format!("hostile-{number}");

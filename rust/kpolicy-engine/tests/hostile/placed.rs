@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use crate::cluster::{
     BYTES_MAX, Taken, busy_cluster, decide, delete, mib, node_name, pod, undo_and_delete,
 };
+use crate::draws::Draws;
 use crate::growth::{Growth, Hostile, parts};
-use crate::lots::Lots;
 use crate::search::is_applied;
 use crate::{alone, number, support};
 
@@ -39,7 +39,7 @@ fn ordinary_pods_beside_placed_hostile_pods_stay_within_memory() {
     let _alone = alone();
     let mut engine = busy_cluster(&support::default_program());
     let pods = number("KPOLICY_HOSTILE_PLACED", PODS);
-    let mut lots = Lots::of(3);
+    let mut draws = Draws::of(3);
     let mut trials: Vec<(Hostile, Taken)> = Vec::new();
     for part in parts() {
         let growth = Growth {
@@ -47,7 +47,7 @@ fn ordinary_pods_beside_placed_hostile_pods_stay_within_memory() {
             entries: ENTRIES.min(part.entries_max),
             values: 16,
             requirements: 4,
-            ..Growth::any(&mut lots)
+            ..Growth::any(&mut draws)
         };
         let hostile = Hostile(vec![growth]);
         let name = |index: usize| format!("placed-hostile-{index}");

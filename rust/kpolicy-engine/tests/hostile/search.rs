@@ -17,8 +17,8 @@ use crate::cluster::{
     BYTES_MAX, NODES, Taken, allocated_bytes, busy_cluster, decide, mib, spec_units,
     undo_and_delete,
 };
+use crate::draws::Draws;
 use crate::growth::{Hostile, parts};
-use crate::lots::Lots;
 use crate::{alone, number, support};
 
 /// How many pods are tried where the environment does not say: `make attack` tries more.
@@ -156,13 +156,13 @@ fn pods_grown_at_random_stay_within_units_and_memory() {
     let _alone = alone();
     let mut engine = busy_cluster(&support::default_program());
     let attacks = number("KPOLICY_ATTACKS", ATTACKS);
-    let mut lots = Lots::of(number("KPOLICY_ATTACK_SEED", 1) as u64);
+    let mut draws = Draws::of(number("KPOLICY_ATTACK_SEED", 1) as u64);
     let mut worst: Vec<Trial> = Vec::new();
     let mut decided = 0;
     for attack in 0..attacks {
-        let hostile = match worst.is_empty() || attack < attacks / 2 || lots.one_in(4) {
-            true => Hostile::any(&mut lots),
-            false => lots.pick(&worst).hostile.changed(&mut lots),
+        let hostile = match worst.is_empty() || attack < attacks / 2 || draws.one_in(4) {
+            true => Hostile::any(&mut draws),
+            false => draws.pick(&worst).hostile.changed(&mut draws),
         };
         let trials = attacked(&mut engine, &hostile);
         decided += trials.len();

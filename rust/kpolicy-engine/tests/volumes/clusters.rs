@@ -95,7 +95,7 @@ pub(crate) fn claimed(names: &[&str]) -> Value {
     names.iter().map(volume).collect()
 }
 
-pub(crate) fn told(status: &Status) -> Value {
+pub(crate) fn observed(status: &Status) -> Value {
     let code = match status.rejection {
         Rejection::Error => "Error",
         rejection => rejection.name(),
@@ -111,7 +111,7 @@ pub(crate) fn verdicts(rule: &dyn Filter, pod: &Pod, cluster: &Cluster) -> Map<S
     if let Some(prepared) = &prepared {
         match prepared.stage() {
             Stage::Reject(status) => {
-                said.insert("preFilter".into(), told(status));
+                said.insert("preFilter".into(), observed(status));
                 return said;
             }
             Stage::Skip => {}
@@ -122,7 +122,7 @@ pub(crate) fn verdicts(rule: &dyn Filter, pod: &Pod, cluster: &Cluster) -> Map<S
                         let status = prepared.describe(cluster, view, code);
                         assert_eq!(code.is_failure(), status.rejection == Rejection::Error);
                         assert!(prepared.can_fail() || !code.is_failure());
-                        nodes.insert(view.node.name.to_string(), told(&status));
+                        nodes.insert(view.node.name.to_string(), observed(&status));
                     }
                 }
             }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::lots::Lots;
+use crate::draws::Draws;
 use crate::objects::{APPS, FEATURES, OWNERS, RESTARTS_ALL, ZONES};
 
 /// A part of an object: its name and where it stands.
@@ -59,104 +59,104 @@ pub(crate) fn name_of(kind: &str, old: Option<&Value>, new: Option<&Value>) -> O
 }
 
 /// The node with one part changed.
-pub(crate) fn of_node(lots: &mut Lots, node: &Value) -> Value {
+pub(crate) fn of_node(draws: &mut Draws, node: &Value) -> Value {
     let mut node = node.clone();
-    match lots.below(12) {
+    match draws.below(12) {
         0 => {
-            let key = *lots.pick(&["disk", "rank", "topology.kubernetes.io/zone"]);
+            let key = *draws.pick(&["disk", "rank", "topology.kubernetes.io/zone"]);
             node["metadata"]["labels"][key] = match key {
-                "disk" => json!(lots.pick(&["ssd", "hdd"])),
-                "rank" => json!(lots.pick(&["1", "2", "x"])),
-                _ => json!(lots.pick(&ZONES)),
+                "disk" => json!(draws.pick(&["ssd", "hdd"])),
+                "rank" => json!(draws.pick(&["1", "2", "x"])),
+                _ => json!(draws.pick(&ZONES)),
             };
         }
         1 => {
-            let key = *lots.pick(&["disk", "rank", "topology.kubernetes.io/zone"]);
+            let key = *draws.pick(&["disk", "rank", "topology.kubernetes.io/zone"]);
             if let Some(labels) = node["metadata"]["labels"].as_object_mut() {
                 labels.remove(key);
             }
         }
         2 => {
-            node["metadata"]["annotations"] = match lots.below(3) {
+            node["metadata"]["annotations"] = match draws.below(3) {
                 0 => json!({}),
-                1 => json!({"owner": lots.pick(&OWNERS)}),
-                _ => json!({"closed": lots.pick(&APPS), "owner": lots.pick(&OWNERS)}),
+                1 => json!({"owner": draws.pick(&OWNERS)}),
+                _ => json!({"closed": draws.pick(&APPS), "owner": draws.pick(&OWNERS)}),
             };
         }
         3 => {
-            node["spec"]["taints"] = match lots.one_in(2) {
+            node["spec"]["taints"] = match draws.one_in(2) {
                 true => json!([]),
-                false => json!([{"key": "dedicated", "value": lots.pick(&APPS),
-                                 "effect": lots.pick(&["NoSchedule", "NoExecute"])}]),
+                false => json!([{"key": "dedicated", "value": draws.pick(&APPS),
+                                 "effect": draws.pick(&["NoSchedule", "NoExecute"])}]),
             };
         }
-        4 => node["spec"]["unschedulable"] = json!(lots.one_in(3)),
-        5 => node["spec"]["providerID"] = json!(lots.pick(&["a", "b", "c"])),
+        4 => node["spec"]["unschedulable"] = json!(draws.one_in(3)),
+        5 => node["spec"]["providerID"] = json!(draws.pick(&["a", "b", "c"])),
         6 => {
-            let images = [lots.pick(&APPS), lots.pick(&APPS)]
+            let images = [draws.pick(&APPS), draws.pick(&APPS)]
                 .map(|app| json!({"names": [format!("img/{app}:1")], "sizeBytes": 200_000_000}));
             node["status"]["images"] = json!(images);
         }
         7 => {
-            node["status"]["nodeInfo"]["kernelVersion"] = json!(lots.pick(&["5.4", "6.1", "6.2"]));
+            node["status"]["nodeInfo"]["kernelVersion"] = json!(draws.pick(&["5.4", "6.1", "6.2"]));
         }
         8 => {
-            let status = |lots: &mut Lots| *lots.pick(&["True", "False"]);
-            node["status"]["conditions"] = json!([{"type": "Ready", "status": status(lots)},
-                {"type": "DiskPressure", "status": status(lots)}]);
+            let status = |draws: &mut Draws| *draws.pick(&["True", "False"]);
+            node["status"]["conditions"] = json!([{"type": "Ready", "status": status(draws)},
+                {"type": "DiskPressure", "status": status(draws)}]);
         }
         9 => {
-            let name = *lots.pick(&["cpu", "memory", "pods", "example.com/gpu"]);
-            let amount = 1 + lots.below(8);
+            let name = *draws.pick(&["cpu", "memory", "pods", "example.com/gpu"]);
+            let amount = 1 + draws.below(8);
             let unit = if name == "memory" { "Gi" } else { "" };
             node["status"]["allocatable"][name] = json!(format!("{amount}{unit}"));
         }
-        10 => node["status"]["capacity"]["cpu"] = json!(format!("{}", 1 + lots.below(8))),
-        _ => node["status"]["declaredFeatures"] = features(lots),
+        10 => node["status"]["capacity"]["cpu"] = json!(format!("{}", 1 + draws.below(8))),
+        _ => node["status"]["declaredFeatures"] = features(draws),
     }
     node
 }
 
-pub(crate) fn features(lots: &mut Lots) -> Value {
-    let drawn = FEATURES.iter().filter(|_| lots.one_in(2));
+pub(crate) fn features(draws: &mut Draws) -> Value {
+    let drawn = FEATURES.iter().filter(|_| draws.one_in(2));
     drawn.collect::<Vec<_>>().into_iter().copied().collect()
 }
 
 /// The pod with one part changed that the API server lets change.
-pub(crate) fn of_pod(lots: &mut Lots, pod: &Value) -> Value {
+pub(crate) fn of_pod(draws: &mut Draws, pod: &Value) -> Value {
     let mut pod = pod.clone();
-    match lots.below(8) {
-        0 => pod["metadata"]["labels"]["app"] = json!(lots.pick(&APPS)),
+    match draws.below(8) {
+        0 => pod["metadata"]["labels"]["app"] = json!(draws.pick(&APPS)),
         1 => {
-            pod["metadata"]["labels"]["tier"] = json!(lots.pick(&["front", "back"]));
+            pod["metadata"]["labels"]["tier"] = json!(draws.pick(&["front", "back"]));
         }
         2 => {
-            pod["metadata"]["annotations"] = match lots.one_in(3) {
+            pod["metadata"]["annotations"] = match draws.one_in(3) {
                 true => json!({}),
-                false => json!({"owner": lots.pick(&OWNERS)}),
+                false => json!({"owner": draws.pick(&OWNERS)}),
             };
         }
         3 => {
             let mut tolerations =
                 pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
             if tolerations.len() < 4 {
-                let key = *lots.pick(&["dedicated", "node.kubernetes.io/unschedulable", "other"]);
+                let key = *draws.pick(&["dedicated", "node.kubernetes.io/unschedulable", "other"]);
                 tolerations.push(json!({"key": key, "operator": "Exists"}));
             }
             pod["spec"]["tolerations"] = tolerations.into();
         }
         4 => {
             let requests = &mut pod["spec"]["containers"][0]["resources"]["requests"];
-            let name = *lots.pick(&["cpu", "memory"]);
+            let name = *draws.pick(&["cpu", "memory"]);
             let (amount, unit) = if name == "cpu" {
-                (100 * (1 + lots.below(9)), "m")
+                (100 * (1 + draws.below(9)), "m")
             } else {
-                (128 * (1 + lots.below(9)), "Mi")
+                (128 * (1 + draws.below(9)), "Mi")
             };
             requests[name] = json!(format!("{amount}{unit}"));
         }
         5 => {
-            pod["spec"]["containers"][0]["image"] = json!(format!("img/{}:1", lots.pick(&APPS)));
+            pod["spec"]["containers"][0]["image"] = json!(format!("img/{}:1", draws.pick(&APPS)));
         }
         6 => {
             if let Some(spec) = pod["spec"].as_object_mut() {
@@ -164,7 +164,7 @@ pub(crate) fn of_pod(lots: &mut Lots, pod: &Value) -> Value {
             }
         }
         _ if pod["spec"]["nodeName"].is_null() => {
-            pod["metadata"]["annotations"] = json!({"owner": lots.pick(&OWNERS)});
+            pod["metadata"]["annotations"] = json!({"owner": draws.pick(&OWNERS)});
         }
         _ => pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T02:00:00Z"),
     }
@@ -172,10 +172,10 @@ pub(crate) fn of_pod(lots: &mut Lots, pod: &Value) -> Value {
 }
 
 /// What makes a pod need features of its node.
-pub(crate) fn need_features(lots: &mut Lots, spec: &mut Value) {
-    if lots.one_in(2) {
+pub(crate) fn need_features(draws: &mut Draws, spec: &mut Value) {
+    if draws.one_in(2) {
         spec["hostNetwork"] = json!(true);
-        spec["hostUsers"] = json!(lots.one_in(4));
+        spec["hostUsers"] = json!(draws.one_in(4));
     } else {
         spec["containers"][0]["restartPolicyRules"] =
             json!([{"action": RESTARTS_ALL, "exitCodes": {"operator": "In", "values": [7]}}]);

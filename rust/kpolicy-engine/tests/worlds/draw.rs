@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use kpolicy_engine::api::{Kind, Outcome};
+use kpolicy_engine::api::{BindOutcome, Kind};
 use serde_json::Value;
 
 use crate::changes;
-use crate::lots::Lots;
+use crate::draws::Draws;
 use crate::objects::{NAMESPACES, NODES, another, node, node_name, pod, selecting};
 use crate::programs::program;
 use crate::storage;
@@ -16,7 +16,7 @@ use crate::world::{Step, World};
 const FLOOD_CHANGES: usize = 17_000;
 
 struct Draw {
-    lots: Lots,
+    draws: Draws,
     steps: Vec<Step>,
     pods: usize,
     /// Names of pods that may still be there, by number.
@@ -28,12 +28,12 @@ struct Draw {
 }
 
 pub(crate) fn world(seed: u64) -> World {
-    let mut lots = Lots::of(seed);
-    let programs = (0..2 + lots.below(2)).map(|_| program(&mut lots)).collect::<Vec<_>>();
+    let mut draws = Draws::of(seed);
+    let programs = (0..2 + draws.below(2)).map(|_| program(&mut draws)).collect::<Vec<_>>();
     // Most worlds are short, because there are many; some are long, because caches have a past.
-    let length = if lots.one_in(10) { 160 } else { 20 + lots.below(40) };
+    let length = if draws.one_in(10) { 160 } else { 20 + draws.below(40) };
     let mut draw = Draw {
-        lots,
+        draws,
         steps: vec![Step::Load(0)],
         pods: 0,
         there: Vec::new(),
@@ -41,7 +41,7 @@ pub(crate) fn world(seed: u64) -> World {
         latest: BTreeMap::new(),
     };
     draw.beginning();
-    let floods = draw.lots.one_in(300);
+    let floods = draw.draws.one_in(300);
     for step in 0..length {
         if floods && step == length / 2 {
             draw.steps.push(Step::Flood(FLOOD_CHANGES));
@@ -52,8 +52,8 @@ pub(crate) fn world(seed: u64) -> World {
 }
 
 impl Draw {
-    fn apply(&mut self, make: impl FnOnce(&mut Lots) -> Value) {
-        let object = make(&mut self.lots);
+    fn apply(&mut self, make: impl FnOnce(&mut Draws) -> Value) {
+        let object = make(&mut self.draws);
         self.show(object);
     }
 
@@ -69,28 +69,28 @@ impl Draw {
     /// A node or a pod with one part changed.
     fn part_changes(&mut self, kind: Kind) {
         let name = match kind {
-            Kind::Node => node_name(self.lots.below(NODES)),
+            Kind::Node => node_name(self.draws.below(NODES)),
             _ => self.any_pod().replace('u', "p"),
         };
         let Some(object) = self.latest.get(&(kind, name)) else { return };
         let changed = match kind {
-            Kind::Node => changes::of_node(&mut self.lots, object),
-            _ => changes::of_pod(&mut self.lots, object),
+            Kind::Node => changes::of_node(&mut self.draws, object),
+            _ => changes::of_pod(&mut self.draws, object),
         };
         self.show(changed);
     }
 
     fn beginning(&mut self) {
-        for index in 0..3 + self.lots.below(NODES - 3) {
-            self.apply(|lots| node(lots, index));
+        for index in 0..3 + self.draws.below(NODES - 3) {
+            self.apply(|draws| node(draws, index));
         }
-        for _ in 0..self.lots.below(8) {
+        for _ in 0..self.draws.below(8) {
             self.new_pod(true);
         }
-        for _ in 0..self.lots.below(6) {
+        for _ in 0..self.draws.below(6) {
             self.apply(selecting);
         }
-        if !self.lots.one_in(3) {
+        if !self.draws.one_in(3) {
             for _ in 0..4 {
                 self.apply(storage::class);
                 self.apply(storage::volume);
@@ -104,12 +104,12 @@ impl Draw {
         self.pods += 1;
         self.there.push(index);
         // Also on nodes that are not there.
-        let on = is_placed.then(|| node_name(self.lots.below(NODES + 1)));
-        let object = match self.kinds.is_empty() || self.lots.one_in(3) {
-            true => pod(&mut self.lots, index, on),
+        let on = is_placed.then(|| node_name(self.draws.below(NODES + 1)));
+        let object = match self.kinds.is_empty() || self.draws.one_in(3) {
+            true => pod(&mut self.draws, index, on),
             false => {
                 // As a controller makes them: what is known of a shape is asked for again.
-                let like = self.kinds.len().saturating_sub(1 + self.lots.below(4));
+                let like = self.kinds.len().saturating_sub(1 + self.draws.below(4));
                 another(&self.kinds[like], index, on)
             }
         };
@@ -122,17 +122,17 @@ impl Draw {
     fn any_pod(&mut self) -> String {
         let index = match self.there.is_empty() {
             true => 0,
-            false => *self.lots.pick(&self.there),
+            false => *self.draws.pick(&self.there),
         };
         format!("u{index}")
     }
 
     fn step(&mut self, programs: usize) {
-        match self.lots.below(54) {
+        match self.draws.below(54) {
             0..=13 => {
                 let uid = self.new_pod(false);
                 self.steps.push(Step::Try(uid.clone()));
-                if self.lots.one_in(2) {
+                if self.draws.one_in(2) {
                     self.steps.push(Step::Confirm(uid));
                 }
             }
@@ -141,21 +141,21 @@ impl Draw {
                 self.steps.push(Step::Try(uid));
             }
             18 => {
-                let uids = (0..2 + self.lots.below(4)).map(|_| self.new_pod(false)).collect();
+                let uids = (0..2 + self.draws.below(4)).map(|_| self.new_pod(false)).collect();
                 self.steps.push(Step::Batch(uids));
             }
             19 => {
                 let uid = self.new_pod(false);
-                let nth = 1 + self.lots.below(4);
-                let gone = self.lots.one_in(3).then(|| node_name(self.lots.below(NODES)));
+                let nth = 1 + self.draws.below(4);
+                let gone = self.draws.one_in(3).then(|| node_name(self.draws.below(NODES)));
                 self.steps.push(Step::TwoSteps(uid, nth, gone));
             }
             20..=22 => {
-                let index = self.lots.below(NODES);
-                self.apply(|lots| node(lots, index));
+                let index = self.draws.below(NODES);
+                self.apply(|draws| node(draws, index));
             }
             23 => {
-                let name = node_name(self.lots.below(NODES));
+                let name = node_name(self.draws.below(NODES));
                 self.steps.push(Step::Remove(Kind::Node, String::new(), name, String::new()));
             }
             24 | 25 => {
@@ -165,11 +165,11 @@ impl Draw {
             28 => self.pod_changes(),
             29 | 30 => {
                 let uid = self.any_pod();
-                let outcome = *self.lots.pick(&[
-                    Outcome::Failed,
-                    Outcome::Failed,
-                    Outcome::Bound,
-                    Outcome::Gone,
+                let outcome = *self.draws.pick(&[
+                    BindOutcome::Failed,
+                    BindOutcome::Failed,
+                    BindOutcome::Bound,
+                    BindOutcome::Gone,
                 ]);
                 self.steps.push(Step::Settle(uid, outcome));
             }
@@ -179,7 +179,7 @@ impl Draw {
             }
             33 => {
                 let uid = self.any_pod();
-                let at_once = self.lots.one_in(2);
+                let at_once = self.draws.one_in(2);
                 self.steps.push(Step::Evict(uid, at_once));
             }
             34 | 35 => self.apply(selecting),
@@ -187,28 +187,28 @@ impl Draw {
             37 | 52 | 53 => self.object_goes(),
             38 => {
                 let kind =
-                    *self.lots.pick(&[Kind::Node, Kind::Pod, Kind::Namespace, Kind::Service]);
+                    *self.draws.pick(&[Kind::Node, Kind::Pod, Kind::Namespace, Kind::Service]);
                 let missing = match kind {
-                    Kind::Node => node_name(self.lots.below(NODES)),
+                    Kind::Node => node_name(self.draws.below(NODES)),
                     Kind::Pod => self.any_pod(),
-                    _ => (*self.lots.pick(&NAMESPACES)).to_owned(),
+                    _ => (*self.draws.pick(&NAMESPACES)).to_owned(),
                 };
                 self.steps.push(Step::Relist(kind, missing));
             }
             39..=43 => {
                 self.part_changes(Kind::Node);
-                if self.lots.one_in(2) {
+                if self.draws.one_in(2) {
                     let uid = self.new_pod(false);
                     self.steps.push(Step::Try(uid));
                 }
             }
             44..=47 => self.part_changes(Kind::Pod),
             48 => {
-                let index = self.lots.below(self.pods.max(1));
-                self.apply(|lots| storage::ephemeral_claim(lots, index));
+                let index = self.draws.below(self.pods.max(1));
+                self.apply(|draws| storage::ephemeral_claim(draws, index));
             }
             _ => {
-                let program = self.lots.below(programs);
+                let program = self.draws.below(programs);
                 self.steps.push(Step::Load(program));
             }
         }
@@ -225,15 +225,15 @@ impl Draw {
         if self.there.is_empty() {
             return;
         }
-        let index = *self.lots.pick(&self.there);
-        let on = self.lots.one_in(2).then(|| node_name(self.lots.below(NODES + 1)));
-        self.apply(|lots| pod(lots, index, on));
+        let index = *self.draws.pick(&self.there);
+        let on = self.draws.one_in(2).then(|| node_name(self.draws.below(NODES + 1)));
+        self.apply(|draws| pod(draws, index, on));
     }
 
     fn object_goes(&mut self) {
-        let object = match self.lots.below(2) {
-            0 => selecting(&mut self.lots),
-            _ => storage::any(&mut self.lots),
+        let object = match self.draws.below(2) {
+            0 => selecting(&mut self.draws),
+            _ => storage::any(&mut self.draws),
         };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let kind = Kind::ALL.into_iter().find(|kind| kind.name() == object["kind"]);

@@ -10,7 +10,7 @@
 mod afterwards;
 mod changes;
 mod draw;
-mod lots;
+mod draws;
 mod objects;
 mod programs;
 mod run;
@@ -29,11 +29,11 @@ use std::sync::Arc;
 use std::{env, fs, panic};
 
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Applied, Kind, Outcome, Still};
+use kpolicy_engine::api::{Applied, BindOutcome, Kind, Still};
 use kpolicy_engine::rules::catalog;
 use serde_json::json;
 
-use lots::Lots;
+use draws::Draws;
 use run::{Difference, Fault, live};
 use seen::Seen;
 use world::World;
@@ -88,10 +88,10 @@ fn live_through(seeds: impl Iterator<Item = u64>) -> Result<Seen, String> {
 
 /// Differences that are panics are caught and told, not printed one by one.
 fn quietly<T>(work: impl FnOnce() -> T) -> T {
-    let told = panic::take_hook();
+    let observed = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let done = work();
-    panic::set_hook(told);
+    panic::set_hook(observed);
     done
 }
 
@@ -99,9 +99,9 @@ fn quietly<T>(work: impl FnOnce() -> T) -> T {
 fn every_decision_equals_one_from_scratch() {
     if let Ok(path) = env::var("KPOLICY_WORLD_FILE") {
         let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-        let (seen, told) = live(&World::read(&text), Fault::None)
+        let (seen, observed) = live(&World::read(&text), Fault::None)
             .unwrap_or_else(|found| panic!("step {}: {}", found.step, found.what));
-        println!("{told}");
+        println!("{observed}");
         println!("{seen:?}");
         return;
     }
@@ -177,9 +177,9 @@ fn never_seen(seen: &Seen) -> Vec<String> {
 const TOLD: u64 = 60;
 const TOLD_TO: &str = "KPOLICY_WORLDS_TOLD";
 
-fn told() -> String {
+fn observed() -> String {
     let tell = |seed| match live(&draw::world(seed), Fault::None) {
-        Ok((_, told)) => told,
+        Ok((_, observed)) => observed,
         Err(found) => panic!("world {seed}: {}", found.what),
     };
     (1..=TOLD).map(tell).collect()
@@ -188,7 +188,7 @@ fn told() -> String {
 #[test]
 fn the_same_seed_gives_the_same_bytes_in_another_process() {
     if let Ok(path) = env::var(TOLD_TO) {
-        fs::write(path, told()).expect("what is told can be written");
+        fs::write(path, observed()).expect("what is told can be written");
         return;
     }
     let path = env::temp_dir().join(format!("kpolicy-told-{}", std::process::id()));
@@ -201,8 +201,8 @@ fn the_same_seed_gives_the_same_bytes_in_another_process() {
     assert!(ran.status.success(), "{ran:?}");
     let other = fs::read_to_string(&path).expect("the other process told something");
     let _ = fs::remove_file(&path);
-    let own = told();
-    assert_eq!(own, told(), "twice in one process");
+    let own = observed();
+    assert_eq!(own, observed(), "twice in one process");
     assert_eq!(own, other, "in another process");
     let decisions = own.lines().count();
     assert!(decisions > 1000, "{decisions}");
@@ -248,7 +248,7 @@ const KINDS: usize = 4_200;
 fn answers_that_were_dropped_are_worked_out_again() {
     let mut engine = support::loaded(3, &support::default_program());
     for index in 0..3 {
-        support::apply(&mut engine, &objects::node(&mut Lots::of(7), index));
+        support::apply(&mut engine, &objects::node(&mut Draws::of(7), index));
     }
     let decide = |engine: &mut Engine, index: usize| {
         let name = format!("p{index}");
@@ -265,7 +265,7 @@ fn answers_that_were_dropped_are_worked_out_again() {
         let want = engine.decide_from_scratch(&uid);
         let have = engine.schedule(std::slice::from_ref(&uid), 0, &Still);
         assert_eq!(have.decisions, [want]);
-        engine.settle(&[(uid, Outcome::Gone)], 0, &mut Applied::default());
+        engine.settle(&[(uid, BindOutcome::Gone)], 0, &mut Applied::default());
     };
     (0..KINDS).for_each(|index| decide(&mut engine, index));
     let full = engine.statistics();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::changes::{features, need_features};
-use crate::lots::Lots;
+use crate::draws::Draws;
 use crate::storage::{self, CLAIMS};
 
 pub(crate) const NODES: usize = 10;
@@ -23,80 +23,80 @@ pub(crate) fn node_name(index: usize) -> String {
     format!("n{index:02}")
 }
 
-pub(crate) fn node(lots: &mut Lots, index: usize) -> Value {
+pub(crate) fn node(draws: &mut Draws, index: usize) -> Value {
     let mut labels = json!({"kubernetes.io/hostname": node_name(index),
-        "disk": lots.pick(&["ssd", "hdd"]), "rank": lots.pick(&["1", "2", "x"]),
+        "disk": draws.pick(&["ssd", "hdd"]), "rank": draws.pick(&["1", "2", "x"]),
         "kubernetes.io/os": "linux"});
-    if !lots.one_in(6) {
-        labels["topology.kubernetes.io/zone"] = json!(lots.pick(&ZONES));
+    if !draws.one_in(6) {
+        labels["topology.kubernetes.io/zone"] = json!(draws.pick(&ZONES));
         labels["topology.kubernetes.io/region"] = json!("r");
     }
-    if lots.one_in(8) {
+    if draws.one_in(8) {
         labels.as_object_mut().expect("labels are an object").remove("disk");
     }
     let mut taints = Vec::new();
-    if lots.one_in(4) {
-        let effect = lots.pick(&["NoSchedule", "PreferNoSchedule", "NoExecute"]);
-        taints.push(json!({"key": "dedicated", "value": lots.pick(&APPS), "effect": effect}));
+    if draws.one_in(4) {
+        let effect = draws.pick(&["NoSchedule", "PreferNoSchedule", "NoExecute"]);
+        taints.push(json!({"key": "dedicated", "value": draws.pick(&APPS), "effect": effect}));
     }
-    let images = json!([{"names": [format!("img/{}:1", lots.pick(&APPS))],
-                         "sizeBytes": 100_000_000 * (1 + lots.below(9))}]);
+    let images = json!([{"names": [format!("img/{}:1", draws.pick(&APPS))],
+                         "sizeBytes": 100_000_000 * (1 + draws.below(9))}]);
     let mut annotations = json!({});
-    if lots.one_in(6) {
-        annotations["closed"] = json!(lots.pick(&APPS));
+    if draws.one_in(6) {
+        annotations["closed"] = json!(draws.pick(&APPS));
     }
-    if lots.one_in(3) {
-        annotations["owner"] = json!(lots.pick(&OWNERS));
+    if draws.one_in(3) {
+        annotations["owner"] = json!(draws.pick(&OWNERS));
     }
-    let finalizers: &[&str] = if lots.one_in(6) { &["example.com/hold"] } else { &[] };
+    let finalizers: &[&str] = if draws.one_in(6) { &["example.com/hold"] } else { &[] };
     json!({"apiVersion": "v1", "kind": "Node",
         "metadata": {"name": node_name(index), "labels": labels, "annotations": annotations,
                      "finalizers": finalizers},
-        "spec": {"taints": taints, "unschedulable": lots.one_in(10),
-                 "providerID": lots.pick(&["", "a", "b"])},
-        "status": {"images": images, "declaredFeatures": features(lots),
-            "capacity": {"cpu": format!("{}", 1 + lots.below(8))}, "nodeInfo": {"kernelVersion": lots.pick(&["5.4", "6.1"])},
-            "conditions": [{"type": "Ready", "status": lots.pick(&["True", "True", "False"])}],
+        "spec": {"taints": taints, "unschedulable": draws.one_in(10),
+                 "providerID": draws.pick(&["", "a", "b"])},
+        "status": {"images": images, "declaredFeatures": features(draws),
+            "capacity": {"cpu": format!("{}", 1 + draws.below(8))}, "nodeInfo": {"kernelVersion": draws.pick(&["5.4", "6.1"])},
+            "conditions": [{"type": "Ready", "status": draws.pick(&["True", "True", "False"])}],
             "allocatable": {
-                "cpu": format!("{}", 1 + lots.below(6)), "memory": format!("{}Gi", 2 + lots.below(12)),
-                "pods": format!("{}", 3 + lots.below(8)), "example.com/gpu": format!("{}", lots.below(3)),
+                "cpu": format!("{}", 1 + draws.below(6)), "memory": format!("{}Gi", 2 + draws.below(12)),
+                "pods": format!("{}", 3 + draws.below(8)), "example.com/gpu": format!("{}", draws.below(3)),
                 "ephemeral-storage": "20Gi"}}})
 }
 
-fn selector(lots: &mut Lots) -> Value {
-    match lots.below(5) {
-        0 => json!({"matchExpressions": [{"key": "app", "operator": lots.pick(&["In", "NotIn"]),
-                                          "values": [lots.pick(&APPS), lots.pick(&APPS)]}]}),
+fn selector(draws: &mut Draws) -> Value {
+    match draws.below(5) {
+        0 => json!({"matchExpressions": [{"key": "app", "operator": draws.pick(&["In", "NotIn"]),
+                                          "values": [draws.pick(&APPS), draws.pick(&APPS)]}]}),
         1 => {
-            json!({"matchExpressions": [{"key": "tier", "operator": lots.pick(&["Exists", "DoesNotExist"])}]})
+            json!({"matchExpressions": [{"key": "tier", "operator": draws.pick(&["Exists", "DoesNotExist"])}]})
         }
-        _ => json!({"matchLabels": {"app": lots.pick(&APPS)}}),
+        _ => json!({"matchLabels": {"app": draws.pick(&APPS)}}),
     }
 }
 
-fn pod_affinity_term(lots: &mut Lots) -> Value {
-    let mut term = json!({"topologyKey": lots.pick(&KEYS), "labelSelector": selector(lots)});
-    match lots.below(6) {
+fn pod_affinity_term(draws: &mut Draws) -> Value {
+    let mut term = json!({"topologyKey": draws.pick(&KEYS), "labelSelector": selector(draws)});
+    match draws.below(6) {
         0 => term["namespaceSelector"] = json!({}),
-        1 => term["namespaceSelector"] = json!({"matchLabels": {"team": lots.pick(&APPS)}}),
-        2 => term["namespaces"] = json!([lots.pick(&NAMESPACES)]),
+        1 => term["namespaceSelector"] = json!({"matchLabels": {"team": draws.pick(&APPS)}}),
+        2 => term["namespaces"] = json!([draws.pick(&NAMESPACES)]),
         3 => term["matchLabelKeys"] = json!(["tier"]),
         _ => {}
     }
     term
 }
 
-fn affinity(lots: &mut Lots) -> Value {
+fn affinity(draws: &mut Draws) -> Value {
     let mut affinity = json!({});
-    if lots.one_in(4) {
-        affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] = json!([{"weight": 1 + lots.below(100), "preference": {"matchExpressions": [
+    if draws.one_in(4) {
+        affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] = json!([{"weight": 1 + draws.below(100), "preference": {"matchExpressions": [
                 {"key": "disk", "operator": "In", "values": ["ssd"]}]}}]);
     }
-    let required = match lots.below(6) {
+    let required = match draws.below(6) {
         0 => Some(json!({"matchFields": [{"key": "metadata.name", "operator": "In",
-                                          "values": [node_name(lots.below(NODES))]}]})),
+                                          "values": [node_name(draws.below(NODES))]}]})),
         1 => Some(json!({"matchExpressions": [{"key": "rank",
-            "operator": lots.pick(&["Gt", "Lt", "Exists"]), "values": ["1"]}]})),
+            "operator": draws.pick(&["Gt", "Lt", "Exists"]), "values": ["1"]}]})),
         _ => None,
     };
     if let Some(term) = required {
@@ -104,46 +104,46 @@ fn affinity(lots: &mut Lots) -> Value {
             json!({"nodeSelectorTerms": [term]});
     }
     for kind in ["podAffinity", "podAntiAffinity"] {
-        if lots.one_in(4) {
+        if draws.one_in(4) {
             affinity[kind]["requiredDuringSchedulingIgnoredDuringExecution"] =
-                json!([pod_affinity_term(lots)]);
+                json!([pod_affinity_term(draws)]);
         }
-        if lots.one_in(4) {
-            let term = pod_affinity_term(lots);
+        if draws.one_in(4) {
+            let term = pod_affinity_term(draws);
             affinity[kind]["preferredDuringSchedulingIgnoredDuringExecution"] =
-                json!([{"weight": 1 + lots.below(100), "podAffinityTerm": term}]);
+                json!([{"weight": 1 + draws.below(100), "podAffinityTerm": term}]);
         }
     }
     affinity
 }
 
-fn spread(lots: &mut Lots, app: &str) -> Value {
-    let mut constraint = json!({"maxSkew": 1 + lots.below(2), "topologyKey": lots.pick(&KEYS),
-        "whenUnsatisfiable": lots.pick(&["DoNotSchedule", "ScheduleAnyway"]),
+fn spread(draws: &mut Draws, app: &str) -> Value {
+    let mut constraint = json!({"maxSkew": 1 + draws.below(2), "topologyKey": draws.pick(&KEYS),
+        "whenUnsatisfiable": draws.pick(&["DoNotSchedule", "ScheduleAnyway"]),
         "labelSelector": {"matchLabels": {"app": app}}});
-    if constraint["whenUnsatisfiable"] == "DoNotSchedule" && lots.one_in(4) {
+    if constraint["whenUnsatisfiable"] == "DoNotSchedule" && draws.one_in(4) {
         constraint["minDomains"] = json!(2);
     }
-    if lots.one_in(4) {
+    if draws.one_in(4) {
         constraint["nodeTaintsPolicy"] = json!("Honor");
     }
-    if lots.one_in(4) {
+    if draws.one_in(4) {
         constraint["nodeAffinityPolicy"] = json!("Ignore");
     }
-    if lots.one_in(4) {
+    if draws.one_in(4) {
         constraint["matchLabelKeys"] = json!(["tier"]);
     }
     constraint
 }
 
-fn volumes(lots: &mut Lots) -> Value {
-    let index = lots.below(CLAIMS);
-    match lots.below(8) {
+fn volumes(draws: &mut Draws) -> Value {
+    let index = draws.below(CLAIMS);
+    match draws.below(8) {
         0 => {
-            json!([{"name": "v", "gcePersistentDisk": {"pdName": format!("d{}", lots.below(2)), "readOnly": lots.one_in(2)}}])
+            json!([{"name": "v", "gcePersistentDisk": {"pdName": format!("d{}", draws.below(2)), "readOnly": draws.one_in(2)}}])
         }
         1 => {
-            json!([{"name": "v", "awsElasticBlockStore": {"volumeID": format!("d{}", lots.below(2))}}])
+            json!([{"name": "v", "awsElasticBlockStore": {"volumeID": format!("d{}", draws.below(2))}}])
         }
         2 => {
             let other = (index + 1) % CLAIMS;
@@ -151,11 +151,11 @@ fn volumes(lots: &mut Lots) -> Value {
                    {"name": "w", "persistentVolumeClaim": {"claimName": format!("c{other}")}}])
         }
         3 => json!([{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]),
-        4 => match lots.below(3) {
+        4 => match draws.below(3) {
             0 => {
-                json!([{"name": "v", "azureDisk": {"diskName": format!("d{}", lots.below(2)), "diskURI": "u"}}])
+                json!([{"name": "v", "azureDisk": {"diskName": format!("d{}", draws.below(2)), "diskURI": "u"}}])
             }
-            1 => json!([{"name": "v", "cinder": {"volumeID": format!("d{}", lots.below(2))}}]),
+            1 => json!([{"name": "v", "cinder": {"volumeID": format!("d{}", draws.below(2))}}]),
             _ => json!([{"name": "v", "csi": {"driver": storage::DRIVER}}]),
         },
         _ => json!([{"name": "v", "persistentVolumeClaim": {"claimName": format!("c{index}")}}]),
@@ -163,97 +163,97 @@ fn volumes(lots: &mut Lots) -> Value {
 }
 
 /// On a node, or pending.
-pub(crate) fn pod(lots: &mut Lots, index: usize, node: Option<String>) -> Value {
-    let app = *lots.pick(&APPS);
+pub(crate) fn pod(draws: &mut Draws, index: usize, node: Option<String>) -> Value {
+    let app = *draws.pick(&APPS);
     let mut container =
         json!({"name": "c", "image": format!("img/{app}:1"), "resources": {"requests": {}}});
     // Few shapes, so that shapes meet again, and some of their own.
     let requests = &mut container["resources"]["requests"];
-    if !lots.one_in(4) {
-        requests["cpu"] = json!(format!("{}m", 200 * (1 + lots.below(5))));
-        requests["memory"] = json!(format!("{}Mi", 256 * (1 + lots.below(4))));
+    if !draws.one_in(4) {
+        requests["cpu"] = json!(format!("{}m", 200 * (1 + draws.below(5))));
+        requests["memory"] = json!(format!("{}Mi", 256 * (1 + draws.below(4))));
     }
-    if lots.one_in(8) {
+    if draws.one_in(8) {
         requests["example.com/gpu"] = json!("1");
     }
-    if lots.one_in(6) {
-        container["ports"] = json!([{"containerPort": 80, "hostPort": 8080 + lots.below(2)}]);
+    if draws.one_in(6) {
+        container["ports"] = json!([{"containerPort": 80, "hostPort": 8080 + draws.below(2)}]);
     }
     // Most pods matter about the same; a few may evict nearly all others.
-    let priority = if node.is_none() && lots.one_in(5) { 9 } else { lots.below(3) };
+    let priority = if node.is_none() && draws.one_in(5) { 9 } else { draws.below(3) };
     let mut spec = json!({"containers": [container], "priority": priority});
-    if lots.one_in(12) {
+    if draws.one_in(12) {
         spec["preemptionPolicy"] = json!("Never");
     }
-    if lots.one_in(2) {
-        spec["dnsPolicy"] = json!(lots.pick(&["ClusterFirst", "None"]));
+    if draws.one_in(2) {
+        spec["dnsPolicy"] = json!(draws.pick(&["ClusterFirst", "None"]));
     }
-    if lots.one_in(4) {
-        spec["hostname"] = json!(lots.pick(&["rooted", "other"]));
+    if draws.one_in(4) {
+        spec["hostname"] = json!(draws.pick(&["rooted", "other"]));
     }
-    if lots.one_in(12) {
+    if draws.one_in(12) {
         spec["initContainers"] = json!([{"name": "i", "image": "img/web:1",
             "restartPolicy": "Always", "resources": {"requests": {"cpu": "300m"}}}]);
     }
-    if lots.one_in(3) {
+    if draws.one_in(3) {
         spec["tolerations"] = json!([{"key": "dedicated", "operator": "Exists"}]);
     }
-    if lots.one_in(6) {
+    if draws.one_in(6) {
         spec["nodeSelector"] = json!({"disk": "ssd"});
     }
-    if lots.one_in(3) {
-        spec["affinity"] = affinity(lots);
+    if draws.one_in(3) {
+        spec["affinity"] = affinity(draws);
     }
-    if lots.one_in(3) {
-        let first = spread(lots, app);
+    if draws.one_in(3) {
+        let first = spread(draws, app);
         spec["topologySpreadConstraints"] = json!([first]);
-        if lots.one_in(3) {
-            let second = spread(lots, app);
+        if draws.one_in(3) {
+            let second = spread(draws, app);
             if second["topologyKey"] != spec["topologySpreadConstraints"][0]["topologyKey"] {
                 spec["topologySpreadConstraints"] = json!([first, second]);
             }
         }
     }
-    if lots.one_in(3) {
-        spec["volumes"] = volumes(lots);
+    if draws.one_in(3) {
+        spec["volumes"] = volumes(draws);
     }
-    if lots.one_in(5) {
-        need_features(lots, &mut spec);
+    if draws.one_in(5) {
+        need_features(draws, &mut spec);
     }
-    if lots.one_in(8) {
-        spec["priorityClassName"] = json!(lots.pick(&["low", "high"]));
-        spec["serviceAccountName"] = json!(lots.pick(&["nobody", "somebody"]));
+    if draws.one_in(8) {
+        spec["priorityClassName"] = json!(draws.pick(&["low", "high"]));
+        spec["serviceAccountName"] = json!(draws.pick(&["nobody", "somebody"]));
     }
-    if lots.one_in(30) {
+    if draws.one_in(30) {
         spec["schedulingGates"] = json!([{"name": "example.com/gate"}]);
     }
-    if lots.one_in(40) {
+    if draws.one_in(40) {
         spec["resourceClaims"] = json!([{"name": "r", "resourceClaimName": "r"}]);
     }
     let mut status = json!({});
     match &node {
         Some(node) => {
             spec["nodeName"] = json!(node);
-            status["startTime"] = json!(format!("2026-01-01T00:00:{:02}Z", lots.below(60)));
+            status["startTime"] = json!(format!("2026-01-01T00:00:{:02}Z", draws.below(60)));
         }
-        None if lots.one_in(8) => {
-            status["nominatedNodeName"] = json!(node_name(lots.below(NODES)));
+        None if draws.one_in(8) => {
+            status["nominatedNodeName"] = json!(node_name(draws.below(NODES)));
         }
         None => {}
     }
     let mut labels = json!({"app": app});
-    if lots.one_in(3) {
-        labels["tier"] = json!(lots.pick(&["front", "back"]));
+    if draws.one_in(3) {
+        labels["tier"] = json!(draws.pick(&["front", "back"]));
     }
     // Of claims that exist, in the one namespace that has some.
-    let namespace = if spec["volumes"].is_null() { *lots.pick(&NAMESPACES) } else { "red" };
+    let namespace = if spec["volumes"].is_null() { *draws.pick(&NAMESPACES) } else { "red" };
     let mut meta = json!({"name": format!("p{index}"), "namespace": namespace,
         "uid": format!("u{index}"), "labels": labels,
         "creationTimestamp": format!("2026-01-01T00:{:02}:00Z", index % 60)});
-    if lots.one_in(3) {
-        meta["annotations"] = json!({"owner": lots.pick(&OWNERS)});
+    if draws.one_in(3) {
+        meta["annotations"] = json!({"owner": draws.pick(&OWNERS)});
     }
-    if lots.one_in(2) {
+    if draws.one_in(2) {
         meta["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "ReplicaSet",
             "name": app, "uid": app, "controller": true}]);
     }
@@ -274,35 +274,36 @@ pub(crate) fn another(like: &Value, index: usize, node: Option<String>) -> Value
 }
 
 /// A namespace, or something that selects pods.
-pub(crate) fn selecting(lots: &mut Lots) -> Value {
-    let namespace = *lots.pick(&NAMESPACES);
-    let app = *lots.pick(&APPS);
+pub(crate) fn selecting(draws: &mut Draws) -> Value {
+    let namespace = *draws.pick(&NAMESPACES);
+    let app = *draws.pick(&APPS);
     let meta = json!({"name": app, "namespace": namespace});
-    match lots.below(6) {
+    match draws.below(6) {
         0 => {
-            let labels = if lots.one_in(3) { json!({}) } else { json!({"team": lots.pick(&APPS)}) };
-            let annotations = if lots.one_in(3) {
+            let labels =
+                if draws.one_in(3) { json!({}) } else { json!({"team": draws.pick(&APPS)}) };
+            let annotations = if draws.one_in(3) {
                 json!({})
             } else {
-                json!({"provider": lots.pick(&["a", "b"])})
+                json!({"provider": draws.pick(&["a", "b"])})
             };
-            let others: &[&str] = if lots.one_in(3) { &["example.com/hold"] } else { &[] };
+            let others: &[&str] = if draws.one_in(3) { &["example.com/hold"] } else { &[] };
             let finalizers = [&["kubernetes"], others].concat();
             json!({"apiVersion": "v1", "kind": "Namespace",
                    "metadata": {"name": namespace, "labels": labels, "annotations": annotations},
                    "spec": {"finalizers": finalizers},
-                   "status": {"phase": lots.pick(&["Active", "Active", "Terminating"])}})
+                   "status": {"phase": draws.pick(&["Active", "Active", "Terminating"])}})
         }
         1 => json!({"apiVersion": "v1", "kind": "Service", "metadata": meta,
-                    "spec": {"selector": {"app": lots.pick(&APPS)}}}),
+                    "spec": {"selector": {"app": draws.pick(&APPS)}}}),
         2 => json!({"apiVersion": "v1", "kind": "ReplicationController", "metadata": meta,
-                    "spec": {"selector": {"app": lots.pick(&APPS)}}}),
+                    "spec": {"selector": {"app": draws.pick(&APPS)}}}),
         3 => json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta,
-                    "spec": {"selector": {"matchLabels": {"app": lots.pick(&APPS)}}}}),
+                    "spec": {"selector": {"matchLabels": {"app": draws.pick(&APPS)}}}}),
         4 => json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta,
-                    "spec": {"selector": {"matchLabels": {"app": lots.pick(&APPS)}}}}),
+                    "spec": {"selector": {"matchLabels": {"app": draws.pick(&APPS)}}}}),
         _ => json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta,
                     "spec": {"selector": {"matchLabels": {"app": app}}},
-                    "status": {"disruptionsAllowed": lots.below(3)}}),
+                    "status": {"disruptionsAllowed": draws.below(3)}}),
     }
 }

@@ -10,7 +10,7 @@ use kpolicy_engine::rules::catalog;
 use kpolicy_engine::rules::expression::facts;
 use serde_json::{Value, json};
 
-use crate::lots::Lots;
+use crate::draws::Draws;
 use crate::support::{FILTERS, SCORES};
 
 /// Of which some score from 0 to 10, and of which formulas differ.
@@ -27,58 +27,58 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-fn resources(lots: &mut Lots) -> Value {
-    let mut resources = vec![json!({"name": "cpu", "weight": 1 + lots.below(3)})];
-    if lots.one_in(2) {
-        resources.push(json!({"name": "memory", "weight": 1 + lots.below(3)}));
+fn resources(draws: &mut Draws) -> Value {
+    let mut resources = vec![json!({"name": "cpu", "weight": 1 + draws.below(3)})];
+    if draws.one_in(2) {
+        resources.push(json!({"name": "memory", "weight": 1 + draws.below(3)}));
     }
-    if lots.one_in(3) {
-        resources.push(json!({"name": "example.com/gpu", "weight": 1 + lots.below(5)}));
+    if draws.one_in(3) {
+        resources.push(json!({"name": "example.com/gpu", "weight": 1 + draws.below(5)}));
     }
     json!(resources)
 }
 
 /// Of a filter or a score; the same for both where a built-in has both.
-fn args(lots: &mut Lots, name: &str) -> Value {
+fn args(draws: &mut Draws, name: &str) -> Value {
     match name {
         "NodeResourcesFit" => {
             let strategy =
-                lots.pick(&["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]);
-            let mut strategy = json!({"type": strategy, "resources": resources(lots)});
+                draws.pick(&["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]);
+            let mut strategy = json!({"type": strategy, "resources": resources(draws)});
             if strategy["type"] == "RequestedToCapacityRatio" {
-                let (low, high) = (lots.below(11), lots.below(11));
+                let (low, high) = (draws.below(11), draws.below(11));
                 strategy["requestedToCapacityRatio"] = json!({"shape": [
                     {"utilization": 0, "score": low}, {"utilization": 60, "score": high},
                     {"utilization": 100, "score": 10 - low}]});
             }
             let mut args = json!({"scoringStrategy": strategy});
-            if lots.one_in(4) {
+            if draws.one_in(4) {
                 args["ignoredResources"] = json!(["example.com/gpu"]);
             }
-            if lots.one_in(4) {
+            if draws.one_in(4) {
                 args["ignoredResourceGroups"] = json!(["example.com"]);
             }
             args
         }
-        "NodeResourcesBalancedAllocation" => json!({"resources": resources(lots)}),
-        "NodeAffinity" if lots.one_in(2) => json!({"addedAffinity": {
+        "NodeResourcesBalancedAllocation" => json!({"resources": resources(draws)}),
+        "NodeAffinity" if draws.one_in(2) => json!({"addedAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
                 {"matchExpressions": [{"key": "rank", "operator": "Exists"}]}]},
             "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 30, "preference":
                 {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["hdd"]}]}}]}}),
-        "InterPodAffinity" => json!({"hardPodAffinityWeight": lots.below(101),
-            "ignorePreferredTermsOfExistingPods": lots.one_in(2)}),
-        "PodTopologySpread" if lots.one_in(2) => json!({"defaultingType": "List",
+        "InterPodAffinity" => json!({"hardPodAffinityWeight": draws.below(101),
+            "ignorePreferredTermsOfExistingPods": draws.one_in(2)}),
+        "PodTopologySpread" if draws.one_in(2) => json!({"defaultingType": "List",
             "defaultConstraints": [
-                {"maxSkew": 1 + lots.below(2), "topologyKey": "topology.kubernetes.io/zone",
-                 "whenUnsatisfiable": lots.pick(&["DoNotSchedule", "ScheduleAnyway"])},
-                {"maxSkew": 1 + lots.below(3), "topologyKey": "kubernetes.io/hostname",
+                {"maxSkew": 1 + draws.below(2), "topologyKey": "topology.kubernetes.io/zone",
+                 "whenUnsatisfiable": draws.pick(&["DoNotSchedule", "ScheduleAnyway"])},
+                {"maxSkew": 1 + draws.below(3), "topologyKey": "kubernetes.io/hostname",
                  "whenUnsatisfiable": "ScheduleAnyway"}]}),
         "ServiceAffinity" => json!({"affinityLabels": ["topology.kubernetes.io/zone"],
             "antiAffinityLabelsPreference": ["disk"]}),
         "NodeLabel" => json!({"presentLabels": ["rank"], "absentLabels": ["gone"],
             "presentLabelsPreference": ["disk"], "absentLabelsPreference": ["closed"]}),
-        "RequestedToCapacityRatio" => json!({"resources": resources(lots), "shape": [
+        "RequestedToCapacityRatio" => json!({"resources": resources(draws), "shape": [
             {"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]}),
         _ => json!({}),
     }
@@ -86,24 +86,24 @@ fn args(lots: &mut Lots, name: &str) -> Value {
 
 /// Rules of the default profile are in more often than not, the others now and then. With few rules
 /// a fault of one is not hidden by another that makes the cycle start over.
-fn is_in(lots: &mut Lots, is_usual: bool, is_sparse: bool) -> bool {
+fn is_in(draws: &mut Draws, is_usual: bool, is_sparse: bool) -> bool {
     match (is_sparse, is_usual) {
-        (true, _) => lots.one_in(12),
-        (false, true) => !lots.one_in(8),
-        (false, false) => lots.one_in(4),
+        (true, _) => draws.one_in(12),
+        (false, true) => !draws.one_in(8),
+        (false, false) => draws.one_in(4),
     }
 }
 
-fn condition(lots: &mut Lots) -> Option<Value> {
+fn condition(draws: &mut Draws) -> Option<Value> {
     let with_conditions: Vec<&Value> = list(&expressions()["filters"])
         .iter()
         .filter(|rule| !list(&rule["match"]).is_empty())
         .collect();
-    lots.one_in(12).then(|| lots.pick(&with_conditions)["match"].clone())
+    draws.one_in(12).then(|| draws.pick(&with_conditions)["match"].clone())
 }
 
 /// Some of the criteria, each at most once.
-fn order(lots: &mut Lots) -> Value {
+fn order(draws: &mut Draws) -> Value {
     let mut left = vec![
         "fewestPdbViolations",
         "lowestMaxPriority",
@@ -111,25 +111,25 @@ fn order(lots: &mut Lots) -> Value {
         "fewestVictims",
         "latestStart",
     ];
-    let many = 1 + lots.below(left.len());
-    let drawn = (0..many).map(|_| left.swap_remove(lots.below(left.len())));
+    let many = 1 + draws.below(left.len());
+    let drawn = (0..many).map(|_| left.swap_remove(draws.below(left.len())));
     drawn.collect::<Vec<_>>().into()
 }
 
-pub(crate) fn program(lots: &mut Lots) -> Value {
-    let is_plain = lots.one_in(4);
-    let is_sparse = !is_plain && lots.one_in(2);
+pub(crate) fn program(draws: &mut Draws) -> Value {
+    let is_plain = draws.one_in(4);
+    let is_sparse = !is_plain && draws.one_in(2);
     let (mut filters, mut scores) = (Vec::new(), Vec::new());
     // Rules that filter and score share their arguments.
     let mut drawn: Vec<(&str, Value)> = Vec::new();
-    let mut args_of = |lots: &mut Lots, name: &'static str| -> Value {
+    let mut args_of = |draws: &mut Draws, name: &'static str| -> Value {
         if is_plain {
             return json!({});
         }
         if let Some((_, args)) = drawn.iter().find(|(have, _)| *have == name) {
             return args.clone();
         }
-        let args = args(lots, name);
+        let args = args(draws, name);
         drawn.push((name, args.clone()));
         args
     };
@@ -137,9 +137,9 @@ pub(crate) fn program(lots: &mut Lots) -> Value {
     let others = catalog::filter_names().into_iter().filter(|name| !FILTERS.contains(name));
     for name in usual.chain(others) {
         let is_usual = FILTERS.contains(&name);
-        if (is_plain && is_usual) || (!is_plain && is_in(lots, is_usual, is_sparse)) {
-            let mut rule = json!({"name": name, "builtin": name, "args": args_of(lots, name)});
-            if let (false, Some(condition)) = (is_plain, condition(lots)) {
+        if (is_plain && is_usual) || (!is_plain && is_in(draws, is_usual, is_sparse)) {
+            let mut rule = json!({"name": name, "builtin": name, "args": args_of(draws, name)});
+            if let (false, Some(condition)) = (is_plain, condition(draws)) {
                 rule["match"] = condition;
             }
             filters.push(rule);
@@ -147,50 +147,51 @@ pub(crate) fn program(lots: &mut Lots) -> Value {
     }
     for name in catalog::score_names() {
         let usual = SCORES.iter().find(|(have, _)| *have == name);
-        if (is_plain && usual.is_some()) || (!is_plain && is_in(lots, usual.is_some(), is_sparse)) {
+        if (is_plain && usual.is_some()) || (!is_plain && is_in(draws, usual.is_some(), is_sparse))
+        {
             let weight = match usual {
                 Some((_, weight)) if is_plain => *weight,
-                _ => i64::try_from(lots.below(6)).expect("it is small"),
+                _ => i64::try_from(draws.below(6)).expect("it is small"),
             };
-            let mut rule = json!({"name": name, "builtin": name, "weight": weight, "args": args_of(lots, name)});
-            if let (false, Some(condition)) = (is_plain, condition(lots)) {
+            let mut rule = json!({"name": name, "builtin": name, "weight": weight, "args": args_of(draws, name)});
+            if let (false, Some(condition)) = (is_plain, condition(draws)) {
                 rule["match"] = condition;
             }
-            if !is_plain && lots.one_in(5) {
-                rule["release"] = json!(lots.pick(&RELEASES));
+            if !is_plain && draws.one_in(5) {
+                rule["release"] = json!(draws.pick(&RELEASES));
             }
             scores.push(rule);
         }
     }
-    if !is_plain && !lots.one_in(3) {
+    if !is_plain && !draws.one_in(3) {
         // Few, since each rejects: with one alone, whoever waits for it waits for nothing else.
         let most = if is_sparse { 2 } else { 5 };
         let mut drawn = |rules: &Value| -> Vec<Value> {
             let mut left: Vec<&Value> = list(rules).iter().collect();
-            let many = 1 + lots.below(most);
-            (0..many).map(|_| left.swap_remove(lots.below(left.len())).clone()).collect()
+            let many = 1 + draws.below(most);
+            (0..many).map(|_| left.swap_remove(draws.below(left.len())).clone()).collect()
         };
         filters.extend(drawn(&expressions()["filters"]));
         scores.extend(drawn(&expressions()["scores"]));
     }
-    let percentage = if is_plain || !lots.one_in(12) { 100 } else { lots.below(101) };
+    let percentage = if is_plain || !draws.one_in(12) { 100 } else { draws.below(101) };
     let mut profile = json!({"schedulerName": "default-scheduler",
         "percentageOfNodesToScore": percentage, "filters": filters, "scores": scores});
-    if is_plain || !lots.one_in(6) {
-        let policy = if lots.one_in(8) { "Never" } else { "LowerPriority" };
-        let (share, absolute) = if lots.one_in(6) { (20, 1) } else { (10, 100) };
+    if is_plain || !draws.one_in(6) {
+        let policy = if draws.one_in(8) { "Never" } else { "LowerPriority" };
+        let (share, absolute) = if draws.one_in(6) { (20, 1) } else { (10, 100) };
         profile["preemption"] = json!({"policy": policy, "minCandidateNodesPercentage": share,
                                        "minCandidateNodesAbsolute": absolute});
-        if !is_plain && lots.one_in(3) {
-            profile["preemption"]["victims"] = lots.pick(list(&expressions()["victims"])).clone();
+        if !is_plain && draws.one_in(3) {
+            profile["preemption"]["victims"] = draws.pick(list(&expressions()["victims"])).clone();
         }
-        if !is_plain && lots.one_in(4) {
-            profile["preemption"]["order"] = order(lots);
+        if !is_plain && draws.one_in(4) {
+            profile["preemption"]["order"] = order(draws);
         }
     }
     json!({"format": 1, "hash": "sha256:test", "policies": expressions()["policies"],
            "limits": expressions()["limits"],
-           "tieBreak": lots.pick(&["random", "random", "name", "leastPods"]), "profiles": [profile]})
+           "tieBreak": draws.pick(&["random", "random", "name", "leastPods"]), "profiles": [profile]})
 }
 
 /// The facts that a filter, its conditions and its message read, by the filter's name.

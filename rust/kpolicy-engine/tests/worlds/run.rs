@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use kpolicy_codec::{Keep, file};
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::{Applied, Decision, Event, Kind, Outcome, Still, Verdict, Wake};
+use kpolicy_engine::api::{Applied, BindOutcome, Decision, Event, Kind, Still, Verdict, Wake};
 use kpolicy_engine::model::Meta;
 use kpolicy_engine::program::Preemption;
 use kpolicy_engine::snapshot::PodEntry;
@@ -33,7 +33,7 @@ pub(crate) struct Run<'w> {
     pub fault: Fault,
     pub parked: Parked,
     program: usize,
-    told: String,
+    observed: String,
     pub world: &'w World,
     pub engine: Engine,
     /// Fed the same, decides one by one what the other decides in a batch.
@@ -66,7 +66,7 @@ pub(crate) fn live(world: &World, fault: Fault) -> Result<(Seen, String), Differ
         fault,
         parked: Parked::default(),
         program: 0,
-        told: String::new(),
+        observed: String::new(),
         world,
         engine: Engine::new(world.seed),
         twin: Engine::new(world.seed),
@@ -86,7 +86,7 @@ pub(crate) fn live(world: &World, fault: Fault) -> Result<(Seen, String), Differ
     guarded(|| run.end()).map_err(|what| Difference { step: world.steps.len(), what })?;
     let uncached = run.twin.statistics().decisions_uncached;
     run.seen.uncached += usize::try_from(uncached).unwrap_or(usize::MAX);
-    Ok((run.seen, run.told))
+    Ok((run.seen, run.observed))
 }
 
 /// A panic is a difference too.
@@ -232,14 +232,14 @@ impl Run<'_> {
         });
     }
 
-    fn settle(&mut self, uid: &str, outcome: Outcome) {
+    fn settle(&mut self, uid: &str, outcome: BindOutcome) {
         let outcomes = [(Arc::from(uid), outcome)];
         let is_assumed = self.engine.cluster().pods().get(uid).is_some_and(PodEntry::is_assumed);
-        if outcome == Outcome::Gone || (outcome == Outcome::Failed && is_assumed) {
+        if outcome == BindOutcome::Gone || (outcome == BindOutcome::Failed && is_assumed) {
             self.parked.confirm(uid);
         }
         self.both(|engine, applied| engine.settle(&outcomes, 0, applied));
-        if outcome == Outcome::Gone {
+        if outcome == BindOutcome::Gone {
             self.shown.remove(&(Kind::Pod, uid.to_owned()));
         }
     }
@@ -312,7 +312,7 @@ impl Run<'_> {
     }
 
     pub(crate) fn note(&mut self, decision: &Decision) {
-        let _ = writeln!(self.told, "{decision:?}");
+        let _ = writeln!(self.observed, "{decision:?}");
         let seen = &mut self.seen;
         seen.decisions += 1;
         seen.placed += usize::from(decision.verdict == Verdict::Placed);
@@ -357,16 +357,16 @@ impl Run<'_> {
         }
         let key = format!("{}/{}", want.namespace, want.name);
         let lines = self.engine.explain(Some(&[key]));
-        let told: Value = serde_json::from_slice(&lines).expect("a line is JSON");
+        let observed: Value = serde_json::from_slice(&lines).expect("a line is JSON");
         if want.verdict == Verdict::Placed {
-            return same("explain selects", &told["selected"], &json!(&*want.node));
+            return same("explain selects", &observed["selected"], &json!(&*want.node));
         }
-        let message = told["message"].as_str().unwrap_or_default();
-        if !want.message.starts_with(message) || !told["selected"].is_null() {
+        let message = observed["message"].as_str().unwrap_or_default();
+        if !want.message.starts_with(message) || !observed["selected"].is_null() {
             return Err(format!("explain says {message:?}, decided is {:?}", want.message));
         }
         if !want.victims.is_empty() && enough {
-            let victims = &told["preemption"]["candidates"][&*want.nominated_node];
+            let victims = &observed["preemption"]["candidates"][&*want.nominated_node];
             let victims = victims.as_array().map_or(0, Vec::len);
             same("explain's victims", &victims, &want.victims.len())?;
         }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use kpolicy_engine::api::{Kind, Outcome};
+use kpolicy_engine::api::{BindOutcome, Kind};
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +18,7 @@ pub(crate) enum Step {
     /// Filter, then choose among all but every n-th node, with scores on top; in between, maybe,
     /// this node goes.
     TwoSteps(String, usize, Option<String>),
-    Settle(String, Outcome),
+    Settle(String, BindOutcome),
     /// The watch shows an assumed pod on its node.
     Confirm(String),
     /// The victims of a pod end: marked as being evicted first, or gone at once.
@@ -36,11 +36,11 @@ pub(crate) struct World {
     pub steps: Vec<Step>,
 }
 
-fn outcome_name(outcome: Outcome) -> &'static str {
+fn outcome_name(outcome: BindOutcome) -> &'static str {
     match outcome {
-        Outcome::Bound => "bound",
-        Outcome::Failed => "failed",
-        Outcome::Gone => "gone",
+        BindOutcome::Bound => "bound",
+        BindOutcome::Failed => "failed",
+        BindOutcome::Gone => "gone",
     }
 }
 
@@ -78,8 +78,8 @@ impl Step {
             "batch" => Self::Batch(value.as_array()?.iter().filter_map(text).collect()),
             "twoSteps" => Self::TwoSteps(text(&value[0])?, number(&value[1])?, text(&value[2])),
             "settle" => {
-                let all = [Outcome::Bound, Outcome::Failed, Outcome::Gone];
-                let named = |outcome: &Outcome| value[1] == outcome_name(*outcome);
+                let all = [BindOutcome::Bound, BindOutcome::Failed, BindOutcome::Gone];
+                let named = |outcome: &BindOutcome| value[1] == outcome_name(*outcome);
                 Self::Settle(text(&value[0])?, all.into_iter().find(named)?)
             }
             "confirm" => Self::Confirm(text(value)?),

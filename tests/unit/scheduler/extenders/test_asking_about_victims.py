@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from kpolicy.engine import Candidates, LeftNode, LeftRoom, Located, RoomNode, Victim
+from kpolicy.engine import (
+    CandidateNode,
+    Candidates,
+    Located,
+    RemainingCandidate,
+    RemainingCandidates,
+    Victim,
+)
 from kpolicy.scheduler.extenders.asking import Trimming
 from kpolicy.scheduler.extenders.in_force import Failed
 from tests.unit.scheduler.extenders.test_asking import Scripted
@@ -15,8 +22,8 @@ from tests.unit.scheduler.extenders.test_asking import Scripted
 OFFERED = Candidates(
     7,
     [
-        RoomNode("n2", [Victim("c", "d", "pod-c")], 1),
-        RoomNode("n1", [Victim("a", "d", "pod-a"), Victim("b", "d", "pod-b")]),
+        CandidateNode("n2", [Victim("c", "d", "pod-c")], 1),
+        CandidateNode("n1", [Victim("a", "d", "pod-a"), Victim("b", "d", "pod-b")]),
     ],
 )
 
@@ -33,7 +40,7 @@ def preempting(answers: object, **fields: Any) -> Scripted:
     return Scripted({"preempt": answers}, preemptVerb="preempt", **fields)
 
 
-async def trimmed(*clients: Scripted, gone: tuple[str, ...] = ()) -> LeftRoom:
+async def trimmed(*clients: Scripted, gone: tuple[str, ...] = ()) -> RemainingCandidates:
     async def located(uids: list[str]) -> list[Located]:
         return [Located(uid, "d", f"pod-{uid}", "n1") for uid in uids if uid == "other"]
 
@@ -48,7 +55,9 @@ async def trimmed(*clients: Scripted, gone: tuple[str, ...] = ()) -> LeftRoom:
 async def test_each_sees_what_the_ones_before_it_left() -> None:
     first, plain = preempting(answer(n1=["a"])), Scripted({})
     second = preempting(answer(n1=["other", "other"]))
-    assert await trimmed(first, plain, second) == LeftRoom(7, "", [LeftNode("n1", ["other"])])
+    assert await trimmed(first, plain, second) == RemainingCandidates(
+        7, "", [RemainingCandidate("n1", ["other"])]
+    )
     assert plain.asked == []
     assert json.loads(first.asked[0][1]) == {
         "Pod": {"p": 1},
@@ -63,7 +72,7 @@ async def test_each_sees_what_the_ones_before_it_left() -> None:
 
 async def test_one_that_does_not_know_the_pods_gets_them_whole() -> None:
     knows, whole = preempting(answer(n1=["b", "other"])), preempting({}, nodeCacheCapable=False)
-    assert await trimmed(knows, whole) == LeftRoom(7, "", [])
+    assert await trimmed(knows, whole) == RemainingCandidates(7, "", [])
     assert json.loads(whole.asked[0][1]) == {
         "Pod": {"p": 1},
         "NodeNameToVictims": {
@@ -75,7 +84,9 @@ async def test_one_that_does_not_know_the_pods_gets_them_whole() -> None:
 
 async def test_who_is_left_with_nothing_asks_no_more() -> None:
     second = preempting(answer(n1=["a"]))
-    assert await trimmed(preempting({"nodeNameToMetaVictims": None}), second) == LeftRoom(7, "", [])
+    assert await trimmed(
+        preempting({"nodeNameToMetaVictims": None}), second
+    ) == RemainingCandidates(7, "", [])
     assert second.asked == []
 
 
@@ -95,7 +106,7 @@ async def test_who_is_left_with_nothing_asks_no_more() -> None:
     ],
 )
 async def test_a_failure_ends_it_unless_it_may_fail(expected: object, why: str) -> None:
-    assert await trimmed(preempting(expected)) == LeftRoom(7, why, [])
+    assert await trimmed(preempting(expected)) == RemainingCandidates(7, why, [])
     left = await trimmed(preempting(expected, ignorable=True))
     assert left.failure == ""
     assert left.nodes is not None
@@ -104,16 +115,16 @@ async def test_a_failure_ends_it_unless_it_may_fail(expected: object, why: str) 
 
 async def test_a_node_without_victims_is_a_failure_or_left_out() -> None:
     why = 'expected at least one victim pod on node "n1"'
-    assert await trimmed(preempting(answer(n1=[], n2=["c"]))) == LeftRoom(7, why, [])
+    assert await trimmed(preempting(answer(n1=[], n2=["c"]))) == RemainingCandidates(7, why, [])
     left = await trimmed(preempting(answer(n1=[], n2=["c"]), ignorable=True))
-    assert left == LeftRoom(7, "", [LeftNode("n2", ["c"])])
+    assert left == RemainingCandidates(7, "", [RemainingCandidate("n2", ["c"])])
     null = {"NodeNameToMetaVictims": {"n1": None}}
-    assert await trimmed(preempting(null)) == LeftRoom(7, why, [])
+    assert await trimmed(preempting(null)) == RemainingCandidates(7, why, [])
 
 
 async def test_victims_that_cannot_be_read_are_a_failure() -> None:
     whole = preempting(answer(), nodeCacheCapable=False)
-    assert await trimmed(whole) == LeftRoom(7, "no answer", [])
+    assert await trimmed(whole) == RemainingCandidates(7, "no answer", [])
     assert whole.asked == []
 
 
@@ -137,7 +148,7 @@ async def test_a_victim_that_went_by_itself_is_shown_to_nobody_and_goes_all_the_
 async def test_a_node_that_is_not_left_loses_those_who_went_with_it() -> None:
     whole = preempting(answer(), nodeCacheCapable=False)
     left = await trimmed(whole, gone=("a", "c"))
-    assert left == LeftRoom(7, "", [LeftNode("n2", ["c"], 1)])
+    assert left == RemainingCandidates(7, "", [RemainingCandidate("n2", ["c"], 1)])
 
 
 async def test_nobody_is_asked_where_all_went() -> None:

@@ -257,11 +257,11 @@ mod tests {
         let nodes_max = last.as_ref().map(|rule| rule.nodes_max);
         assert_eq!(nodes_max, Some(COST_PER_CYCLE_MAX / 1_000_000));
         let fault = last.map(|rule| rule.fault(501));
-        let told = "this rule and those before it may cost 1000000 units a node, on 501 nodes more \
+        let expected = "this rule and those before it may cost 1000000 units a node, on 501 nodes more \
                     than the 500000000 of a cycle";
         assert_eq!(
             fault.as_ref().map(|fault| (fault.code, &*fault.message)),
-            Some(("KR110", told))
+            Some(("KR110", expected))
         );
     }
 

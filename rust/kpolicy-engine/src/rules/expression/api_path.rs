@@ -4,7 +4,7 @@
 //! Identity, labels and annotations are always kept and are answered from there; an object without
 //! any has none.
 
-use kpolicy_cel::{Answer, Expression, Fault, Kind as FaultKind, Value};
+use kpolicy_cel::{Answer, ErrorKind as FaultKind, Expression, Fault, Value};
 
 use crate::model::{ApiPaths, ApiValues, Kind, Labels};
 

@@ -42,7 +42,7 @@ pub(super) struct Spec {
 pub struct ExpressionFilter(pub(super) Arc<Spec>);
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedCondition {
     spec: Arc<Spec>,
     pod: Arc<Pod>,
     residual: Arc<Expression>,
@@ -61,7 +61,7 @@ impl Filter for ExpressionFilter {
     }
 
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
-        Some(Box::new(Prepared::of(&self.0, pod, cluster)))
+        Some(Box::new(PreparedCondition::of(&self.0, pod, cluster)))
     }
 
     fn events(&self) -> Events {
@@ -99,7 +99,7 @@ impl Filter for ExpressionFilter {
         if needs.is_of_cluster() {
             return true;
         }
-        let prepared = Prepared::of(&self.0, pod, cluster);
+        let prepared = PreparedCondition::of(&self.0, pod, cluster);
         let find = |node: &Arc<str>| cluster.nodes().view(cluster.nodes().find(node)?);
         let mut views = nodes.into_iter().flatten().filter_map(find);
         views.any(|view| prepared.check(cluster, view).passes())
@@ -110,7 +110,7 @@ impl Filter for ExpressionFilter {
     }
 }
 
-impl Prepared {
+impl PreparedCondition {
     fn of(spec: &Arc<Spec>, pod: &Pod, cluster: &Cluster) -> Self {
         let residual = Arc::new(spec.written.folded(pod, cluster));
         let limit = spec.written.limit(cluster);
@@ -159,7 +159,7 @@ impl Prepared {
         }
     }
 
-    fn told(&self, cluster: &Cluster, node: NodeView<'_>) -> Arc<str> {
+    fn message(&self, cluster: &Cluster, node: NodeView<'_>) -> Arc<str> {
         let Some(expression) = &self.spec.message_expression else {
             return Arc::clone(&self.spec.message);
         };
@@ -172,7 +172,7 @@ impl Prepared {
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedCondition {
     fn reads(&self) -> Reads {
         self.spec.written.reads()
     }
@@ -210,10 +210,10 @@ impl PreparedFilter for Prepared {
         let mask = self.residual.filter(&columns, &selected, &mut budget);
         self.spec.written.counts.count_units(&budget);
         self.spec.written.counts.count_errors(mask.error.count(), budget.lanes_exceeded());
-        let told = [Some(false), Some(true), None].map(|verdict| self.code(verdict));
+        let message = [Some(false), Some(true), None].map(|verdict| self.code(verdict));
         let words = mask.truth.words().iter().zip(mask.error.words());
         for (codes, (truth, error)) in codes.chunks_mut(LANES_A_WORD).zip(words) {
-            write(codes, *truth, *error, told);
+            write(codes, *truth, *error, message);
         }
     }
 
@@ -225,10 +225,10 @@ impl PreparedFilter for Prepared {
         let rejection = self.spec.rejection;
         let (reason, fault) = if code == ERRED {
             let fault = self.fault(cluster, node);
-            let why = fault.as_ref().map_or("it depends on other pods".to_owned(), Fault::told);
+            let why = fault.as_ref().map_or("it depends on other pods".to_owned(), Fault::rendered);
             (format!("rule {} could not be evaluated: {why}", self.spec.written.name), fault)
         } else {
-            (one_line(&self.told(cluster, node)), None)
+            (one_line(&self.message(cluster, node)), None)
         };
         Status { rejection, reasons: vec![reason.into()], fault }
     }
@@ -255,8 +255,8 @@ impl PreparedFilter for Prepared {
 }
 
 /// Writes the codes of one word of lanes; `told` are those of false, true and error.
-fn write(codes: &mut [Code], truth: u64, error: u64, told: [Code; 3]) {
-    let [fails, passes, errs] = told;
+fn write(codes: &mut [Code], truth: u64, error: u64, message: [Code; 3]) {
+    let [fails, passes, errs] = message;
     match (truth, error) {
         (u64::MAX, 0) => codes.fill(passes),
         (0, 0) => codes.fill(fails),

@@ -18,7 +18,7 @@ use super::needs::Needs;
 use super::score::{ExpressionScore, Spec as ScoreSpec};
 use super::source::Source;
 use super::victims::VictimRule;
-use super::{Counts, Written};
+use super::{EvaluationCounts, Written};
 
 /// The most points of a normalising shape.
 const POINTS_MAX: usize = 64;
@@ -26,7 +26,7 @@ const POINTS_MAX: usize = 64;
 #[derive(Debug)]
 pub struct LoadedFilter {
     pub rule: ExpressionFilter,
-    pub counts: Arc<Counts>,
+    pub counts: Arc<EvaluationCounts>,
     /// It only counts what it would have rejected.
     pub is_audit: bool,
     pub paths: ApiPaths,
@@ -35,7 +35,7 @@ pub struct LoadedFilter {
 #[derive(Debug)]
 pub struct LoadedScore {
     pub rule: ExpressionScore,
-    pub counts: Arc<Counts>,
+    pub counts: Arc<EvaluationCounts>,
     pub paths: ApiPaths,
 }
 
@@ -99,7 +99,7 @@ fn written(
         needs,
         allowance: Allowance::of_one_node(limits),
         is_bounded: cost <= Allowance::of_one_node(limits).per_node(),
-        counts: Arc::new(Counts::default()),
+        counts: Arc::new(EvaluationCounts::default()),
     };
     Some((written, cost))
 }
@@ -206,7 +206,7 @@ pub fn victims(
         source: Source::of(value),
         needs,
         allowance,
-        counts: Arc::new(Counts::default()),
+        counts: Arc::new(EvaluationCounts::default()),
     }))
 }
 

@@ -27,9 +27,7 @@ mod world;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kpolicy_cel::{
-    Budget, EvaluationError, Expression, Facts, Fault as Error, Kind as ErrorKind, Value,
-};
+use kpolicy_cel::{Budget, ErrorKind, EvaluationError, Expression, Facts, Fault as Error, Value};
 
 use crate::api::RuleStatistics;
 use crate::event::{Event, Events};
@@ -47,14 +45,14 @@ pub(crate) use domain_sums::DomainSums;
 pub(crate) use facts::{CATALOGUE, rests_on_pod, verified};
 pub use facts::{FactRow, facts};
 pub use load::{LoadedFilter, LoadedScore, conditions, filter, score, victims};
-pub use plan::manner;
+pub use plan::evaluation_plan;
 pub use victims::{PreparedVictims, VictimRule};
 pub use witness::Witness;
 pub(crate) use world::{ClusterWorld, NodeWorld, PodWorld};
 
 /// What a rule came to, beside its verdicts and scores.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct EvaluationCounts {
     errors: AtomicU64,
     cost_exceeded: AtomicU64,
     clamped: AtomicU64,
@@ -63,7 +61,7 @@ pub struct Counts {
     units: AtomicU64,
 }
 
-impl Counts {
+impl EvaluationCounts {
     /// What it has cost so far.
     pub fn units(&self) -> u64 {
         self.units.load(Ordering::Relaxed)
@@ -73,7 +71,7 @@ impl Counts {
         self.units.fetch_add(budget.spent(), Ordering::Relaxed);
     }
 
-    pub fn told(&self) -> RuleStatistics {
+    pub fn statistics(&self) -> RuleStatistics {
         let read = |counted: &AtomicU64| counted.load(Ordering::Relaxed);
         RuleStatistics {
             errors: read(&self.errors),
@@ -114,7 +112,7 @@ struct Written {
     /// Its worst case is within what it may cost on a node; otherwise what it spends is counted as it
     /// is written, so that it stops at the same places however it is asked.
     is_bounded: bool,
-    counts: Arc<Counts>,
+    counts: Arc<EvaluationCounts>,
 }
 
 /// The message of an error, for people.

@@ -10,7 +10,7 @@ use super::lanes::LanesKind;
 
 /// The slowest way in which a part of an expression is asked of all nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Manner {
+pub enum EvaluationPlan {
     /// Kernels over columns only.
     Columns,
     /// Some parts once for each class of nodes that read the same.
@@ -19,7 +19,7 @@ pub enum Manner {
     Nodes,
 }
 
-impl Manner {
+impl EvaluationPlan {
     pub fn name(self) -> &'static str {
         match self {
             Self::Columns => "columns",
@@ -34,7 +34,7 @@ fn kind_of(fact: &Name) -> Option<LanesKind> {
 }
 
 /// The manner, and the facts because of which it is no better, sorted.
-pub fn manner(expression: &Expression) -> (Manner, Vec<String>) {
+pub fn evaluation_plan(expression: &Expression) -> (EvaluationPlan, Vec<String>) {
     let text = |fact: &Name| fact.text.to_string();
     let plan = expression.columnar_plan(is_shared);
     let lacking = plan.columns.iter().filter(|fact| kind_of(fact).is_none());
@@ -43,15 +43,15 @@ pub fn manner(expression: &Expression) -> (Manner, Vec<String>) {
     let mut blamed: Vec<String> = lacking.chain(unclassed).map(text).collect();
     blamed.extend(plan.by_lane.iter().flat_map(|_| expression.dynamic_facts()).map(text));
     let classes = plan.classed.iter().flat_map(|(_, facts)| facts).map(text);
-    let manner = if !blamed.is_empty() || !plan.by_lane.is_empty() {
-        Manner::Nodes
+    let evaluation_plan = if !blamed.is_empty() || !plan.by_lane.is_empty() {
+        EvaluationPlan::Nodes
     } else if plan.classed.is_empty() {
-        Manner::Columns
+        EvaluationPlan::Columns
     } else {
         blamed.extend(classes);
-        Manner::Classes
+        EvaluationPlan::Classes
     };
     blamed.sort_unstable();
     blamed.dedup();
-    (manner, blamed)
+    (evaluation_plan, blamed)
 }

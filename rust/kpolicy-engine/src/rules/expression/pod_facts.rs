@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Answer, Fault, Kind as FaultKind, Map, Name, Object, Value};
+use kpolicy_cel::{Answer, ErrorKind as FaultKind, Fault, Map, Name, Object, Value};
 
 use crate::model::{Container, Effect, Labels, ResourceList, Taint, Toleration, VolumeSource};
 use crate::resources::names;

@@ -26,7 +26,7 @@ pub(super) struct Spec {
 pub struct ExpressionScore(pub(super) Arc<Spec>);
 
 #[derive(Debug)]
-struct Prepared {
+struct PreparedExpressionScore {
     spec: Arc<Spec>,
     pod: Pod,
     residual: Expression,
@@ -46,9 +46,9 @@ impl Score for ExpressionScore {
         let residual = self.0.written.folded(pod, cluster);
         let limit = self.0.written.limit(cluster);
         let spec = Arc::clone(&self.0);
-        let own_bytes = size_of::<Prepared>() + residual.heap_bytes();
+        let own_bytes = size_of::<PreparedExpressionScore>() + residual.heap_bytes();
         let (pod, sums) = (pod.clone(), DomainSums::default());
-        Some(Box::new(Prepared { spec, pod, residual, limit, sums, own_bytes }))
+        Some(Box::new(PreparedExpressionScore { spec, pod, residual, limit, sums, own_bytes }))
     }
 
     fn kinds(&self) -> &'static [Kind] {
@@ -56,7 +56,7 @@ impl Score for ExpressionScore {
     }
 }
 
-impl Prepared {
+impl PreparedExpressionScore {
     fn world<'a>(&'a self, cluster: &'a Cluster) -> ClusterWorld<'a> {
         ClusterWorld { pod: PodWorld { pod: &self.pod, cluster }, sums: &self.sums }
     }
@@ -78,7 +78,7 @@ impl Prepared {
         match self.residual.evaluate(&world, &mut Budget::new(limit)) {
             Ok(Value::Int(score)) => Ok(score as f64),
             Ok(Value::Uint(score)) => Ok(score as f64),
-            Ok(Value::Double(score)) => Ok(told(score)),
+            Ok(Value::Double(score)) => Ok(counted_score(score)),
             Ok(other) => Err(wrong_type(&other)),
             Err(error) => Err(fault_of(error)),
         }
@@ -91,11 +91,11 @@ fn is_clamped(score: f64) -> bool {
 }
 
 /// Clause: a score that cannot be told counts 0 and moves no extreme; so does one that is no number.
-fn told(score: f64) -> f64 {
+fn counted_score(score: f64) -> f64 {
     if score.is_nan() { IGNORED } else { score }
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedExpressionScore {
     fn reads(&self) -> Reads {
         self.spec.written.reads()
     }
@@ -149,7 +149,7 @@ impl PreparedScore for Prepared {
                 raw.iter_mut().zip(values).for_each(|(cell, value)| *cell = value as f64);
             }
             ScoreValues::Double(values) => {
-                raw.iter_mut().zip(values).for_each(|(cell, value)| *cell = told(value));
+                raw.iter_mut().zip(values).for_each(|(cell, value)| *cell = counted_score(value));
             }
         }
         for lane in score.error.iter() {

@@ -13,7 +13,7 @@ use super::api_path::paths_of;
 use super::domain_sums::DomainSums;
 use super::facts::{self, Root, Row, Source};
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
-use super::{Counts, Written, fault_of, wrong_type};
+use super::{EvaluationCounts, Written, fault_of, wrong_type};
 
 #[derive(Debug)]
 pub struct VictimRule(pub(super) Written);
@@ -38,7 +38,7 @@ impl VictimRule {
         paths
     }
 
-    pub fn counts(&self) -> (Arc<str>, Arc<Counts>) {
+    pub fn counts(&self) -> (Arc<str>, Arc<EvaluationCounts>) {
         (self.0.name.clone(), self.0.counts.clone())
     }
 

@@ -92,12 +92,12 @@ impl Witness {
                 let facts = NodeWorld { world, node };
                 let Some(limit) = limit else {
                     let fault = written.allowance.fault(cluster.nodes().len());
-                    errors.push(told(&fault, expression.root(), Some(&node.node.name)));
+                    errors.push(rendered(&fault, expression.root(), Some(&node.node.name)));
                     continue;
                 };
                 if let Err(error) = witnessed(expression, &facts, Budget::new(limit), &mut seen) {
                     let at = error.node;
-                    errors.push(told(&fault_of(error), at, Some(&node.node.name)));
+                    errors.push(rendered(&fault_of(error), at, Some(&node.node.name)));
                 }
             }
             object.insert("nodes".into(), bits(&seen));
@@ -128,7 +128,7 @@ impl Witness {
                 Ok(false) => return (matched.into(), false),
                 Err(error) => {
                     let at = error.node;
-                    errors.push(told(&fault_of(error), at, None));
+                    errors.push(rendered(&fault_of(error), at, None));
                     holds = false;
                 }
             }
@@ -158,7 +158,7 @@ fn bits(seen: &[Seen]) -> Value {
     seen.iter().map(|seen| Value::from(of(seen))).collect()
 }
 
-fn told(fault: &Fault, at: u32, node: Option<&str>) -> Value {
+fn rendered(fault: &Fault, at: u32, node: Option<&str>) -> Value {
     let mut object = json!({"code": fault.code, "message": *fault.message, "at": at});
     if let (Some(object), Some(node)) = (object.as_object_mut(), node) {
         object.insert("node".into(), node.into());

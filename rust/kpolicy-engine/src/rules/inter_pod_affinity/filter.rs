@@ -24,7 +24,7 @@ const ANTI: Code = Code::reject(2);
 const EXISTING: Code = Code::reject(3);
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedAffinityFilter {
     identity: Shared<Identity>,
     affinity: Shared<PodAffinity>,
     namespace_labels: Labels,
@@ -48,7 +48,7 @@ impl Filter for InterPodAffinity {
         let means_itself = all_mean(&affinity.required, &identity.namespace, &identity, cluster);
         let namespace_labels =
             cluster.namespace_labels(&identity.namespace).cloned().unwrap_or_default();
-        let mut prepared = Prepared {
+        let mut prepared = PreparedAffinityFilter {
             identity,
             affinity,
             namespace_labels,
@@ -117,7 +117,7 @@ impl Filter for InterPodAffinity {
     }
 }
 
-impl Prepared {
+impl PreparedAffinityFilter {
     fn count_all(&mut self, cluster: &Cluster) {
         if !self.affinity.required.is_empty() || !self.affinity.anti_required.is_empty() {
             for row in cluster.census().identities() {
@@ -215,7 +215,7 @@ struct Means {
 }
 
 impl Means {
-    fn of(prepared: &Prepared, existing: &Identity, cluster: &Cluster) -> Self {
+    fn of(prepared: &PreparedAffinityFilter, existing: &Identity, cluster: &Cluster) -> Self {
         let affinity = &prepared.affinity;
         let owner = &prepared.identity.namespace;
         let anti = affinity.anti_required.iter();
@@ -230,7 +230,7 @@ impl Means {
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedAffinityFilter {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::LABELS)
     }

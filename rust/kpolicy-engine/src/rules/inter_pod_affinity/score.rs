@@ -12,7 +12,7 @@ use super::counts::TopologySums;
 use super::terms::{Incoming, means_existing, means_incoming};
 
 #[derive(Debug)]
-struct Prepared {
+struct PreparedAffinityScore {
     rule: InterPodAffinity,
     identity: Shared<Identity>,
     affinity: Shared<PodAffinity>,
@@ -40,7 +40,7 @@ impl Score for InterPodAffinity {
         }
         let namespace_labels =
             cluster.namespace_labels(&identity.namespace).cloned().unwrap_or_default();
-        let mut prepared = Prepared {
+        let mut prepared = PreparedAffinityScore {
             rule: *self,
             identity,
             affinity,
@@ -57,7 +57,7 @@ impl Score for InterPodAffinity {
     }
 }
 
-impl Prepared {
+impl PreparedAffinityScore {
     fn count_all(&mut self, cluster: &Cluster) {
         if !self.affinity.preferred.is_empty() || !self.affinity.anti_preferred.is_empty() {
             for row in cluster.census().identities() {
@@ -127,7 +127,7 @@ impl Prepared {
     }
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedAffinityScore {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::LABELS)
     }

@@ -46,7 +46,7 @@ pub struct NodeAffinity {
 }
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedNodeAffinity {
     added: Arc<AddedAffinity>,
     wanted: Shared<Wanted>,
     only_nodes: Option<NodeNames>,
@@ -70,7 +70,7 @@ impl Filter for NodeAffinity {
             .as_ref()
             .is_some_and(NodeNames::is_empty)
             .then(|| Status::unresolvable(REASON_CONFLICT));
-        Some(Box::new(Prepared {
+        Some(Box::new(PreparedNodeAffinity {
             added: self.added.clone(),
             wanted: wanted.clone(),
             only_nodes,
@@ -93,7 +93,7 @@ impl Filter for NodeAffinity {
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedNodeAffinity {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::LABELS)
     }

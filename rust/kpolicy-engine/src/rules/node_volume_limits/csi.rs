@@ -32,7 +32,7 @@ const OTHER: Code = Code::fail(4);
 pub struct NodeVolumeLimits;
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedCsiLimits {
     wanted: Result<Vec<Attachable<'static>>, Status>,
     /// Where a node has no `CSINode`, nothing is limited, but a claim can be missing all the same.
     fault_without: Option<Status>,
@@ -53,7 +53,7 @@ impl Filter for NodeVolumeLimits {
             attachable::of_pod(pod, cluster, true, Whose::New)
                 .map(|found| found.into_iter().map(Attachable::into_owned).collect());
         let fault_without = attachable::of_pod(pod, cluster, false, Whose::New).err();
-        Some(Box::new(Prepared { wanted, fault_without }))
+        Some(Box::new(PreparedCsiLimits { wanted, fault_without }))
     }
 
     fn events(&self) -> Events {
@@ -139,7 +139,7 @@ fn limit(node: &CsiNode, driver: &str) -> Option<usize> {
     node.drivers.iter().rev().find_map(of_driver)
 }
 
-impl Prepared {
+impl PreparedCsiLimits {
     fn judge(&self, csi_node: Option<&CsiNode>, cluster: &Cluster, node: NodeView<'_>) -> Code {
         match (csi_node, &self.wanted) {
             (None, _) => self.without(),
@@ -234,7 +234,7 @@ fn code_of(status: &Status, meaning: u16) -> Code {
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedCsiLimits {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::NONE).and_load()
     }

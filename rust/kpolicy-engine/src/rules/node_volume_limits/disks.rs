@@ -73,7 +73,7 @@ enum Disk<'a> {
 struct Unnamed;
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedDiskLimits {
     limits: &'static DiskLimits,
     wanted: Result<Vec<Disk<'static>>, Unnamed>,
 }
@@ -174,7 +174,7 @@ impl Filter for &'static DiskLimits {
             }
         };
         let wanted = self.disks(pod, cluster).map(|disks| disks.into_iter().map(own).collect());
-        Some(Box::new(Prepared { limits: self, wanted }))
+        Some(Box::new(PreparedDiskLimits { limits: self, wanted }))
     }
 
     fn events(&self) -> Events {
@@ -221,7 +221,7 @@ impl Filter for &'static DiskLimits {
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedDiskLimits {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::ALLOCATABLE.with(NodeParts::LABELS)).and_load()
     }

@@ -1,6 +1,6 @@
 //! Pods by domain of one constraint, over nodes that take part in it.
 //!
-//! [`Counts`] holds the real counts, and apart from them the differences of a hypothetical case
+//! [`DomainCounts`] holds the real counts, and apart from them the differences of a hypothetical case
 //! (pods added or removed), so that a copy for such a case shares the numbers. Ids of domains hold
 //! for one `version`.
 
@@ -13,10 +13,10 @@ use crate::snapshot::{Cluster, Domains};
 use super::levels::Levels;
 
 #[derive(Debug, Clone)]
-pub(super) struct Counts {
+pub(super) struct DomainCounts {
     table: Arc<Table>,
     /// Domains with what argued pods add to them; few.
-    argued: Vec<(u32, i64)>,
+    hypothetical: Vec<(u32, i64)>,
 }
 
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ struct Table {
     levels: Levels,
 }
 
-impl Counts {
+impl DomainCounts {
     /// `taking_part` are the domains of nodes that take part; `pods` are domains of such nodes, and
     /// how many pods each adds.
     pub(super) fn of(
@@ -52,7 +52,7 @@ impl Counts {
         let at = |id: u32| by_domain.get(id as usize).copied();
         let levels = Levels::of(seen.into_iter().filter_map(at));
         let table = Table { version: domains.version(), by_domain, levels };
-        Self { table: Arc::new(table), argued: Vec::new() }
+        Self { table: Arc::new(table), hypothetical: Vec::new() }
     }
 
     /// Whether ids still mean what they meant.
@@ -70,17 +70,17 @@ impl Counts {
         }
     }
 
-    /// As [`Counts::add`], for a hypothetical case.
+    /// As [`DomainCounts::add`], for a hypothetical case.
     pub(super) fn argue(&mut self, id: u32, pods: i64) {
-        match self.argued.iter_mut().find(|(other, _)| *other == id) {
+        match self.hypothetical.iter_mut().find(|(other, _)| *other == id) {
             Some((_, sum)) => *sum = sum.saturating_add(pods),
-            None => self.argued.push((id, pods)),
+            None => self.hypothetical.push((id, pods)),
         }
     }
 
     pub(super) fn at(&self, id: u32) -> i64 {
-        let argued = self.argued.iter().find(|(other, _)| *other == id);
-        self.plain(id).saturating_add(argued.map_or(0, |(_, sum)| *sum))
+        let hypothetical = self.hypothetical.iter().find(|(other, _)| *other == id);
+        self.plain(id).saturating_add(hypothetical.map_or(0, |(_, sum)| *sum))
     }
 
     /// The least over all domains. Clause: 0 if there are fewer domains than wanted.
@@ -89,12 +89,12 @@ impl Counts {
         if levels.domains() < domains_min {
             return 0;
         }
-        if self.argued.is_empty() {
+        if self.hypothetical.is_empty() {
             return levels.lowest();
         }
-        let plain: Vec<i64> = self.argued.iter().map(|(id, _)| self.plain(*id)).collect();
-        let argued = self.argued.iter().map(|(id, _)| self.at(*id));
-        levels.lowest_without(&plain).into_iter().chain(argued).min().unwrap_or(0)
+        let plain: Vec<i64> = self.hypothetical.iter().map(|(id, _)| self.plain(*id)).collect();
+        let hypothetical = self.hypothetical.iter().map(|(id, _)| self.at(*id));
+        levels.lowest_without(&plain).into_iter().chain(hypothetical).min().unwrap_or(0)
     }
 
     fn plain(&self, id: u32) -> i64 {
@@ -111,8 +111,8 @@ impl HeapBytes for Table {
     }
 }
 
-impl HeapBytes for Counts {
+impl HeapBytes for DomainCounts {
     fn heap_bytes(&self) -> usize {
-        arc_bytes(&self.table) + flat_bytes(&self.argued)
+        arc_bytes(&self.table) + flat_bytes(&self.hypothetical)
     }
 }

@@ -16,7 +16,7 @@ use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Change, Changes, Cluster, Domains, NodeParts, NodeSlot, NodeView, Pod};
 
 use super::constraints::{Constraint, Constraints, Force, can_have, key};
-use super::counts::Counts;
+use super::counts::DomainCounts;
 use super::standing::Standings;
 use super::{PodTopologySpread, hints};
 
@@ -28,7 +28,7 @@ const SKEW: Code = Code::reject(1);
 const KEY: Code = Code::reject(2);
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedSpreadFilter {
     namespace: Name,
     constraints: Arc<Constraints>,
     standings: Standings,
@@ -39,7 +39,7 @@ struct Prepared {
 /// How many pods a domain may have.
 #[derive(Debug, Clone)]
 struct Limit {
-    counts: Counts,
+    counts: DomainCounts,
     /// 1 if the constraint means the pod itself.
     own: i64,
     pods_max: i64,
@@ -54,7 +54,7 @@ impl Filter for PodTopologySpread {
         if !can_have(self, pod, Force::Hard) {
             return None;
         }
-        Some(Box::new(Prepared::of(self, pod, cluster)))
+        Some(Box::new(PreparedSpreadFilter::of(self, pod, cluster)))
     }
 
     fn events(&self) -> Events {
@@ -122,7 +122,7 @@ impl Limit {
             .flat_map(|row| &row.by_node)
             .filter(|(slot, _)| standings.takes_part(**slot, constraint))
             .map(|(slot, tally)| (domains.id(*slot), i64::from(tally.pods - tally.terminating)));
-        let counts = Counts::of(domains, taking_part.map(|slot| domains.id(slot)), pods);
+        let counts = DomainCounts::of(domains, taking_part.map(|slot| domains.id(slot)), pods);
         let own = i64::from(constraint.means(pod.labels()));
         let mut limit = Self { counts, own, pods_max: 0 };
         limit.settle(constraint);
@@ -143,7 +143,7 @@ impl Limit {
     }
 }
 
-impl Prepared {
+impl PreparedSpreadFilter {
     fn of(rule: &PodTopologySpread, pod: &Pod, cluster: &Cluster) -> Self {
         let constraints = Constraints::of(rule, pod, Force::Hard, cluster);
         let list = &constraints.list;
@@ -202,7 +202,7 @@ impl Prepared {
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedSpreadFilter {
     /// Labels; but whenever they change, it is prepared anew.
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::LABELS)

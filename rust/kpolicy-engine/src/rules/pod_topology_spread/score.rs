@@ -24,7 +24,7 @@ use super::standing::Standings;
 use super::sums::{Sum, rounded};
 
 #[derive(Debug)]
-struct Prepared {
+struct PreparedSpreadScore {
     namespace: Name,
     constraints: Constraints,
     standings: Standings,
@@ -44,7 +44,7 @@ impl Score for PodTopologySpread {
         }
         let constraints = Constraints::of(self, pod, Force::Soft, cluster);
         let needs_keys = !self.is_system || !pod.template.spread.is_empty();
-        Some(Box::new(Prepared::of(constraints, needs_keys, pod, cluster)))
+        Some(Box::new(PreparedSpreadScore::of(constraints, needs_keys, pod, cluster)))
     }
 
     fn kinds(&self) -> &'static [Kind] {
@@ -52,7 +52,7 @@ impl Score for PodTopologySpread {
     }
 }
 
-impl Prepared {
+impl PreparedSpreadScore {
     fn of(constraints: Constraints, needs_keys: bool, pod: &Pod, cluster: &Cluster) -> Self {
         let list = &constraints.list;
         let columns = columns(list, cluster);
@@ -112,7 +112,7 @@ impl Prepared {
     }
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedSpreadScore {
     fn reads(&self) -> Reads {
         Reads { node: NodeParts::LABELS, load: self.sums.iter().any(|sum| sum.by_node) }
     }

@@ -23,7 +23,7 @@ const REASON: &str = "node(s) didn't match service affinity";
 const ELSEWHERE: Code = Code::reject(1);
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedServiceFilter {
     identity: Shared<Identity>,
     labels: Arc<[Box<str>]>,
     /// What the pod itself says.
@@ -51,7 +51,7 @@ impl Filter for ServiceAffinity {
         let own = pairs(&self.affinity, said);
         let has_service = services(&pod.identity, cluster).next().is_some();
         let is_open = self.affinity.iter().any(|label| own.get(label).is_none());
-        let mut prepared = Prepared {
+        let mut prepared = PreparedServiceFilter {
             identity: pod.identity.clone(),
             labels: self.affinity.iter().cloned().collect(),
             own,
@@ -100,7 +100,7 @@ impl Filter for ServiceAffinity {
     }
 }
 
-impl Prepared {
+impl PreparedServiceFilter {
     fn wanted_now(&self, cluster: &Cluster) -> Labels {
         let first = self.peers.as_ref().and_then(Peers::first);
         let node = first.and_then(|slot| cluster.nodes().view(slot));
@@ -129,7 +129,7 @@ fn pairs<'a>(labels: &[Box<str>], value: impl Fn(&str) -> Option<&'a str>) -> La
     labels.filter_map(|label| Some((label, value(label)?))).collect()
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedServiceFilter {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::LABELS)
     }

@@ -17,7 +17,7 @@ use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 use super::ServiceAffinity;
 
 #[derive(Debug)]
-struct Prepared {
+struct PreparedServiceScore {
     identity: Shared<Identity>,
     labels: Box<[Box<str>]>,
     pods: SelectedPods,
@@ -35,7 +35,7 @@ impl Score for ServiceAffinity {
             return None;
         }
         let selector = first_selector(&pod.identity, cluster);
-        Some(Box::new(Prepared {
+        Some(Box::new(PreparedServiceScore {
             identity: pod.identity.clone(),
             labels: self.anti_affinity.clone(),
             pods: SelectedPods::of(pod.namespace(), selector, cluster),
@@ -53,7 +53,7 @@ fn first_selector(identity: &Identity, cluster: &Cluster) -> Selector {
     first.map(|service| of_labels(&service.selector)).unwrap_or_default()
 }
 
-impl PreparedScore for Prepared {
+impl PreparedScore for PreparedServiceScore {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::LABELS).and_load()
     }

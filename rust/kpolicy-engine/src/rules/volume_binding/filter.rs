@@ -16,7 +16,7 @@ use super::provisioning::Provisioning;
 use super::{VolumeBinding, hints};
 
 #[derive(Debug, Clone)]
-struct Prepared {
+struct PreparedVolumeBinding {
     needs: Result<Needs, Status>,
 }
 
@@ -29,7 +29,7 @@ impl Filter for VolumeBinding {
 
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         claims::all(pod).next()?;
-        Some(Box::new(Prepared { needs: Needs::of(pod, cluster) }))
+        Some(Box::new(PreparedVolumeBinding { needs: Needs::of(pod, cluster) }))
     }
 
     fn events(&self) -> Events {
@@ -75,7 +75,7 @@ impl Filter for VolumeBinding {
     }
 }
 
-impl Prepared {
+impl PreparedVolumeBinding {
     fn rests_on(&self, kind: Kind) -> bool {
         let needs = self.needs.as_ref().ok();
         match kind {
@@ -92,7 +92,7 @@ impl Prepared {
     }
 }
 
-impl PreparedFilter for Prepared {
+impl PreparedFilter for PreparedVolumeBinding {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::LABELS)
     }

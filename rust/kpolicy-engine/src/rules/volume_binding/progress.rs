@@ -32,10 +32,10 @@ fn taken(awaited: &AwaitedVolume, namespace: &str, cluster: &Cluster) -> Result<
         Stop::Failed(format!("failed to check binding: {}", not_found(kind, name)))
     };
     let node = node(awaited, cluster)?;
-    let volume = cluster.told_volume(&awaited.volume);
+    let volume = cluster.confirmed_volume(&awaited.volume);
     let volume = volume.ok_or_else(|| missing(Kind::PersistentVolume, &awaited.volume))?;
     let key = format!("{namespace}/{}", awaited.claim);
-    let claim = cluster.told_claim(namespace, &awaited.claim);
+    let claim = cluster.confirmed_claim(namespace, &awaited.claim);
     let claim = claim.ok_or_else(|| missing(Kind::PersistentVolumeClaim, &key))?;
     is_news(&volume.meta.resource_version, &awaited.version)?;
     is_reached(volume, node, cluster, "failed to translate pv to csi: ")?;
@@ -48,7 +48,7 @@ fn taken(awaited: &AwaitedVolume, namespace: &str, cluster: &Cluster) -> Result<
 
 fn provisioned(awaited: &AwaitedVolume, namespace: &str, cluster: &Cluster) -> Result<(), Stop> {
     let node = node(awaited, cluster)?;
-    let claim = cluster.told_claim(namespace, &awaited.claim).ok_or_else(|| {
+    let claim = cluster.confirmed_claim(namespace, &awaited.claim).ok_or_else(|| {
         let key = format!("{namespace}/{}", awaited.claim);
         let missing = not_found(Kind::PersistentVolumeClaim, &key);
         Stop::Failed(format!("failed to check provisioning pvc: {missing}"))
@@ -63,7 +63,7 @@ fn provisioned(awaited: &AwaitedVolume, namespace: &str, cluster: &Cluster) -> R
         return Err(Stop::Failed(format!("provisioning failed for PVC {:?}", awaited.claim)));
     }
     if !claim.volume_name.is_empty() {
-        let volume = cluster.told_volume(&claim.volume_name).ok_or(Stop::Waiting)?;
+        let volume = cluster.confirmed_volume(&claim.volume_name).ok_or(Stop::Waiting)?;
         is_reached(volume, node, cluster, "")?;
     }
     is_whole(claim)

@@ -24,7 +24,7 @@ impl VolumeBinding {
         let bindings = decide(pod, cluster, node).ok().filter(|found| !found.is_empty())?;
         let bind = bindings.bind.iter().map(|binding| self.to_bind(binding, cluster));
         let provision = bindings.provision.iter().map(|claim| {
-            let shown = cluster.told_claim(&claim.meta.namespace, &claim.meta.name);
+            let shown = cluster.confirmed_claim(&claim.meta.namespace, &claim.meta.name);
             let shown = shown.unwrap_or(claim);
             VolumeWork {
                 is_to_write: selected_node(shown) != Some(&node.node.name),
@@ -43,7 +43,7 @@ impl VolumeBinding {
     fn to_bind(self, binding: &Binding, cluster: &Cluster) -> VolumeWork {
         let (volume, claim) = (&binding.volume, &binding.claim);
         // What another pod is promised is not written yet, and may never be.
-        let shown = cluster.told_volume(&volume.meta.name).unwrap_or(volume);
+        let shown = cluster.confirmed_volume(&volume.meta.name).unwrap_or(volume);
         VolumeWork {
             volume: shown.meta.name.clone(),
             volume_uid: shown.meta.uid.clone(),

@@ -11,7 +11,7 @@ mod namespace;
 mod node;
 mod pod;
 
-use kpolicy_cel::{Answer, Catalogue, Expression, Name, Refusal, Value};
+use kpolicy_cel::{Answer, Catalogue, Expression, InvalidExpression, Name, Value};
 
 use crate::model::Namespace;
 use crate::part::{Part, Parts};
@@ -209,7 +209,7 @@ impl Catalogue for Table {
 pub(crate) const CATALOGUE: &dyn Catalogue = &Table;
 
 /// An unverified expression, its names resolved to rows.
-pub(crate) fn verified(ir: &serde_json::Value) -> Result<Expression, Refusal> {
+pub(crate) fn verified(ir: &serde_json::Value) -> Result<Expression, InvalidExpression> {
     Expression::verify(ir).map(|expression| expression.resolved(CATALOGUE))
 }
 

@@ -18,9 +18,9 @@ const STEPS: usize = 60;
 const NODES: u64 = 10;
 const CORES: u64 = 4;
 
-struct Lots(u64);
+struct Draws(u64);
 
-impl Lots {
+impl Draws {
     fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -29,27 +29,27 @@ impl Lots {
     }
 }
 
-fn node(index: u64, lots: &mut Lots) -> Value {
-    let zone = format!("z{}", lots.below(3));
+fn node(index: u64, draws: &mut Draws) -> Value {
+    let zone = format!("z{}", draws.below(3));
     json!({"apiVersion": "v1", "kind": "Node",
         "metadata": {"name": format!("n{index}"), "labels": {"topology.kubernetes.io/zone": zone}},
-        "spec": {"unschedulable": lots.below(8) == 0},
+        "spec": {"unschedulable": draws.below(8) == 0},
         "status": {"allocatable": {"cpu": CORES.to_string(), "memory": "64Gi", "pods": "20"}}})
 }
 
 /// On a node, with a start time of its own.
-fn running(name: &str, on: u64, lots: &mut Lots) -> Value {
+fn running(name: &str, on: u64, draws: &mut Draws) -> Value {
     let mut pod = json!({"apiVersion": "v1", "kind": "Pod",
         "metadata": {"namespace": "red", "name": name, "uid": name,
-                     "labels": {"app": format!("a{}", lots.below(2))}},
-        "spec": {"priority": lots.below(3), "nodeName": format!("n{on}"), "containers": [
+                     "labels": {"app": format!("a{}", draws.below(2))}},
+        "spec": {"priority": draws.below(3), "nodeName": format!("n{on}"), "containers": [
             {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}});
-    started(&mut pod, lots);
+    started(&mut pod, draws);
     pod
 }
 
-fn started(pod: &mut Value, lots: &mut Lots) {
-    let time = format!("2026-01-01T00:00:{:02}Z", lots.below(60));
+fn started(pod: &mut Value, draws: &mut Draws) {
+    let time = format!("2026-01-01T00:00:{:02}Z", draws.below(60));
     pod["status"] = json!({"phase": "Running", "startTime": time});
 }
 
@@ -69,11 +69,11 @@ fn waiting(name: &str, sort: u64, is_spaced: bool) -> Value {
     pod
 }
 
-fn budget(lots: &mut Lots) -> Value {
+fn budget(draws: &mut Draws) -> Value {
     json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
         "metadata": {"namespace": "red", "name": "b"},
-        "spec": {"selector": {"matchLabels": {"app": format!("a{}", lots.below(2))}}},
-        "status": {"disruptionsAllowed": lots.below(2)}})
+        "spec": {"selector": {"matchLabels": {"app": format!("a{}", draws.below(2))}}},
+        "status": {"disruptionsAllowed": draws.below(2)}})
 }
 
 fn remove(engine: &mut Engine, uid: &str) {
@@ -115,41 +115,41 @@ struct Seen {
 }
 
 fn run(seed: u64, seen: &mut Seen) {
-    let mut lots = Lots(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut draws = Draws(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut engine = support::loaded(seed, &support::default_program());
     let mut pods: Vec<(String, u64)> = Vec::new();
     for index in 0..NODES {
-        support::apply(&mut engine, &node(index, &mut lots));
-        for place in 0..CORES - lots.below(2) {
+        support::apply(&mut engine, &node(index, &mut draws));
+        for place in 0..CORES - draws.below(2) {
             let name = format!("old-{index}-{place}");
-            support::apply(&mut engine, &running(&name, index, &mut lots));
+            support::apply(&mut engine, &running(&name, index, &mut draws));
             pods.push((name, index));
         }
     }
     let is_spaced = seed.is_multiple_of(4);
     let mut tried: Vec<String> = Vec::new();
     for step in 0..STEPS {
-        let chosen = usize::try_from(lots.below(pods.len() as u64)).expect("an index");
-        match lots.below(14) {
-            0 => support::apply(&mut engine, &node(lots.below(NODES), &mut lots)),
-            1 => support::apply(&mut engine, &budget(&mut lots)),
+        let chosen = usize::try_from(draws.below(pods.len() as u64)).expect("an index");
+        match draws.below(14) {
+            0 => support::apply(&mut engine, &node(draws.below(NODES), &mut draws)),
+            1 => support::apply(&mut engine, &budget(&mut draws)),
             2 => {
                 let (name, _) = pods.swap_remove(chosen);
                 remove(&mut engine, &name);
                 Applied::default()
             }
             3 => {
-                let (name, on) = (format!("more-{step}"), lots.below(NODES));
+                let (name, on) = (format!("more-{step}"), draws.below(NODES));
                 pods.push((name.clone(), on));
-                support::apply(&mut engine, &running(&name, on, &mut lots))
+                support::apply(&mut engine, &running(&name, on, &mut draws))
             }
             4 | 5 => {
                 // Also with nothing changed that a rule reads but when it started.
                 let (name, on) = pods[chosen].clone();
-                support::apply(&mut engine, &running(&name, on, &mut lots))
+                support::apply(&mut engine, &running(&name, on, &mut draws))
             }
             6 if !tried.is_empty() => {
-                let at = usize::try_from(lots.below(tried.len() as u64)).expect("an index");
+                let at = usize::try_from(draws.below(tried.len() as u64)).expect("an index");
                 remove(&mut engine, &tried.swap_remove(at));
                 Applied::default()
             }
@@ -157,13 +157,13 @@ fn run(seed: u64, seen: &mut Seen) {
         };
         for attempt in 0..3 {
             let uid = match tried.len() as u64 {
-                count if count > 0 && lots.below(2) == 0 => {
-                    let at = usize::try_from(lots.below(count)).expect("an index");
+                count if count > 0 && draws.below(2) == 0 => {
+                    let at = usize::try_from(draws.below(count)).expect("an index");
                     tried[at].clone()
                 }
                 _ => {
                     let name = format!("new-{step}-{attempt}");
-                    let sort = lots.below(12);
+                    let sort = draws.below(12);
                     support::apply(&mut engine, &waiting(&name, sort, is_spaced));
                     name
                 }

@@ -1,13 +1,13 @@
 //! A seeded random generator.
 
 /// `SplitMix64`.
-pub(crate) struct Lots(u64);
+pub(crate) struct Draws(u64);
 
-impl Lots {
+impl Draws {
     pub(crate) fn of(seed: u64) -> Self {
-        let mut lots = Self(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
-        lots.next();
-        lots
+        let mut draws = Self(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+        draws.next();
+        draws
     }
 
     fn next(&mut self) -> u64 {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from benches import manners
+from benches import evaluation_plans
 
 # Which rules are asked node by node, and why that is as it should be.
 NODE_BY_NODE = {
@@ -13,7 +13,7 @@ NODE_BY_NODE = {
 
 
 def test_shipped_rules_are_asked_over_columns_or_by_class() -> None:
-    rows = list(manners.shipped())
+    rows = list(evaluation_plans.shipped())
     slow = {(row.policy, row.rule): row.because for row in rows if row.evaluation == "nodes"}
     assert set(slow) == set(NODE_BY_NODE), slow
     counts = Counter(row.evaluation for row in rows)
@@ -22,7 +22,7 @@ def test_shipped_rules_are_asked_over_columns_or_by_class() -> None:
 
 
 def test_what_decides_as_a_built_in_is_asked_over_columns_or_by_class() -> None:
-    rows = {row.rule: row.evaluation for row in manners.as_builtins()}
+    rows = {row.rule: row.evaluation for row in evaluation_plans.as_builtins()}
     assert rows["resources"] == rows["resources, one by one"] == "columns"
     assert rows["taints"] == "classes"
     # Loops over what the pod asks for read labels by a key that is only known in the loop.
@@ -30,6 +30,7 @@ def test_what_decides_as_a_built_in_is_asked_over_columns_or_by_class() -> None:
 
 
 def test_the_table_names_what_is_to_blame() -> None:
-    shown = manners.table([manners.Asked("p", "r", "nodes", ("node.annotations[]",))])
+    row = evaluation_plans.Asked("p", "r", "nodes", ("node.annotations[]",))
+    shown = evaluation_plans.table([row])
     assert shown[0].split() == ["policy", "rule", "asked", "by", "because", "of"]
     assert shown[1].split() == ["p", "r", "nodes", "node.annotations[]"]

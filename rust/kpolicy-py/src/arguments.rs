@@ -1,6 +1,8 @@
 //! Converts arguments from Python (flat tuples, see `_engine.pyi`) into the engine's types.
 
-use kpolicy_engine::api::{KeptNode, Kind, LeftNode, LeftRoom, Outcome, RefusedNode};
+use kpolicy_engine::api::{
+    BindOutcome, KeptNode, Kind, RefusedNode, RemainingCandidate, RemainingCandidates,
+};
 use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
 use serde_json::Value;
@@ -19,22 +21,26 @@ pub(crate) fn refused(nodes: Vec<(String, String, bool)>) -> Vec<RefusedNode> {
 }
 
 /// (token, failure, nodes as (node, uids of victims, violations), or none).
-pub(crate) type Left = (u64, String, Option<Vec<(String, Vec<String>, u64)>>);
+pub(crate) type CandidatesLeft = (u64, String, Option<Vec<(String, Vec<String>, u64)>>);
 
-pub(crate) fn left((token, failure, nodes): Left) -> LeftRoom {
-    let node = |(node, victims, violations): (String, Vec<String>, u64)| LeftNode {
+pub(crate) fn left((token, failure, nodes): CandidatesLeft) -> RemainingCandidates {
+    let node = |(node, victims, violations): (String, Vec<String>, u64)| RemainingCandidate {
         node: node.into(),
         victims: victims.into_iter().map(Into::into).collect(),
         violations: usize::try_from(violations).unwrap_or(usize::MAX),
     };
-    LeftRoom { token, failure, nodes: nodes.map(|nodes| nodes.into_iter().map(node).collect()) }
+    RemainingCandidates {
+        token,
+        failure,
+        nodes: nodes.map(|nodes| nodes.into_iter().map(node).collect()),
+    }
 }
 
-pub(crate) fn outcome(code: u8) -> PyResult<Outcome> {
+pub(crate) fn outcome(code: u8) -> PyResult<BindOutcome> {
     match code {
-        0 => Ok(Outcome::Bound),
-        1 => Ok(Outcome::Failed),
-        2 => Ok(Outcome::Gone),
+        0 => Ok(BindOutcome::Bound),
+        1 => Ok(BindOutcome::Failed),
+        2 => Ok(BindOutcome::Gone),
         other => Err(PyValueError::new_err(format!("{other} is no outcome of a bind"))),
     }
 }

@@ -1,4 +1,4 @@
-"""How each shipped rule is asked of all nodes: `python -m benches.manners`.
+"""How each shipped rule is asked of all nodes: `python -m benches.evaluation_plans`.
 
 Lists every rule of every shipped policy, and the expressions that decide as built-ins
 do. `columns` is kernels over all nodes at once, `classes` once for each set of nodes that read the
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benches.equivalents import EQUIVALENTS, named, policy
-from kpolicy.engine import manner_of_expression
+from kpolicy.engine import evaluation_plan
 from kpolicy.offline.reports.columns import columns
 from kpolicy.policy.compile import compile_policy
 
@@ -24,7 +24,7 @@ _BUILTINS: Final = "(as built-ins)"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One rule, and the facts because of which its manner is no better."""
+    """One rule, and the facts because of which its plan is no better."""
 
     policy: str
     rule: str
@@ -54,7 +54,7 @@ def _of_text(name: str, text: str) -> Iterator[Asked]:
 
 
 def _asked(policy_name: str, rule: dict[str, Any]) -> Asked:
-    evaluation, because = manner_of_expression(json.dumps(rule["expression"]).encode())
+    evaluation, because = evaluation_plan(json.dumps(rule["expression"]).encode())
     return Asked(policy_name, rule["name"], evaluation, tuple(because))
 
 
