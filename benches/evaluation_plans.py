@@ -24,7 +24,7 @@ _BUILTINS: Final = "(as built-ins)"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One rule, and the facts because of which its plan is no better."""
+    """One rule, and the facts because of which its plan is not cheaper."""
 
     policy: str
     rule: str

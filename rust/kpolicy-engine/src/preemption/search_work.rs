@@ -1,10 +1,10 @@
 //! What looking for victims takes, in units, and how much of it one decision may do.
 //!
-//! Owns the prices of a dry run and the bound of a search. Prices rest on the pod, the program, the
+//! The prices of a dry run, and the bound of a search. Prices rest on the pod, the program, the
 //! node and the pods on it, and not on what is remembered of other nodes: a search ends at the same
 //! node whatever was asked before. The bound grows with the placed pods, as each of them may have to
 //! be taken off its node and put back, in kube-scheduler too; what it bounds is what one of them may
-//! take. Must not know how victims are chosen.
+//! take.
 
 use std::cell::RefCell;
 

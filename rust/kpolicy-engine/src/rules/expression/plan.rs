@@ -33,7 +33,7 @@ fn kind_of(fact: &Name) -> Option<LanesKind> {
     facts::row(fact)?.1.lanes.kind()
 }
 
-/// The manner, and the facts because of which it is no better, sorted.
+/// How all nodes are asked, and the facts because of which it is not cheaper, sorted.
 pub fn evaluation_plan(expression: &Expression) -> (EvaluationPlan, Vec<String>) {
     let text = |fact: &Name| fact.text.to_string();
     let plan = expression.columnar_plan(is_shared);
