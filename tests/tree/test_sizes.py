@@ -6,6 +6,7 @@ from tests.tree.sources import ROOT, with_suffix
 
 LINES_MAX = 800
 LINES_P90_MAX = 400
+RUST_LINES_MAX = 400
 
 
 def line_counts() -> dict[str, int]:
@@ -25,3 +26,9 @@ def test_nine_of_ten_files_are_short() -> None:
     counts = sorted(line_counts().values())
     assert len(counts) > 100
     assert counts[len(counts) * 9 // 10] <= LINES_P90_MAX
+
+
+def test_every_rust_file_is_short() -> None:
+    counts = {name: lines for name, lines in line_counts().items() if name.endswith(".rs")}
+    assert len(counts) > 350
+    assert {name: lines for name, lines in counts.items() if lines > RUST_LINES_MAX} == {}

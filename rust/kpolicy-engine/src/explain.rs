@@ -126,8 +126,8 @@ fn seen(pod: &Pod, judgement: &Judgement, profile: &Profile, cluster: &Cluster) 
     profile.witnesses.iter().map(of_rule).collect()
 }
 
-/// What each rejecting rule waits for. Clause: the pod is tried again at what any of them sees a
-/// chance in.
+/// What each rejecting rule waits for. kube-scheduler tries the pod again when any of them sees a
+/// chance in an event.
 fn waits(rejected: &Rejected, profile: &Profile) -> Value {
     let rules = rejected.rules().into_iter();
     let rules = rules.filter_map(|position| profile.filters.get(position));
@@ -223,8 +223,8 @@ fn node_name(slot: NodeSlot, cluster: &Cluster) -> Option<&str> {
     Some(cluster.nodes().view(slot)?.node.name.as_ref())
 }
 
-/// Clause: a node that was left out beforehand names the rules that narrowed and all those that
-/// rejected a node before it.
+/// The line of each node. For a node that was left out beforehand, kube-scheduler names the rules
+/// that narrowed the nodes and all rules that rejected a node before it.
 fn node_lines(judgement: &Judgement, profile: &Profile, cluster: &Cluster) -> Value {
     let name = |filter: &usize| Some(Arc::clone(&profile.filters.get(*filter)?.name));
     let narrowed_by = &judgement.rejected.narrowed_by;

@@ -1,7 +1,7 @@
 //! How many bytes values hold on the heap, as they asked the allocator for them.
 //!
-//! Owns [`HeapBytes`] and the sizes of the containers of the standard library. What a value shares
-//! with the snapshot belongs to the snapshot and counts nothing here.
+//! [`HeapBytes`] gives the size, here for the containers of the standard library. What a value
+//! shares with the snapshot belongs to the snapshot and counts nothing here.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -134,7 +134,7 @@ impl Parked {
     fn add(&mut self, key: GroupKey, program: &Program) -> usize {
         let rules = program.profiles.get(key.profile).map(|profile| rules_of(&key, profile));
         let events = match rules {
-            // Clause: what an extender may have made of it is not known, so anything wakes.
+            // Nobody knows what an extender's answer depends on, so any event wakes the pod.
             _ if key.is_of_extender() => Events::ALL,
             Some(rules) if !rules.is_empty() => {
                 let of_rule = |rule: &&FilterRule| events_of(rule).with(rule.more_events());

@@ -220,8 +220,8 @@ class TestR05RejectedBySpread:
         stage.parked("waits", "1 node(s) didn't match pod topology spread constraints")
 
     def test_r05_is_requeued_when_a_matching_pod_is_deleted(self, stage: Stage) -> None:
-        # Clause: spreading does not count pods that are being deleted. So the update that says
-        # so wakes the pod already, where kube-scheduler waits until the other is gone.
+        # Spreading does not count pods that are being deleted. So the update that marks the pod as
+        # deleted wakes the other already; kube-scheduler waits until the pod is gone.
         with stage.tried_again("AssignedPodUpdate"):
             stage.delete_pod("web")
         stage.bound("waits", "a")

@@ -126,8 +126,8 @@ async def _ask_filter(
 def _kept(
     client: ExtenderClient, answer: FilterAnswer, nodes: tuple[str, ...]
 ) -> tuple[str, ...] | Failed:
-    """Clause: names count from an extender that knows the nodes, if it gave any; whole nodes from
-    any. An answer with neither keeps nothing."""
+    """The nodes that an extender kept. kube-scheduler takes names from an extender that caches
+    nodes, if it gave any; otherwise whole nodes. An answer with neither keeps nothing."""
     known = set(nodes)
     if client.extender.node_cache_capable and answer.names is not None:
         for name in answer.names:
@@ -281,8 +281,8 @@ class Trimming:
     async def _checked(
         self, client: ExtenderClient, left: list[RemainingCandidate]
     ) -> list[RemainingCandidate] | Failed:
-        """Clause: victims may be others than were offered, but each on its node; a node without any
-        is a failure, or with `ignorable` left out."""
+        """The extender may name other victims than it was offered, but each must be on its node. A
+        node without victims is a failure; it is left out if the extender is `ignorable`."""
         others = [uid for node in left for uid in node.victims if uid not in self._located]
         if others:
             found = await self._find(others)

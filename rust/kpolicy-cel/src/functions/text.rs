@@ -163,7 +163,7 @@ fn split(call: &mut Call<'_>) -> Result<Value, Fault> {
     if most == 0 {
         return Ok(Value::list(Vec::new()));
     }
-    // Clause of the bound: a part is charged before it is made.
+    // Each part is charged before it is made, so that the budget bounds memory too.
     let parts_most = match separator.is_empty() {
         true => text.len(),
         false => text.matches(&**separator).count() + 1,

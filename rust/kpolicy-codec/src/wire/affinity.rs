@@ -88,7 +88,8 @@ impl AffinityWire<'_> {
     }
 }
 
-/// Clause: a preference of weight 0, or without any requirement, is not parsed.
+/// Why preferred terms cannot be parsed. kube-scheduler does not parse a preference of weight 0 or
+/// without any requirement.
 fn preferred_problem(preferred: &[PreferredNodeWire<'_>]) -> Option<Box<str>> {
     let mut problems = Vec::new();
     for (index, PreferredNodeWire { weight, preference }) in preferred.iter().enumerate() {

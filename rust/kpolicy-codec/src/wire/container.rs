@@ -95,7 +95,8 @@ impl<'de> Element<'de> for Container {
     }
 }
 
-/// Clause: defaulting of pods; what comes from the API server has it already.
+/// The API takes a container's limits for its requests where it names no requests. Objects from the
+/// API server have these defaults already; objects in a file may lack them.
 fn requests_or_limits(requests: ResourceList, limits: &ResourceList) -> ResourceList {
     if limits.iter().all(|(name, _)| requests.get(name).is_some()) {
         return requests;

@@ -97,7 +97,7 @@ fn invalid(place: &str, value: &str, detail: &str) -> String {
 
 fn miscounted(values: &[Text<'_>], detail: &str) -> String {
     let shown: Vec<String> = values.iter().map(|value| quoted(value)).collect();
-    // Clause: Go writes an absent list so.
+    // Go prints an absent list as `null`.
     let shown = if shown.is_empty() { "null".to_owned() } else { format!("[{}]", shown.join(",")) };
     format!(".values: Invalid value: {shown}: {detail}")
 }

@@ -157,7 +157,7 @@ mod tests {
             ),
             (r#"{"key":"a","operator":"Gt","values":["1"]}"#, Dialect::Label, Invalid),
             (r#"{"key":"a","operator":"Gt","values":["1"]}"#, Dialect::NodeLabel, Gt),
-            // Clause: a bound is a label value too, which no minus sign begins.
+            // A bound must also be a valid label value, which cannot begin with a minus sign.
             (r#"{"key":"a","operator":"Gt","values":["-1"]}"#, Dialect::NodeLabel, Invalid),
             (r#"{"key":"a","operator":"Gt","values":["x"]}"#, Dialect::NodeLabel, Invalid),
             (r#"{"key":"a","operator":"Lt","values":["1","2"]}"#, Dialect::NodeLabel, Invalid),

@@ -29,7 +29,8 @@ impl CsiWire<'_> {
     }
 }
 
-/// Clause: `GetPersistentVolumeClass` and `GetPersistentVolumeClaimClass`.
+/// The storage class named by the legacy annotation, as Kubernetes reads it in
+/// `GetPersistentVolumeClass` and `GetPersistentVolumeClaimClass`.
 pub(crate) fn annotated_class(meta: &Meta) -> Option<Box<str>> {
     meta.annotations.get(CLASS_ANNOTATION).map(Into::into)
 }

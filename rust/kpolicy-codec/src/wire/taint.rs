@@ -1,6 +1,6 @@
 //! Tolerations of pods, and what taints of nodes do.
 //!
-//! Owns the default of the API: an empty operator is `Equal`.
+//! The API says that an empty operator is `Equal`.
 
 use kpolicy_engine::model::{Effect, Toleration, TolerationOperator};
 

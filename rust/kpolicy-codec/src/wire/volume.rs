@@ -108,7 +108,7 @@ impl AzureDiskWire<'_> {
     }
 }
 
-/// Clause: API default of `rbd.pool`.
+/// The API's default of `rbd.pool`.
 const RBD_POOL_DEFAULT: &str = "rbd";
 
 impl<'de> Element<'de> for Volume {

@@ -59,7 +59,7 @@ impl FitError {
         }
     }
 
-    /// Clause: where there are no nodes, an earlier nomination is void.
+    /// The outcome in a cluster without nodes. kube-scheduler clears an earlier nomination then.
     pub fn without_nodes() -> Self {
         let room = Room { is_tried: true, ..Room::default() };
         Self {

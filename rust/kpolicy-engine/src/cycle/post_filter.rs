@@ -27,8 +27,8 @@ pub struct Room {
     pub victims: Vec<Victim>,
     /// What goes behind the reasons; empty where room was found.
     pub message: String,
-    /// An earlier nomination does not hold any more. Clause: it does where the pod may not evict
-    /// any, or where that failed.
+    /// An earlier nomination does not hold any more. In kube-scheduler it still holds if the pod
+    /// may not evict any pod, or if looking for victims failed.
     pub is_tried: bool,
     /// The same comes of it until something moves: no lot was drawn, and nothing failed.
     pub is_settled: bool,
@@ -87,7 +87,7 @@ pub fn run(unplaced: Unplaced<'_>, trimmed: Option<&Trimmed>, memo: &mut Candida
         return Room { message, is_settled: true, ..Room::default() };
     }
     let Some(own) = &unplaced.profile.preemption else {
-        // Clause: a nomination is given up where nobody is asked at all.
+        // kube-scheduler clears the nomination if no PostFilter rule is asked.
         let is_tried = before == Before::Silent;
         let message = message(before, "");
         return Room { message, is_tried, is_settled: true, ..Room::default() };
@@ -111,7 +111,7 @@ pub fn run(unplaced: Unplaced<'_>, trimmed: Option<&Trimmed>, memo: &mut Candida
     }
     let text = format!("{PREFIX}{}", attempt.message(unplaced.cluster.nodes().len()));
     Room {
-        // Clause: a failure hides what was said before.
+        // kube-scheduler reports only the failure then, not the messages before it.
         message: match attempt {
             Attempt::Failed(_) => text,
             _ => message(before, &text),

@@ -205,8 +205,8 @@ pub fn decide(question: Question<'_>, cluster: &Cluster, sampling: &Sampling) ->
     }
 }
 
-/// Why the cycle fails. Clause: a feasible node that the pod is nominated to is taken before others
-/// are looked at, and a single node is not scored.
+/// Why the cycle fails. kube-scheduler takes the nominated node, if it is feasible, before it looks
+/// at others, and does not score a single node.
 fn failure(
     fresh: &Fresh,
     pod: &Pod,

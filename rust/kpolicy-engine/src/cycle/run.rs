@@ -106,8 +106,8 @@ impl<'a, M: Meter> Run<'a, M> {
         Ok((feasible, rejected))
     }
 
-    /// Chooses among the nodes that extenders kept, with what they add to the totals. Clause: the
-    /// node that the pod is nominated to is it, if they kept it. `None`: no such node passes any
+    /// Chooses among the nodes that extenders kept, with what they add to the totals.
+    /// kube-scheduler takes the nominated node if they kept it. `None`: no such node passes any
     /// more.
     pub(super) fn choose_kept(&mut self, extended: &Extended) -> Option<Found> {
         let left = match self.left() {
@@ -154,7 +154,7 @@ impl<'a, M: Meter> Run<'a, M> {
         })
     }
 
-    /// Clause: the node that a pod is nominated to is tried first, and if it is feasible, it is it.
+    /// kube-scheduler tries the nominated node first, and takes it if it is feasible.
     fn nominated_node(&self, left: &NodesToCheck) -> Option<NodeSlot> {
         let nominations = self.cluster.nominations();
         let node = nominations.node_of(&self.question.pod.uid)?;

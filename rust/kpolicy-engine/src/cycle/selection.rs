@@ -58,7 +58,7 @@ impl<M: Meter> Run<'_, M> {
         }
     }
 
-    /// Clause: a single node is not scored.
+    /// kube-scheduler does not score a single feasible node.
     fn end_score(&mut self, is_scored: bool) {
         match is_scored {
             true => self.stages.end(Point::Score, StatusCode::Success),

@@ -153,7 +153,7 @@ impl Engine {
                 }
                 self.parked.park(pod, profile, &fit_error.rules, &self.program, &decision.message);
             }
-            // Clause: a failure voids an earlier nomination.
+            // kube-scheduler clears an earlier nomination when a cycle fails.
             CycleOutcome::Failed(_) => self.cluster.nominate(&pod.uid, &self.empty),
         }
         decision
@@ -184,7 +184,8 @@ impl Engine {
         }
     }
 
-    /// Clause: pods of lower priority lose their claim to the node that is held for this one.
+    /// The decision about a pod that fits nowhere. Pods of lower priority lose their nomination to
+    /// the node that is held for this pod, as in kube-scheduler.
     fn rejected(&self, pod: &Arc<Pod>, fit_error: &FitError) -> Decision {
         let verdict = if fit_error.room.is_too_much { Verdict::SetAside } else { Verdict::Parked };
         let mut decision = self.decision(pod, verdict);

@@ -17,7 +17,7 @@ use crate::timing::Tally;
 use super::Engine;
 use super::schedule::with_times;
 
-/// Clause: extenders score from 0 to 10, rules up to 100.
+/// Extenders score from 0 to 10, rules from 0 to 100.
 const EXTENDER_SCALE: i64 = 10;
 const CHANGED: &str = "the cluster changed while extenders were asked";
 

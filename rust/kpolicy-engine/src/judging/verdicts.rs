@@ -98,8 +98,8 @@ impl Rejected {
         histogram
     }
 
-    /// The status of nodes that were not looked at. Clause: kube-scheduler names all rules that
-    /// rejected anything, not only those that narrowed.
+    /// The status of nodes that were not looked at. kube-scheduler names all rules that rejected
+    /// anything, not only those that narrowed.
     pub fn status_outside(&self, profile: &Profile) -> Option<Status> {
         if self.narrowed_by.is_empty() {
             return None;

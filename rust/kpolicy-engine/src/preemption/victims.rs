@@ -55,8 +55,8 @@ pub(super) fn may_go(victim: &Pod, preemptor: &Pod) -> bool {
     victim.priority() < preemptor.priority()
 }
 
-/// When a pod started, in seconds. Clause: one that has not counts as starting just now, which is
-/// later than every start, so that no clock is needed.
+/// When a pod started, in seconds. kube-scheduler takes the present time for a pod that has not
+/// started; that is later than every start, so no clock is needed.
 pub(super) fn started(pod: &Pod) -> i64 {
     pod.start_seconds.unwrap_or(i64::MAX)
 }

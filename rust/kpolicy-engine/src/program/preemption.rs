@@ -18,7 +18,7 @@ pub enum Criterion {
     LatestStart,
 }
 
-/// Clause: in this order, where a policy does not say.
+/// kube-scheduler's criteria in its order; a policy may name others.
 pub const CRITERIA: [Criterion; 5] = [
     Criterion::FewestPdbViolations,
     Criterion::LowestMaxPriority,

@@ -105,7 +105,8 @@ pub fn of_labels(labels: &Labels) -> Selector {
     Selector { requirements: labels.iter().map(equals).collect() }
 }
 
-/// Clause: where a replication controller and a service differ in a label, the controller's counts.
+/// The default selector of a pod. If a replication controller and a service differ in a label,
+/// kube-scheduler takes the controller's value.
 fn selector(
     identity: &Identity,
     owner: Option<&OwnerReference>,

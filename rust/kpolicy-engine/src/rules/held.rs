@@ -1,7 +1,5 @@
-//! What a prepared rule holds in memory.
-//!
-//! Owns whether that can change between two times that the rule is prepared, so that the cycle
-//! weighs again only what can.
+//! How many bytes a prepared rule holds, and whether that number can change before the rule is
+//! prepared again. The cycle weighs again only the rules for which it can.
 
 /// Bytes that a prepared rule holds, itself included; without what it shares with the snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -133,7 +133,7 @@ fn bytes(named: &BTreeMap<Box<str>, i64>, cluster: &Cluster) -> FxHashMap<NodeSl
     bytes
 }
 
-/// Clause: floating point, then truncated, image by image.
+/// kube-scheduler computes in floating point and truncates the result of each image.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 fn scaled(size_bytes: i64, nodes_with: usize, nodes: usize) -> i64 {
     (size_bytes as f64 * (nodes_with as f64 / nodes as f64)) as i64

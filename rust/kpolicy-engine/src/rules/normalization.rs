@@ -156,7 +156,7 @@ fn clamped(value: f64) -> i64 {
     value.clamp(0.0, SCORE_MAX_F) as i64
 }
 
-/// Clause: default normalising works on integers, with the maximum starting at 0.
+/// kube-scheduler's default normalization works on integers, and its maximum starts at 0.
 #[allow(clippy::cast_possible_truncation)]
 fn whole(value: f64) -> i64 {
     value as i64

@@ -24,7 +24,7 @@ pub(super) fn resources(
     for (place, item) in items {
         let mut item = Fields::of(item, place, refusals)?;
         let name = item.text("name", refusals)?.into();
-        // Clause: a weight that is not set counts as 1.
+        // kube-scheduler's default of a weight is 1.
         let weight = item.integer_or("weight", 1, 0..=100, refusals)?.max(1);
         item.finish(refusals);
         resources.push(WeightedResource { name, weight });

@@ -74,7 +74,7 @@ impl ResourceMean {
     /// Of scores and weights.
     fn mean(&self, scores: impl Iterator<Item = (i64, i64)>) -> i64 {
         let is_ratio = matches!(self.form, Form::Ratio { is_plain_mean: false, .. });
-        // Clause: of a shape, only scores above 0 enter the mean, which is rounded.
+        // kube-scheduler leaves scores of 0 out of the mean of a ratio, and rounds the mean.
         let counted = scores.filter(|(score, _)| !is_ratio || *score > 0);
         let (sum, weights) = counted.fold((0_i64, 0_i64), |(sum, weights), (score, weight)| {
             (sum + score * weight, weights + weight)

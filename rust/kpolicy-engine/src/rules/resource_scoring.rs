@@ -135,7 +135,7 @@ impl Strategy {
 
     fn mean(&self, scores: impl Iterator<Item = (i64, i64)>) -> f64 {
         let is_ratio = matches!(self, Self::RequestedToCapacityRatio(_));
-        // Clause: of a shape, only scores above 0 enter the mean.
+        // kube-scheduler leaves scores of 0 out of the mean of a `RequestedToCapacityRatio`.
         let counted = scores.filter(|(score, _)| !is_ratio || *score > 0);
         let (sum, weights) = counted.fold((0, 0), |(sum, weights), (score, weight)| {
             (sum + score * weight, weights + weight)

@@ -2,7 +2,7 @@
 
 use crate::model::{Taint, Toleration, TolerationOperator};
 
-/// Clauses: an empty effect or key stands for any; `Exists` asks for no value.
+/// The API says that an empty effect or key matches any, and that `Exists` compares no value.
 pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     toleration.effect.is_none_or(|effect| effect == taint.effect)
         && (toleration.key.is_empty() || toleration.key == taint.key)

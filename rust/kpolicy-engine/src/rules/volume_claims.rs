@@ -22,7 +22,8 @@ pub struct NamedClaim<'a> {
 }
 
 impl<'a> NamedClaim<'a> {
-    /// Clause: a generic ephemeral volume's claim is named after pod and volume.
+    /// The claim that a volume of a pod names. The API names the claim of a generic ephemeral
+    /// volume after the pod and the volume.
     pub fn of(pod: &'a Pod, volume: &'a Volume) -> Option<Self> {
         match &volume.source {
             VolumeSource::Claim { name, .. } => {
@@ -70,7 +71,7 @@ pub fn find<'c>(
     cluster.objects().claims.get(namespace, name)
 }
 
-/// Clause: the claim of an ephemeral volume is controlled by its pod.
+/// Whether the pod controls the claim, as the API requires of the claim of an ephemeral volume.
 pub fn is_owned(claim: &PersistentVolumeClaim, pod: &Pod) -> bool {
     *claim.owner_uid == *pod.uid
 }
@@ -102,7 +103,7 @@ fn push_text(text: &str, key: &mut Key) {
     }
 }
 
-/// Clause: the API's text for an object that is not there.
+/// The API's text for an object that does not exist.
 pub fn not_found(kind: Kind, name: &str) -> String {
     let dot = if kind.group().is_empty() { "" } else { "." };
     format!("{}{dot}{} {name:?} not found", kind.name().to_ascii_lowercase(), kind.group())

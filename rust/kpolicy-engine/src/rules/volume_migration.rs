@@ -119,7 +119,8 @@ fn gce_zonal(zone: &str, name: &str) -> String {
     format!("projects/{UNSPECIFIED}/zones/{zone}/disks/{name}")
 }
 
-/// Clause: a zone is `locale-region-zone`, and all zones of a disk are in one region.
+/// The region of a disk's zones. Kubernetes requires zones of the form `locale-region-zone`, all in
+/// one region.
 fn gce_region(zones: &str) -> Result<String, String> {
     let mut regions: Vec<&str> = Vec::new();
     for zone in zones.split(SET_DELIMITER) {
@@ -137,7 +138,7 @@ fn gce_region(zones: &str) -> Result<String, String> {
     match regions.as_slice() {
         [region] => Ok((*region).to_owned()),
         several => {
-            // Clause: the set as Go prints it.
+            // Go prints a set in this form.
             let shown: Vec<String> =
                 several.iter().map(|region| format!("{region}:{{}}")).collect();
             let shown = shown.join(" ");
@@ -146,7 +147,7 @@ fn gce_region(zones: &str) -> Result<String, String> {
     }
 }
 
-/// Clause: `vol-…`, or that behind `aws://<zone>/`.
+/// The CSI handle of an AWS volume id. Kubernetes accepts `vol-…`, also behind `aws://<zone>/`.
 fn aws_handle(id: &str) -> Result<String, String> {
     let Some(rest) = id.strip_prefix(AWS_SCHEME) else { return Ok(id.to_owned()) };
     let end = rest.find(['?', '#']).unwrap_or(rest.len());
@@ -176,7 +177,8 @@ pub fn migrated_affinity(volume: &PersistentVolume, plugin: &Plugin) -> Option<N
     affinity
 }
 
-/// Clause: GA before beta, the node affinity before labels; where there is neither, GA.
+/// Which topology labels a volume uses: GA or beta. Kubernetes looks for GA labels before beta
+/// ones, and in the node affinity before the labels; without either it takes GA.
 fn labels_in_use(affinity: Option<&NodeSelector>, labels: &Labels) -> (&'static str, &'static str) {
     let is_key = |key: &str| requirements(affinity).any(|requirement| *requirement.key == *key);
     let is_beta = !is_key(ZONE.1)

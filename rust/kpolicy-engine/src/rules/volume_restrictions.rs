@@ -37,8 +37,8 @@ struct PreparedVolumeRestrictions {
     has_disks: bool,
     missing: Option<Status>,
     exclusive: Vec<Exclusive>,
-    /// What pods put on or taken away for the sake of argument use of `exclusive`. Clause: they count
-    /// by the claim's name alone, whatever their namespace.
+    /// How many claims of `exclusive` hypothetical pods use. kube-scheduler compares only the
+    /// claim's name for these pods, not their namespace.
     hypothetical: i64,
 }
 
@@ -80,7 +80,8 @@ impl Filter for VolumeRestrictions {
         Some(Box::new(prepared))
     }
 
-    /// Clause: a rule that registers new nodes without taints is tried at every change of taints.
+    /// kube-scheduler tries a rule at every change of taints if the rule registers new nodes
+    /// without their taints.
     fn events(&self) -> Events {
         Events::of(&[
             Event::PodDelete,
@@ -175,7 +176,7 @@ impl PreparedVolumeRestrictions {
         self.hypothetical += sign * volumes;
     }
 
-    /// Clause: each claim in use counts once, however many use it.
+    /// kube-scheduler counts each claim in use once, however many pods use it.
     fn is_used_elsewhere(&self) -> bool {
         let used = self.exclusive.iter().map(|own| i64::from(own.users > 0));
         used.sum::<i64>() + self.hypothetical > 0

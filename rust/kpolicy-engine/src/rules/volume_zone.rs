@@ -60,7 +60,8 @@ impl Filter for VolumeZone {
         Some(Box::new(PreparedVolumeZone { places: places_of_pod(pod, cluster) }))
     }
 
-    /// Clause: a rule that registers new nodes without taints is tried at every change of taints.
+    /// kube-scheduler tries a rule at every change of taints if the rule registers new nodes
+    /// without their taints.
     fn events(&self) -> Events {
         Events::of(&[
             Event::NodeAdd,
@@ -154,7 +155,7 @@ fn places_of_volume(volume: &PersistentVolume) -> impl Iterator<Item = Place> {
     })
 }
 
-/// Clause: a set with an empty item says nothing.
+/// The items of a label's set. Kubernetes ignores a set with an empty item.
 fn items_of(value: &str) -> Option<Vec<Box<str>>> {
     let items = value.split(SET_DELIMITER).map(str::trim);
     items.map(|item| (!item.is_empty()).then(|| item.into())).collect()

@@ -178,10 +178,12 @@ impl Cluster {
         occurrences
     }
 
-    /// Clause: where neither the old nor the new object carries a nomination, ours is preserved.
+    /// Follows a pod's `status.nominatedNodeName`. kube-scheduler preserves its own nomination if
+    /// neither the old nor the new object has one.
     fn renominate(&mut self, new: &Arc<Pod>, old: Option<&Pod>, out: &mut Vec<Occurrence>) {
         let had = old.is_some_and(|old| !old.nominated_node_name.is_empty());
-        // Clause: also where we gave it up ourselves before the API server heard of it.
+        // kube-scheduler does so also if it gave up the nomination before the API server knew of
+        // it.
         let was_changed =
             had && old.is_some_and(|old| old.nominated_node_name != new.nominated_node_name);
         let before = self.nominations.node_of(&new.uid).cloned();

@@ -1,7 +1,7 @@
 //! A hostile pod as a list of growths: which part of a pod has how many entries, of which texts.
 //!
-//! Owns the written form of such a list (`finds.txt`) and how the pod is made from it. What a part
-//! looks like is in `spec_parts` and `affinity_parts`.
+//! Such a list is written in `finds.txt`; this module reads it and makes the pod. `spec_parts` and
+//! `affinity_parts` say what each part looks like.
 
 use std::fmt;
 

@@ -152,8 +152,8 @@ pub(super) fn tolerates_taint(pod: &Pod, args: &[Value]) -> Answer {
     pod.template.tolerations.iter().any(|toleration| tolerates(toleration, &taint)).into()
 }
 
-/// Clause: Guaranteed where every container's limits of CPU and memory are there and requested in
-/// full, BestEffort where none names any of the two.
+/// The API says: Guaranteed if every container has limits of CPU and memory and requests as much,
+/// BestEffort if no container names either of the two, else Burstable.
 pub(super) fn qos_class(pod: &Pod) -> &'static str {
     let containers = &pod.template.containers;
     let all = || containers.init.iter().chain(&containers.regular);

@@ -90,7 +90,8 @@ fn is_clamped(score: f64) -> bool {
     score != IGNORED && !(0.0..=SCORE_MAX_F).contains(&score)
 }
 
-/// Clause: a score that cannot be told counts 0 and moves no extreme; so does one that is no number.
+/// A score that could not be evaluated counts 0 and changes neither minimum nor maximum; a score
+/// that is not a number is treated alike.
 fn counted_score(score: f64) -> f64 {
     if score.is_nan() { IGNORED } else { score }
 }

@@ -114,7 +114,7 @@ impl Witness {
         }
     }
 
-    /// Clause: conditions are asked in order up to one that is false.
+    /// What each condition gave. Conditions are evaluated in order until one is false.
     fn matched(&self, world: ClusterWorld<'_>, errors: &mut Vec<Value>) -> (Value, bool) {
         let mut matched = Vec::new();
         let mut holds = true;

@@ -31,7 +31,7 @@ pub(super) fn means_incoming(
 
 /// Whether a term of the incoming pod, of `owner_namespace`, means a pod on a node.
 ///
-/// Clause: kube-scheduler 1.36 adds the names of selected namespaces and still asks the selector
+/// kube-scheduler 1.36 adds the names of selected namespaces and still asks the selector
 /// again, with no labels: one that the empty set meets selects every namespace.
 pub(super) fn means_existing(
     term: &PodAffinityTerm,

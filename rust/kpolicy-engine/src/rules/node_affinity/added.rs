@@ -41,7 +41,7 @@ fn terms(selector: &mut Fields<'_>, refusals: &mut Refusals) -> Option<Box<[Node
     Some(terms.into())
 }
 
-/// Clause: a weight of 0 or an empty preference counts for nothing.
+/// One preferred term. kube-scheduler ignores a weight of 0 and an empty preference.
 fn preference(
     item: &Value,
     place: String,

@@ -38,7 +38,8 @@ impl Attachable<'_> {
     }
 }
 
-/// Whose volumes are asked for. Clause: only a new pod needs its claims to be there.
+/// Whose volumes are looked up. kube-scheduler requires the claims of a new pod to exist, but not
+/// those of a pod that is already on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
     New,

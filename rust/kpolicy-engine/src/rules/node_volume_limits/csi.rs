@@ -120,7 +120,8 @@ fn object_wakes(pod: &Pod, replaced: &Replaced) -> bool {
     }
 }
 
-/// Clause: a driver without a limit counts as having none left.
+/// Whether a driver's limit has risen. kube-scheduler takes a driver without a limit for one with a
+/// limit of 0 here.
 fn has_risen(old: &CsiNode, new: &CsiNode) -> bool {
     let before = |driver: &str| {
         let drivers = old.drivers.iter().rev();
@@ -178,7 +179,7 @@ impl PreparedCsiLimits {
         attached.extend(attachments::at(name, wanted, cluster));
         attached.sort_unstable();
         attached.dedup();
-        // Clause: an attachment alone does not make a volume free, so it counts twice.
+        // kube-scheduler does not subtract a volume that is only attached, so it counts twice.
         let fresh: Vec<&Attachable<'_>> =
             wanted.iter().filter(|volume| used.binary_search(volume).is_err()).collect();
         let exceeds = |volume: &&Attachable<'_>| {

@@ -99,7 +99,8 @@ impl DiskLimits {
         })
     }
 
-    /// Clause: what cannot be looked up, or is not the pod's, is not counted.
+    /// The disks of a pod. kube-scheduler does not count a claim that it cannot look up, nor the
+    /// claim of an ephemeral volume that the pod does not own.
     fn disks<'a>(&self, pod: &'a Pod, cluster: &'a Cluster) -> Result<Vec<Disk<'a>>, Unnamed> {
         let mut disks = Vec::new();
         for volume in pod.template.volumes.iter() {
@@ -148,7 +149,7 @@ impl DiskLimits {
     }
 }
 
-/// Clause: the old regular expression `^[cmr]5.*|t3|z1d`.
+/// kube-scheduler recognises instances with Nitro by the expression `^[cmr]5.*|t3|z1d`.
 fn is_nitro(instance: &str) -> bool {
     ["c5", "m5", "r5"].iter().any(|family| instance.starts_with(family))
         || instance.contains("t3")

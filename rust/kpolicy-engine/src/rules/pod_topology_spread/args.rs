@@ -14,7 +14,7 @@ const IGNORE: &str = "Ignore";
 
 const COUNT_MAX: i64 = i32::MAX as i64;
 
-/// Clause: kube-scheduler's defaults of type `System`.
+/// kube-scheduler's default constraints of type `System`: topology key and `maxSkew`.
 const SYSTEM_DEFAULTS: [(&str, i32); 2] =
     [("kubernetes.io/hostname", 3), ("topology.kubernetes.io/zone", 5)];
 

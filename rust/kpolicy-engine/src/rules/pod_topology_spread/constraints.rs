@@ -139,7 +139,8 @@ fn relevant<'a>(
     all.filter(move |one| one.hard == (force == Force::Hard))
 }
 
-/// Clause: keys that the pod lacks are passed over; no selector stays none.
+/// The selector with the pod's values of `matchLabelKeys`. The API ignores keys that the pod lacks;
+/// a constraint without a selector stays without.
 fn own_selector(constraint: &SpreadConstraint, labels: &Labels) -> Option<Selector> {
     let selector = constraint.label_selector.as_ref()?;
     let keys = constraint.match_label_keys.iter();

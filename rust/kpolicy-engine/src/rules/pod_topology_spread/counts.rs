@@ -83,7 +83,7 @@ impl DomainCounts {
         self.plain(id).saturating_add(hypothetical.map_or(0, |(_, sum)| *sum))
     }
 
-    /// The least over all domains. Clause: 0 if there are fewer domains than wanted.
+    /// The least over all domains. The API takes 0 if there are fewer domains than `minDomains`.
     pub(super) fn least(&self, domains_min: usize) -> i64 {
         let levels = &self.table.levels;
         if levels.domains() < domains_min {

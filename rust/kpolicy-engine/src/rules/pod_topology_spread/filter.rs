@@ -187,7 +187,8 @@ impl PreparedSpreadFilter {
         flips
     }
 
-    /// Clause: what is argued counts also if terminating, and where the selector is empty.
+    /// Adds hypothetical pods. kube-scheduler counts them also if they terminate, and if the
+    /// selector is empty.
     fn argue(&mut self, cluster: &Cluster, slot: NodeSlot, pod: &Pod, pods: i64) {
         if *pod.namespace() != self.namespace {
             return;

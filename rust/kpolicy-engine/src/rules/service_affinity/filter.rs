@@ -63,7 +63,8 @@ impl Filter for ServiceAffinity {
         Some(Box::new(prepared))
     }
 
-    /// Clause: a rule that registers new nodes without taints is tried at every change of taints.
+    /// kube-scheduler tries a rule at every change of taints if the rule registers new nodes
+    /// without their taints.
     fn events(&self) -> Events {
         Events::of(&[
             Event::PodAdd,

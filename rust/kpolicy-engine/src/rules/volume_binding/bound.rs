@@ -103,8 +103,8 @@ pub(super) fn add_label_keys<'a>(affinity: Option<&'a NodeSelector>, keys: &mut 
     keys.extend(requirements.map(|requirement| &*requirement.key));
 }
 
-/// Clause: a volume's affinity is asked without the node's name, and then its terms' fields, as long
-/// as they can be read, are left out.
+/// Whether a volume's node affinity allows the node. kube-scheduler asks it without the node's
+/// name, so it ignores `matchFields` that it can parse.
 pub(super) fn is_reachable(affinity: Option<&NodeSelector>, node: &Node) -> bool {
     let labels = &node.object.meta.labels;
     let selects = |term: &NodeSelectorTerm| {

@@ -227,7 +227,7 @@ pub(super) fn names(volume: &PersistentVolume, claim: &PersistentVolumeClaim) ->
     })
 }
 
-/// Clause: a volume that its user did not bind is marked as bound by a controller.
+/// The API says that a volume which its user did not bind is annotated as bound by a controller.
 pub(super) fn is_to_mark(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     !is_bound_to(volume, claim) && volume.meta.annotations.get(BOUND_BY_CONTROLLER).is_none()
 }

@@ -9,7 +9,8 @@ use crate::snapshot::objects::Replaced;
 
 use super::provisioning::limit_bytes;
 
-/// Clause: a rule that registers new nodes without taints is tried at every change of taints.
+/// kube-scheduler tries a rule at every change of taints if the rule registers new nodes without
+/// their taints.
 pub(super) fn events() -> Events {
     Events::of(&[
         Event::NodeAdd,
@@ -63,7 +64,8 @@ fn object_wakes(pod: &Pod, replaced: &Replaced) -> bool {
     }
 }
 
-/// Clause: only drivers of volumes inline in the pod are looked at.
+/// Whether a driver that the pod uses no longer publishes capacities. kube-scheduler looks only at
+/// drivers of volumes that are inline in the pod.
 fn no_longer_counts(pod: &Pod, old: &CsiDriver, new: &CsiDriver) -> bool {
     let is_used = pod.template.volumes.iter().any(
         |volume| matches!(&volume.source, VolumeSource::Csi { driver } if *driver == new.meta.name),

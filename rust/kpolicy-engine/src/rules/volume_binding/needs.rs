@@ -143,7 +143,7 @@ fn class(claim: &PersistentVolumeClaim, cluster: &Cluster) -> Result<Class, Stat
         .filter(|name| !name.is_empty())
         .and_then(|name| cluster.objects().classes.get("", name));
     match storage_class.map(|class| class.waits_for_first_consumer) {
-        // Clause: this one is a failure, not a rejection.
+        // kube-scheduler fails the cycle for a class without a binding mode; it does not reject.
         Some(None) => Err(Status::error(no_binding_mode(name))),
         Some(Some(true)) if !is_named => Ok(Class::WaitsForPod),
         _ => Ok(Class::Immediate),

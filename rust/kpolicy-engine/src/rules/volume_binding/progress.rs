@@ -58,7 +58,7 @@ fn provisioned(awaited: &AwaitedVolume, namespace: &str, cluster: &Cluster) -> R
         let text = format!("selectedNode annotation reset for PVC {:?}", awaited.claim);
         return Err(Stop::Failed(text));
     }
-    // Clause: a provisioner that gives up takes the annotation away.
+    // A provisioner that gives up removes the annotation.
     if selected_node(claim) != Some(&*awaited.node) {
         return Err(Stop::Failed(format!("provisioning failed for PVC {:?}", awaited.claim)));
     }
@@ -78,7 +78,8 @@ fn node<'c>(awaited: &AwaitedVolume, cluster: &'c Cluster) -> Result<&'c Node, S
     })
 }
 
-/// Clause: a cache's text for an object that is not there; namespaced ones by namespace and name.
+/// kube-scheduler's text for an object that its cache lacks. `key` is `namespace/name` for a
+/// namespaced object.
 fn not_found(kind: Kind, key: &str) -> String {
     format!("{} {key:?} not found", kind.resource())
 }

@@ -76,7 +76,8 @@ impl Provisioning {
 }
 
 impl Capacities {
-    /// Clause: they count only for drivers that ask for it.
+    /// The capacities that bound provisioning. The API counts them only for drivers whose
+    /// `CSIDriver` sets `storageCapacity`.
     fn of(claim: &PersistentVolumeClaim, class: &StorageClass, cluster: &Cluster) -> Option<Self> {
         let driver = cluster.objects().csi_drivers.get("", &class.provisioner)?;
         // The API refuses a claim for nothing, so 0 is a claim that does not say how much.
@@ -112,7 +113,8 @@ pub(super) fn limit_bytes(capacity: &CsiStorageCapacity) -> Option<i64> {
     capacity.maximum_volume_size.or(capacity.capacity).map(Quantity::units_rounded_up)
 }
 
-/// Clause: no terms allow every node, an empty term none.
+/// The API says of `allowedTopologies` that an empty list allows every node; an empty term allows
+/// none.
 fn allows(terms: &[TopologyTerm], labels: &Labels) -> bool {
     let has = |(key, values): &(Box<str>, Box<[Box<str>]>)| {
         labels.get(key).is_some_and(|value| values.iter().any(|allowed| **allowed == *value))
