@@ -13,7 +13,7 @@ use crate::rules::{Code, Status};
 use crate::snapshot::{NodeView, Pod};
 
 use super::budgets::Budgets;
-use super::search_work::{self, Prices, WorkExceeded, WorkLeft};
+use super::search_work::{self, PodPrices, Prices, WorkExceeded, WorkLeft};
 use super::victims::{Evictable, by_importance, may_go};
 use super::{Candidate, Unplaced};
 
@@ -55,6 +55,10 @@ impl<'a> DryRuns<'a> {
             prices: Prices::of(unplaced),
             forks: Forks::of(unplaced.prepared),
         }
+    }
+
+    pub(super) const fn prices(&self) -> PodPrices {
+        self.prices.of_pod()
     }
 
     /// What comes of one node, unless it takes more than is left.

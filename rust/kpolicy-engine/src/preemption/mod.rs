@@ -27,7 +27,7 @@ use crate::program::{CRITERIA, Criterion, Enough, Profile};
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
 use dry_run::DryRuns;
-use search_work::{WorkExceeded, WorkLeft};
+use search_work::{PodPrices, WorkExceeded, WorkLeft};
 use victims::Evictable;
 
 pub use dry_run::Unhelpful;
@@ -106,6 +106,7 @@ impl PartialEq for Candidate {
 pub struct DryRun {
     outcome: Result<Arc<Candidate>, Arc<Unhelpful>>,
     units: u64,
+    prices: PodPrices,
 }
 
 impl DryRun {
@@ -114,7 +115,8 @@ impl DryRun {
         let mut work = left;
         let found = dry_runs.on(node, &mut work).ok()?;
         let units = left.units() - work.units();
-        Some(Self { outcome: found.map(Arc::new).map_err(Arc::new), units })
+        let outcome = found.map(Arc::new).map_err(Arc::new);
+        Some(Self { outcome, units, prices: dry_runs.prices() })
     }
 }
 
@@ -264,7 +266,8 @@ fn look(
     let mut left = WorkLeft::of_search(unplaced.cluster);
     for slot in after.iter().chain(before) {
         let Some(node) = unplaced.cluster.nodes().view(*slot) else { continue };
-        let known = memo.get(node, unplaced.cluster).cloned();
+        let known = memo.get(node, unplaced.cluster);
+        let known = known.filter(|known| known.prices == dry_runs.prices()).cloned();
         let is_new = known.is_none();
         let Some(dry_run) = known.or_else(|| DryRun::of(&mut dry_runs, node, left)) else {
             return Err(WorkExceeded);

@@ -79,12 +79,22 @@ impl WorkLeft {
     }
 }
 
+/// Prices that follow from the pod that needs room and from the number of nodes. Pods may share what
+/// is known of a node and still differ in a part of their spec that no filter in force reads: what is
+/// known holds only for a pod of equal prices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PodPrices {
+    asking: u64,
+    own_terms: u64,
+    /// Copying all filters.
+    copying: u64,
+}
+
 /// What parts of a dry run take for one pod that needs room.
 #[derive(Debug)]
 pub(super) struct Prices<'a> {
     cluster: &'a Cluster,
-    asking: u64,
-    own_terms: u64,
+    of_pod: PodPrices,
     /// By namespace, what finding the disruption budgets of a pod takes.
     budgets: RefCell<FxHashMap<&'a str, u64>>,
 }
@@ -98,21 +108,26 @@ impl<'a> Prices<'a> {
         let affinity = &pod.template.pod_affinity;
         let constraints = pod.template.spread.iter();
         let of_constraints = constraints.map(|each| of_selector(each.label_selector.as_ref()));
-        Self {
-            cluster,
+        let of_pod = PodPrices {
             asking: ASKING
                 .saturating_add(ASKING_ENTRY.saturating_mul(entries))
                 .saturating_add(in_expressions),
             own_terms: of_terms(&affinity.required)
                 .saturating_add(of_terms(&affinity.anti_required))
                 .saturating_add(of_constraints.sum()),
-            budgets: RefCell::default(),
-        }
+            // Rounded up, so that a few nodes more change no price.
+            copying: cluster.nodes().len().next_power_of_two() as u64 / NODES_COPIED,
+        };
+        Self { cluster, of_pod, budgets: RefCell::default() }
+    }
+
+    pub(super) const fn of_pod(&self) -> PodPrices {
+        self.of_pod
     }
 
     /// Asking all filters about the node, with and without nominated pods.
     pub(super) const fn asking(&self, worlds: u64) -> u64 {
-        self.asking.saturating_mul(worlds)
+        self.of_pod.asking.saturating_mul(worlds)
     }
 
     /// Copying all filters for so many pods that are nominated to the node, and adding these.
@@ -120,15 +135,14 @@ impl<'a> Prices<'a> {
         if pods == 0 {
             return 0;
         }
-        let copying = self.cluster.nodes().len() as u64 / NODES_COPIED;
-        let adding = MOVING.saturating_add(MOVING_TERM.saturating_mul(self.own_terms));
-        copying.saturating_add(adding.saturating_mul(pods as u64))
+        let adding = MOVING.saturating_add(MOVING_TERM.saturating_mul(self.of_pod.own_terms));
+        self.of_pod.copying.saturating_add(adding.saturating_mul(pods as u64))
     }
 
     /// Telling all filters of a pod that comes or goes.
     pub(super) fn moving(&self, pod: &Pod, worlds: u64) -> u64 {
         let affinity: &PodAffinity = &pod.template.pod_affinity;
-        let terms = self.own_terms.saturating_add(of_terms(&affinity.anti_required));
+        let terms = self.of_pod.own_terms.saturating_add(of_terms(&affinity.anti_required));
         MOVING.saturating_add(MOVING_TERM.saturating_mul(terms)).saturating_mul(worlds)
     }
 
