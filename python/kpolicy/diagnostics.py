@@ -37,6 +37,19 @@ class Place:
     end_line: int
     end_column: int
 
+    def extent(self) -> dict[str, int]:
+        """Lines and columns, as JSON output shows them."""
+        return {
+            "line": self.line,
+            "column": self.column,
+            "endLine": self.end_line,
+            "endColumn": self.end_column,
+        }
+
+    def document(self) -> dict[str, str | int]:
+        """The file, lines and columns, as JSON output shows them."""
+        return {"file": self.file, **self.extent()}
+
 
 @dataclass(frozen=True, slots=True)
 class Note:

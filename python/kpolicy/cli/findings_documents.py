@@ -41,11 +41,7 @@ def _finding(finding: Diagnostic, findings: Findings) -> dict[str, Any]:
         "level": finding.severity.value,
         "message": finding.message,
         "hint": finding.hint,
-        "file": place.file,
-        "line": place.line,
-        "column": place.column,
-        "endLine": place.end_line,
-        "endColumn": place.end_column,
+        **place.document(),
         "field": finding.field,
         "fix": _fix(finding, findings),
     }
@@ -55,17 +51,8 @@ def _fix(finding: Diagnostic, findings: Findings) -> dict[str, Any] | None:
     text = findings.texts.get(place_of(finding).file)
     if finding.fix is None or text is None:
         return None
-    edits = [{**_lines_of(text.place(edit.span)), "text": edit.text} for edit in finding.fix.edits]
+    edits = [{**text.place(edit.span).extent(), "text": edit.text} for edit in finding.fix.edits]
     return {"safe": finding.fix.is_safe, "edits": edits}
-
-
-def _lines_of(place: Place) -> dict[str, Any]:
-    return {
-        "line": place.line,
-        "column": place.column,
-        "endLine": place.end_line,
-        "endColumn": place.end_column,
-    }
 
 
 def sarif(findings: Findings) -> str:

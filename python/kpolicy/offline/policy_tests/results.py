@@ -180,7 +180,7 @@ def _test(test: TestResult) -> _Json:
     return {
         "name": test.name,
         "passed": test.has_passed,
-        **_place(test.place),
+        **test.place.document(),
         "seconds": round(test.seconds, 6),
         "pods": test.pods,
         **({"summary": test.summary} if test.summary else {}),
@@ -220,22 +220,14 @@ def _coverage(policy: PolicyCoverage) -> _Json:
         "percentage": round(policy.percentage, 2),
         "minimum": policy.minimum,
         "uncovered": [
-            {**_place(item.place), "label": item.label, "missing": list(item.missing)}
+            {**item.place.document(), "label": item.label, "missing": list(item.missing)}
             for item in policy.uncovered()
         ],
     }
 
 
 def _place(place: Place | None) -> _Json:
-    if place is None:
-        return {}
-    return {
-        "file": place.file,
-        "line": place.line,
-        "column": place.column,
-        "endLine": place.end_line,
-        "endColumn": place.end_column,
-    }
+    return {} if place is None else place.document()
 
 
 # Text that needs no quotes anywhere in YAML, also inside brackets and braces.

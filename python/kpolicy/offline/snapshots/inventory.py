@@ -6,13 +6,11 @@ name alone; the engine reports it. These sums are for figures; the engine has it
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from kpolicy.offline.snapshots.json_objects import (
@@ -25,6 +23,7 @@ from kpolicy.offline.snapshots.json_objects import (
     uid_of,
 )
 from kpolicy.offline.snapshots.snapshot_problem import DUPLICATE, Problem
+from kpolicy.policy.quantities import read_quantity
 
 PODS: Final = "pods"
 ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -104,28 +103,9 @@ def _largest(first: Amounts, other: Amounts) -> Amounts:
     return {name: max(first.get(name, _NOTHING), other.get(name, _NOTHING)) for name in names}
 
 
-_FORM: Final = re.compile(
-    r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,3})|([KMGTPE]i|[numkMGTPE]|))\Z"
-)
-_SCALES: Final = {
-    "n": Fraction(1, 10**9),
-    "u": Fraction(1, 10**6),
-    "m": Fraction(1, 1000),
-    "": Fraction(1),
-    **{letter: Fraction(1000 ** (power + 1)) for power, letter in enumerate("kMGTPE")},
-    **{f"{letter}i": Fraction(1024 ** (power + 1)) for power, letter in enumerate("KMGTPE")},
-}
-
-
-@lru_cache(maxsize=4096)
 def quantity(written: str | float) -> Fraction:
-    """In whole units (cores, bytes, pieces); 0 for what is no quantity."""
-    found = _FORM.match(str(written).strip())
-    if found is None:
-        return Fraction(0)
-    number, exponent, suffix = found.groups()
-    scale = Fraction(10) ** int(exponent[1:]) if exponent else _SCALES[suffix or ""]
-    return Fraction(number) * scale
+    """In whole units; 0 for what is no quantity."""
+    return read_quantity(str(written).strip()) or _NOTHING
 
 
 class State(Enum):

@@ -1,15 +1,14 @@
 """The values of params: from `--param`, from a ConfigMap that the policy names, or the default.
 
-Also the types that params may have, and quantities as numbers. The ConfigMaps are manifests that
+Also the types that params may have. The ConfigMaps are manifests that
 the caller hands in: nothing here reads a file or asks the API server.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from math import ceil
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Place
@@ -20,6 +19,7 @@ from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import POLICY_KEYS, ConfigMap, find_documents
 from kpolicy.policy.models.scheduling_policy import ConfigMapReference, Param
 from kpolicy.policy.nearest import did_you_mean
+from kpolicy.policy.quantities import read_quantity
 from kpolicy.policy.yaml import nodes
 from kpolicy.policy.yaml.nodes import Path, Scalar, plain
 from kpolicy.policy.yaml.source import Source, SourceText
@@ -29,13 +29,6 @@ _SIMPLE: Final = ("bool", "int", "double", "string", "quantity")
 _DEPTH_MAX: Final = 5
 _ZEROS: Final = {"bool": False, "string": "", "double": 0.0, "list": (), "map": {}}
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
-
-_QUANTITY: Final = re.compile(
-    r"([+-]?)([0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})"
-    r"(?:(Ki|Mi|Gi|Ti|Pi|Ei)|(n|u|m|k|M|G|T|P|E)|[eE]([+-]?[0-9]{1,2}))?\Z"
-)
-_BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
-_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 
 
 # ConfigMaps that policies name.
@@ -250,17 +243,10 @@ def seen_type(kind: Type) -> Type:
 
 def quantity(text: str, unit: str | None = None) -> int | None:
     """A Kubernetes quantity in units, or in thousandths with `unit` milli; rounded up."""
-    match = _QUANTITY.match(text)
-    if match is None:
+    amount = read_quantity(text)
+    if amount is None:
         return None
-    sign, digits, binary, decimal, exponent = match.groups()
-    amount = Fraction(digits)
-    if binary:
-        amount *= 1024 ** _BINARY[binary]
-    elif decimal or exponent:
-        amount *= Fraction(10) ** (_DECIMAL[decimal] if decimal else int(exponent))
-    amount *= (-1 if sign == "-" else 1) * (1000 if unit == "milli" else 1)
-    whole = -((-amount.numerator) // amount.denominator)
+    whole = ceil(amount * (1000 if unit == "milli" else 1))
     return whole if _INT_MIN <= whole <= _INT_MAX else None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kpolicy.clock import Clock
 from kpolicy.cluster.writes.evictor import (
     AlreadyGone,
     AlreadyLeaving,
@@ -90,8 +91,10 @@ async def running_cluster(
     policies: tuple[str, ...] = (),
     kubelet: KubeletTimes | None = QUICK,
     binds_in_flight_max: int = 64,
+    clock: Clock | None = None,
 ) -> AsyncIterator[Cluster]:
-    async with ControlPlane(kubelet=kubelet) as control_plane:
+    """`clock`: of the control plane."""
+    async with ControlPlane(kubelet=kubelet, clock=clock) as control_plane:
         control_plane.add(*objects)
         async with running(control_plane, *policies, binds_in_flight_max=binds_in_flight_max) as (
             scheduler,

@@ -4,14 +4,30 @@ TestPreemptionRespectsBindingPod) that hold a call up, which only the embedded c
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from kpolicy.clock import SystemClock
 from kpolicy.scheduler import limits
 from kpolicy.testing import node, pod
 from kpolicy.testing.faults import FaultRule, RequestFault, ScriptedFaults
 from tests.unit.scheduler.preemption.test_preemptions import Cluster, full, running_cluster
 
 HELD = RequestFault(delay_s=0.4)
+
+
+class HoldingClock(SystemClock):
+    """Real time for the control plane; requests that are held up wait until `go_on` is set."""
+
+    def __init__(self) -> None:
+        self.go_on = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds == HELD.delay_s:
+            await self.go_on.wait()
+        else:
+            await super().sleep(seconds)
 
 
 def holding_deletes(cluster: Cluster, name: str = "", times: int | None = 1) -> None:
@@ -96,17 +112,26 @@ async def test_a_higher_pod_takes_the_place_of_one_that_is_preempting() -> None:
 async def test_one_that_lost_its_place_while_it_waited_preempts_elsewhere() -> None:
     """TestAsyncPreemption: "While lower priority Pod is waiting for preemption, higher priority Pod
     takes its place on the node"."""
-    async with running_cluster(*full(2)) as cluster:
+    clock = HoldingClock()
+    # The victim of lower priority goes last.
+    low = (
+        pod("low-0", cpu="2", priority=2, node_name="n1"),
+        pod("low-1", cpu="2", priority=1, node_name="n1"),
+    )
+    async with running_cluster(node("n1", cpu="4"), *low, clock=clock) as cluster:
         holding_deletes(cluster, "low-1", times=None)
         cluster.control_plane.add(pod("middle", cpu="4", priority=5))
-        await cluster.until(lambda: under_way(cluster) == 1)
+        # Its room is free before "high" comes, so "high" needs no victim.
+        await cluster.until(lambda: "low-0" not in cluster.pods())
         cluster.control_plane.add(
             node("n2", cpu="5"), pod("low-2", cpu="4", priority=2, node_name="n2")
         )
         cluster.control_plane.add(pod("high", cpu="2", priority=9))
         await cluster.until(lambda: cluster.node_of("high") == "n1")
+        assert cluster.deleted() == ["low-0"]
+        clock.go_on.set()
         await cluster.until(lambda: cluster.node_of("middle") == "n2")
-        assert sorted(cluster.deleted()) == ["low-0", "low-1", "low-2"]
+        assert cluster.deleted() == ["low-0", "low-1", "low-2"]
 
 
 async def test_a_lower_pod_takes_the_same_node_if_it_is_big_enough() -> None:
