@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -33,6 +34,14 @@ def test_every_rust_module_opens_with_what_it_owns() -> None:
     paths = with_suffix(".rs")
     assert len(paths) > 40
     assert [named(path) for path in paths if not path.read_text().startswith("//!")] == []
+
+
+def test_no_comment_opens_with_a_label() -> None:
+    """A comment is a sentence: `Clause:` or `Owns` in front of it does not say who does what."""
+    label = re.compile(r"""^\s*(?://[/!]?|#|\"{3})\s?(?:Clauses?|Owns)\b""", re.MULTILINE)
+    paths = with_suffix(".py", ".rs", ".go")
+    assert len(paths) > 1000
+    assert [named(path) for path in paths if label.search(path.read_text("utf-8"))] == []
 
 
 def test_nothing_is_left_over() -> None:

@@ -23,7 +23,7 @@ const NO_POTENTIAL_NODES: &str = "no potential nodes";
 
 /// What a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
+pub(crate) enum Detail {
     /// As `kpolicy explain --output json` prints it.
     Decision,
     /// Under `seen` also what every part of an expression gave, for coverage of tests.
@@ -31,7 +31,7 @@ pub enum Detail {
 }
 
 /// Writes the line of a pod that a profile serves; nothing for others.
-pub fn line(
+pub(crate) fn line(
     pod: &Arc<Pod>,
     program: &Program,
     cluster: &Cluster,

@@ -54,7 +54,7 @@ struct Entry<T> {
 pub struct Shared<T>(Arc<Entry<T>>);
 
 /// A text held once: names of namespaces, resources, schedulers.
-pub type Name = Shared<Arc<str>>;
+pub(crate) type Name = Shared<Arc<str>>;
 
 impl<T> Shared<T> {
     /// Unique among all values that its interner ever held.

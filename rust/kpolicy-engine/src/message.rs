@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-pub const NO_NODES: &str = "no nodes available to schedule pods";
+pub(crate) const NO_NODES: &str = "no nodes available to schedule pods";
 
 /// The most bytes that the reasons of one message take. Some 400 reasons; a cluster of 5,000 nodes has
 /// a few dozen.
@@ -56,7 +56,7 @@ impl Histogram {
 }
 
 /// `pre_filter` and `post_filter` may be empty.
-pub fn fit_error(
+pub(crate) fn fit_error(
     nodes_total: usize,
     pre_filter: &str,
     histogram: &Histogram,

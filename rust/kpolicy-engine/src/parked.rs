@@ -47,7 +47,7 @@ struct Waiting {
 }
 
 #[derive(Debug, Default)]
-pub struct Parked {
+pub(crate) struct Parked {
     groups: Vec<Option<Group>>,
     free: Vec<usize>,
     by_key: FxHashMap<GroupKey, usize>,
@@ -56,7 +56,7 @@ pub struct Parked {
 }
 
 /// The events that a rule waits for.
-pub fn events_of(rule: &FilterRule) -> Events {
+pub(crate) fn events_of(rule: &FilterRule) -> Events {
     let events = rule.events();
     if events.contains(Event::NodeAdd) {
         events.with(Events::of(&[Event::NodeTaint]))
@@ -89,21 +89,21 @@ fn key_of(rule: &FilterRule, pod: &Pod) -> Key {
 }
 
 impl Parked {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.of_pod.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.of_pod.is_empty()
     }
 
-    pub fn message(&self, uid: &str) -> Option<Arc<str>> {
+    pub(crate) fn message(&self, uid: &str) -> Option<Arc<str>> {
         let group = self.groups.get(*self.of_pod.get(uid)?)?.as_ref()?;
         Some(Arc::clone(&group.pods.get(uid)?.message))
     }
 
     /// Parks a pod; `rules` are positions in the profile's filters.
-    pub fn park(
+    pub(crate) fn park(
         &mut self,
         pod: &Arc<Pod>,
         profile: usize,
@@ -160,7 +160,7 @@ impl Parked {
         index
     }
 
-    pub fn remove(&mut self, uid: &str) -> bool {
+    pub(crate) fn remove(&mut self, uid: &str) -> bool {
         let Some(index) = self.of_pod.remove(uid) else { return false };
         if let Some(Some(group)) = self.groups.get_mut(index) {
             group.pods.remove(uid);
@@ -184,12 +184,12 @@ impl Parked {
     }
 
     /// Everybody tries again: there are new rules.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }
 
     /// Wakes whom this may help, in order of uid.
-    pub fn hear(
+    pub(crate) fn hear(
         &mut self,
         occurrence: &Occurrence,
         program: &Program,

@@ -69,7 +69,7 @@ enum Before {
 }
 
 /// Nodes on which room can be made, for extenders to choose from.
-pub fn candidates(unplaced: Unplaced<'_>, memo: &mut CandidateMemo) -> Vec<Arc<Candidate>> {
+pub(crate) fn candidates(unplaced: Unplaced<'_>, memo: &mut CandidateMemo) -> Vec<Arc<Candidate>> {
     match &unplaced.profile.preemption {
         Some(own) if before_preemption(unplaced.profile, unplaced.rejected) != Before::Fails => {
             preemption::candidates(unplaced, Search::Enough(own.enough), memo)
@@ -80,7 +80,11 @@ pub fn candidates(unplaced: Unplaced<'_>, memo: &mut CandidateMemo) -> Vec<Arc<C
 
 /// Tries preemption for a pod that fits on no node, among the candidates that extenders left, if
 /// there are extenders. `memo` holds findings about single nodes.
-pub fn run(unplaced: Unplaced<'_>, trimmed: Option<&Trimmed>, memo: &mut CandidateMemo) -> Room {
+pub(crate) fn run(
+    unplaced: Unplaced<'_>,
+    trimmed: Option<&Trimmed>,
+    memo: &mut CandidateMemo,
+) -> Room {
     let before = before_preemption(unplaced.profile, unplaced.rejected);
     if before == Before::Fails {
         let message = NOT_PREPARED.to_owned();
@@ -124,7 +128,7 @@ pub fn run(unplaced: Unplaced<'_>, trimmed: Option<&Trimmed>, memo: &mut Candida
     }
 }
 
-pub fn victim(pod: &Arc<Pod>, cluster: &Cluster) -> Victim {
+pub(crate) fn victim(pod: &Arc<Pod>, cluster: &Cluster) -> Victim {
     Victim {
         uid: Arc::clone(&pod.uid),
         namespace: Arc::clone(pod.namespace()),

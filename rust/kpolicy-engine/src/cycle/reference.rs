@@ -27,7 +27,7 @@ use super::{CycleOutcome, post_filter};
 
 /// What one rule says of one node.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scored {
+pub(crate) struct Scored {
     /// Position in the profile's scores.
     pub score: usize,
     pub raw: f64,
@@ -37,7 +37,7 @@ pub struct Scored {
 }
 
 #[derive(Debug, Clone)]
-pub struct NodeJudgement {
+pub(crate) struct NodeJudgement {
     pub slot: NodeSlot,
     /// The first filter that rejects it, nominated pods included.
     pub filter: Option<(usize, Status)>,
@@ -52,7 +52,7 @@ pub struct NodeJudgement {
 
 /// Everything that can be said of a pod.
 #[derive(Debug)]
-pub struct Judgement {
+pub(crate) struct Judgement {
     /// What was rejected: all, where no node is feasible.
     pub rejected: Rejected,
     /// Why the cycle fails, where a rule could not judge.
@@ -64,7 +64,7 @@ pub struct Judgement {
 
 impl Judgement {
     /// The totals of some nodes, in their order.
-    pub fn totals(&self, slots: &[NodeSlot], cluster: &Cluster) -> Vec<i64> {
+    pub(crate) fn totals(&self, slots: &[NodeSlot], cluster: &Cluster) -> Vec<i64> {
         let mut by_slot = vec![0; cluster.nodes().slots()];
         for node in &self.nodes {
             if let Some(cell) = by_slot.get_mut(node.slot.index()) {
@@ -77,27 +77,27 @@ impl Judgement {
 
 /// The rules of a profile, prepared for one pod by themselves.
 #[derive(Debug)]
-pub struct Fresh {
+pub(crate) struct Fresh {
     filters: Vec<Option<Box<dyn PreparedFilter>>>,
     scores: Vec<Option<Box<dyn PreparedScore>>>,
 }
 
 impl Fresh {
-    pub fn of(profile: &Profile, pod: &Pod, cluster: &Cluster) -> Self {
+    pub(crate) fn of(profile: &Profile, pod: &Pod, cluster: &Cluster) -> Self {
         let filters = profile.filters.iter().map(|filter| filter.prepare(pod, cluster));
         let scores = profile.scores.iter().map(|score| score.prepare(pod, cluster));
         Self { filters: filters.collect(), scores: scores.collect() }
     }
 
     /// The filters that are active in this cycle, by position.
-    pub fn prepared(&self) -> PreparedFilters<'_> {
+    pub(crate) fn prepared(&self) -> PreparedFilters<'_> {
         let active = |filter: &&dyn PreparedFilter| !matches!(filter.stage(), Stage::Skip);
         self.filters.iter().map(|filter| filter.as_deref().filter(active)).collect()
     }
 }
 
 /// Every verdict and every score.
-pub fn judge(
+pub(crate) fn judge(
     fresh: &mut Fresh,
     pod: &Arc<Pod>,
     program: &Program,
@@ -165,7 +165,11 @@ fn filter(
 }
 
 /// As [`super::Cycle::decide`]. `sampling` is where the cycle's stands; its own is not moved on.
-pub fn decide(question: Question<'_>, cluster: &Cluster, sampling: &Sampling) -> CycleOutcome {
+pub(crate) fn decide(
+    question: Question<'_>,
+    cluster: &Cluster,
+    sampling: &Sampling,
+) -> CycleOutcome {
     let (pod, program) = (question.pod, question.program);
     let Some(profile) = program.profiles.get(question.profile) else {
         return CycleOutcome::Failed(String::new());

@@ -6,14 +6,14 @@ use crate::rules::{PreparedScore, Rejection, Status};
 use super::Rejected;
 
 /// What the user reads where a filter could not judge.
-pub fn filter_failure(profile: &Profile, filter: usize, status: Option<&Status>) -> String {
+pub(crate) fn filter_failure(profile: &Profile, filter: usize, status: Option<&Status>) -> String {
     let name = profile.filters.get(filter).map_or("", |filter| filter.name.as_ref());
     let why = status.map(Status::message).unwrap_or_default();
     format!("running {name:?} filter plugin: {why}")
 }
 
 /// What the user reads where a rule could not judge the pod before any node was looked at.
-pub fn pre_filter_failure(profile: &Profile, rejected: &Rejected) -> Option<String> {
+pub(crate) fn pre_filter_failure(profile: &Profile, rejected: &Rejected) -> Option<String> {
     let (filter, status) = rejected.pre_filter.as_ref()?;
     let name = profile.filters.get(*filter).map_or("", |filter| filter.name.as_ref());
     (status.rejection == Rejection::Error)
@@ -21,7 +21,7 @@ pub fn pre_filter_failure(profile: &Profile, rejected: &Rejected) -> Option<Stri
 }
 
 /// What the user reads where a score could not be prepared.
-pub fn pre_score_failure<'a>(
+pub(crate) fn pre_score_failure<'a>(
     profile: &Profile,
     scores: impl Iterator<Item = Option<&'a dyn PreparedScore>>,
 ) -> Option<String> {

@@ -12,16 +12,16 @@ use super::verdicts::PreparedFilters;
 
 /// Copies of the prepared filters, by position in the profile.
 #[derive(Debug, Default)]
-pub struct Forks(Vec<Option<Box<dyn PreparedFilter>>>);
+pub(crate) struct Forks(Vec<Option<Box<dyn PreparedFilter>>>);
 
 impl Forks {
-    pub fn of(prepared: &PreparedFilters<'_>) -> Self {
+    pub(crate) fn of(prepared: &PreparedFilters<'_>) -> Self {
         Self(prepared.iter().map(|filter| filter.map(PreparedFilter::fork)).collect())
     }
 }
 
 #[derive(Debug)]
-pub struct HypotheticalNode<'a> {
+pub(crate) struct HypotheticalNode<'a> {
     cluster: &'a Cluster,
     node: Imagined<'a>,
     filters: Forks,
@@ -29,13 +29,13 @@ pub struct HypotheticalNode<'a> {
 
 impl<'a> HypotheticalNode<'a> {
     /// The node as it is.
-    pub fn of(node: NodeView<'a>, filters: Forks, cluster: &'a Cluster) -> Self {
+    pub(crate) fn of(node: NodeView<'a>, filters: Forks, cluster: &'a Cluster) -> Self {
         let node = Imagined { slot: node.slot, node: node.node, load: node.load.clone() };
         Self { cluster, node, filters }
     }
 
     /// The node without some of its pods.
-    pub fn without(
+    pub(crate) fn without(
         node: NodeView<'a>,
         is_taken: impl Fn(&Pod) -> bool,
         filters: Forks,
@@ -55,25 +55,25 @@ impl<'a> HypotheticalNode<'a> {
 
     /// A copy of the assumption, which can be extended.
     #[must_use]
-    pub fn fork(&self) -> Self {
+    pub(crate) fn fork(&self) -> Self {
         let fork = |filter: &Option<Box<dyn PreparedFilter>>| filter.as_ref().map(|own| own.fork());
         let filters = Forks(self.filters.0.iter().map(fork).collect());
         Self { cluster: self.cluster, node: self.node.clone(), filters }
     }
 
     /// Ends the argument. The filters are good for the next one if the node has its own pods again.
-    pub fn into_forks(self) -> Forks {
+    pub(crate) fn into_forks(self) -> Forks {
         self.filters
     }
 
-    pub fn put(&mut self, pod: &Arc<Pod>) {
+    pub(crate) fn put(&mut self, pod: &Arc<Pod>) {
         self.node.load.put(Arc::clone(pod));
         for filter in self.filters.0.iter_mut().flatten() {
             filter.add_pod(pod, self.cluster, self.node.view());
         }
     }
 
-    pub fn take(&mut self, pod: &Arc<Pod>) {
+    pub(crate) fn take(&mut self, pod: &Arc<Pod>) {
         self.node.load.take(&pod.uid);
         self.tell_taken(pod);
     }
@@ -85,7 +85,7 @@ impl<'a> HypotheticalNode<'a> {
     }
 
     /// The first filter that rejects the node, by position, and its verdict.
-    pub fn rejection(&self) -> Option<(usize, Code)> {
+    pub(crate) fn rejection(&self) -> Option<(usize, Code)> {
         self.filters.0.iter().enumerate().find_map(|(position, filter)| {
             let code = filter.as_ref()?.check(self.cluster, self.node.view());
             (!code.passes()).then_some((position, code))
@@ -93,7 +93,7 @@ impl<'a> HypotheticalNode<'a> {
     }
 
     /// What a verdict of [`HypotheticalNode::rejection`] means, as long as nothing was put or taken since.
-    pub fn describe(&self, filter: usize, code: Code) -> Option<Status> {
+    pub(crate) fn describe(&self, filter: usize, code: Code) -> Option<Status> {
         let filter = self.filters.0.get(filter)?.as_ref()?;
         Some(filter.describe(self.cluster, self.node.view(), code))
     }

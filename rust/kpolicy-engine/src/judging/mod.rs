@@ -7,16 +7,16 @@
 mod by_node;
 mod failure;
 mod hypothetical;
-pub mod nominated;
-pub mod pre_filter;
+pub(crate) mod nominated;
+pub(crate) mod pre_filter;
 mod question;
 mod tie;
-pub mod verdicts;
+pub(crate) mod verdicts;
 
-pub use by_node::ByNode;
-pub use failure::{filter_failure, pre_filter_failure, pre_score_failure};
-pub use hypothetical::{Forks, HypotheticalNode};
-pub use nominated::{ahead_of, behind};
-pub use question::Question;
-pub use tie::{Tie, choose};
-pub use verdicts::{EXTENDER, NodeRejection, PreparedFilters, Rejected};
+pub(crate) use by_node::ByNode;
+pub(crate) use failure::{filter_failure, pre_filter_failure, pre_score_failure};
+pub(crate) use hypothetical::{Forks, HypotheticalNode};
+pub(crate) use nominated::{ahead_of, behind};
+pub(crate) use question::Question;
+pub(crate) use tie::{Tie, choose};
+pub(crate) use verdicts::{EXTENDER, NodeRejection, PreparedFilters, Rejected};

@@ -16,10 +16,10 @@ use super::hypothetical::{Forks, HypotheticalNode};
 use super::verdicts::{NodeRejection, PreparedFilters};
 
 /// What is known of nodes with their nominated pods on them: how each rejects a pod, if it does.
-pub type NominatedMemo = ByNode<Option<NodeRejection>>;
+pub(crate) type NominatedMemo = ByNode<Option<NodeRejection>>;
 
 /// Nodes that a nominated pod closes to this one. `nominated_memo` is up to date and good for the pod.
-pub fn rejections(
+pub(crate) fn rejections(
     pod: &Pod,
     program: &Program,
     prepared: &PreparedFilters<'_>,
@@ -43,7 +43,7 @@ pub fn rejections(
 }
 
 /// Pods nominated to a node that this one must leave room for.
-pub fn ahead_of<'a>(
+pub(crate) fn ahead_of<'a>(
     pod: &Pod,
     node: &str,
     program: &Program,
@@ -58,7 +58,7 @@ pub fn ahead_of<'a>(
 }
 
 /// Uids of pods nominated to a node that must give way to this one.
-pub fn behind(pod: &Pod, node: &str, program: &Program, cluster: &Cluster) -> Vec<Arc<str>> {
+pub(crate) fn behind(pod: &Pod, node: &str, program: &Program, cluster: &Cluster) -> Vec<Arc<str>> {
     let yields = |other: &&Arc<Pod>| {
         other.priority() < pod.priority()
             && program.profile_of(&other.template.scheduler_name).is_some()
@@ -67,7 +67,7 @@ pub fn behind(pod: &Pod, node: &str, program: &Program, cluster: &Cluster) -> Ve
 }
 
 /// How a node is rejected with some pods put on it, if it is.
-pub fn with_pods(
+pub(crate) fn with_pods(
     slot: NodeSlot,
     pods: &[&Arc<Pod>],
     prepared: &PreparedFilters<'_>,
@@ -86,7 +86,7 @@ pub fn with_pods(
 }
 
 /// The first filter that rejects a node, told in full.
-pub fn first_rejection(
+pub(crate) fn first_rejection(
     prepared: &PreparedFilters<'_>,
     cluster: &Cluster,
     node: NodeView<'_>,
@@ -98,7 +98,7 @@ pub fn first_rejection(
 }
 
 /// The position of the first filter that rejects a node, and its code.
-pub fn first_verdict(
+pub(crate) fn first_verdict(
     prepared: &PreparedFilters<'_>,
     cluster: &Cluster,
     node: NodeView<'_>,

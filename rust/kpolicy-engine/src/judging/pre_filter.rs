@@ -14,7 +14,7 @@ use super::verdicts::{PreparedFilters, Rejected, conflicting};
 
 /// Which nodes are left.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NodesToCheck {
+pub(crate) enum NodesToCheck {
     All,
     /// In order of names; names of no node are left out.
     Only {
@@ -23,7 +23,7 @@ pub enum NodesToCheck {
     },
 }
 
-pub fn run(
+pub(crate) fn run(
     profile: &Profile,
     prepared: &PreparedFilters<'_>,
     cluster: &Cluster,

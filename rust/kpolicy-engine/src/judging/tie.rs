@@ -79,7 +79,7 @@ impl Tie {
 }
 
 /// The best of some nodes.
-pub fn choose(
+pub(crate) fn choose(
     slots: &[NodeSlot],
     totals: &[i64],
     tie: Tie,

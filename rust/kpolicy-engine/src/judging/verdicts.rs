@@ -12,7 +12,7 @@ use crate::rules::{Code, PreparedFilter, Rejection, Status};
 use crate::snapshot::{Cluster, NodeSlot};
 
 /// Stands for extenders where a position in the profile's filters is wanted.
-pub const EXTENDER: usize = usize::MAX;
+pub(crate) const EXTENDER: usize = usize::MAX;
 /// What they are called together, as in kube-scheduler.
 const EXTENDER_NAME: &str = "Extender";
 
@@ -45,7 +45,7 @@ pub struct Rejected {
 }
 
 /// The filters of a profile made ready for one pod, by position; `None` where one has no say.
-pub type PreparedFilters<'a> = Vec<Option<&'a dyn PreparedFilter>>;
+pub(crate) type PreparedFilters<'a> = Vec<Option<&'a dyn PreparedFilter>>;
 
 impl Rejected {
     pub fn by_pre_filter(filter: usize, status: Status) -> Self {
@@ -133,13 +133,13 @@ impl Rejected {
 }
 
 /// The status of nodes that some rules left out beforehand.
-pub fn outside(names: &[Arc<str>]) -> Status {
+pub(crate) fn outside(names: &[Arc<str>]) -> Status {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     Status::unresolvable(format!("node(s) didn't satisfy plugin(s) [{}]", names.join(" ")))
 }
 
 /// The status of a pod for which rules left no node at all.
-pub fn conflicting(names: &[Arc<str>]) -> Status {
+pub(crate) fn conflicting(names: &[Arc<str>]) -> Status {
     let joined: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     let reason: Cow<'static, str> = match joined.as_slice() {
         [only] => format!("node(s) didn't satisfy plugin {only}").into(),

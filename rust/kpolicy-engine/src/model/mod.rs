@@ -4,19 +4,19 @@
 //! The decoder applies the defaults of the API, so that a rule reads one form.
 //! `docs/internals/adding-an-api-kind.md` shows how to add a kind.
 
-pub mod affinity;
+pub(crate) mod affinity;
 pub mod api_values;
-pub mod cluster;
-pub mod kind;
-pub mod labels;
-pub mod node;
-pub mod object;
-pub mod pod;
-pub mod quantity;
-pub mod resources;
-pub mod selector;
-pub mod storage;
-pub mod volume;
+pub(crate) mod cluster;
+pub(crate) mod kind;
+pub(crate) mod labels;
+pub(crate) mod node;
+pub(crate) mod object;
+pub(crate) mod pod;
+pub(crate) mod quantity;
+pub(crate) mod resources;
+pub(crate) mod selector;
+pub(crate) mod storage;
+pub(crate) mod volume;
 
 pub use affinity::{Affinity, NodeSelector, NodeSelectorTerm, PodAffinityTerm, SpreadConstraint};
 pub use api_values::{ApiPaths, ApiValues};

@@ -50,7 +50,7 @@ pub struct StorageClass {
 }
 
 /// Keys with the sorted values that each may have, `ANDed`.
-pub type TopologyTerm = Box<[(Box<str>, Box<[Box<str>]>)]>;
+pub(crate) type TopologyTerm = Box<[(Box<str>, Box<[Box<str>]>)]>;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CsiNode {

@@ -244,8 +244,8 @@ impl Found {
     }
 }
 
-/// Clause: enough are found when there are as many candidates as wanted, one of them within all
-/// budgets; of either sort no more than that are kept.
+/// Looks for candidates. kube-scheduler stops when there are as many candidates as wanted and at
+/// least one of them violates no disruption budget; of either sort it keeps no more than wanted.
 fn look(
     unplaced: Unplaced<'_>,
     search: Search,

@@ -4,9 +4,9 @@
 //! thousandths, everything else in whole units. Quantities are summed exactly and rounded up once
 //! for each pod and resource.
 
-pub mod amounts;
-pub mod names;
-pub mod pod;
+pub(crate) mod amounts;
+pub(crate) mod names;
+pub(crate) mod pod;
 
-pub use amounts::{Allocatable, Amounts};
-pub use pod::{NonZero, Requests};
+pub(crate) use amounts::{Allocatable, Amounts};
+pub(crate) use pod::{NonZero, Requests};

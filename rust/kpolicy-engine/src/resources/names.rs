@@ -4,11 +4,11 @@
 //! extended resources, `hugepages-*`, names with `kubernetes.io/` in them and
 //! `attachable-volumes-*`.
 
-pub const CPU: &str = "cpu";
-pub const MEMORY: &str = "memory";
-pub const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
-pub const PODS: &str = "pods";
-pub const HUGE_PAGES_PREFIX: &str = "hugepages-";
+pub(crate) const CPU: &str = "cpu";
+pub(crate) const MEMORY: &str = "memory";
+pub(crate) const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
+pub(crate) const PODS: &str = "pods";
+pub(crate) const HUGE_PAGES_PREFIX: &str = "hugepages-";
 
 const NATIVE_DOMAIN: &str = "kubernetes.io/";
 const QUOTA_PREFIX: &str = "requests.";
@@ -16,7 +16,7 @@ const ATTACHABLE_PREFIX: &str = "attachable-volumes-";
 const LABEL_BYTES_MAX: usize = 63;
 const SUBDOMAIN_BYTES_MAX: usize = 253;
 
-pub fn is_scalar(name: &str) -> bool {
+pub(crate) fn is_scalar(name: &str) -> bool {
     name.starts_with(HUGE_PAGES_PREFIX)
         || name.contains(NATIVE_DOMAIN)
         || name.starts_with(ATTACHABLE_PREFIX)
@@ -24,7 +24,7 @@ pub fn is_scalar(name: &str) -> bool {
 }
 
 /// A resource that a device plugin or an administrator brought, such as `example.com/gpu`.
-pub fn is_extended(name: &str) -> bool {
+pub(crate) fn is_extended(name: &str) -> bool {
     let Some((domain, local)) = name.split_once('/') else { return false };
     // With `requests.` in front (its name in a quota) it must still be a qualified name.
     !name.contains(NATIVE_DOMAIN)

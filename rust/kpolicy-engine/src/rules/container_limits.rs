@@ -5,7 +5,7 @@ use crate::resources::names;
 use crate::snapshot::Pod;
 
 /// The larger of what containers may use together and what the largest init container may.
-pub fn limit(pod: &Pod, name: &str) -> i64 {
+pub(crate) fn limit(pod: &Pod, name: &str) -> i64 {
     let of = |container: &Container| {
         let limit = container.limits.get(name).copied().unwrap_or_default();
         if name == names::CPU { limit.millis_rounded_up() } else { limit.units_rounded_up() }

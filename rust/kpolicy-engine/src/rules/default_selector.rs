@@ -16,13 +16,13 @@ use crate::snapshot::pod::Identity;
 use crate::snapshot::{Change, Changes, Cluster, Pod};
 
 /// Kinds that the selector is made from.
-pub const KINDS: &[Kind] =
+pub(crate) const KINDS: &[Kind] =
     &[Kind::Service, Kind::ReplicationController, Kind::ReplicaSet, Kind::StatefulSet];
 
 /// Which of [`KINDS`] count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each kind")]
-pub struct Sources {
+pub(crate) struct Sources {
     pub services: bool,
     pub replication_controllers: bool,
     pub replica_sets: bool,
@@ -30,13 +30,13 @@ pub struct Sources {
 }
 
 impl Sources {
-    pub const ALL: Self = Self {
+    pub(crate) const ALL: Self = Self {
         services: true,
         replication_controllers: true,
         replica_sets: true,
         stateful_sets: true,
     };
-    pub const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         services: false,
         replication_controllers: false,
         replica_sets: false,
@@ -46,7 +46,7 @@ impl Sources {
 
 /// The selector of one pod, as of when it was made.
 #[derive(Debug, Clone)]
-pub struct DefaultSelector {
+pub(crate) struct DefaultSelector {
     identity: Shared<Identity>,
     owner: Option<Shared<OwnerReference>>,
     sources: Sources,
@@ -54,19 +54,19 @@ pub struct DefaultSelector {
 }
 
 impl DefaultSelector {
-    pub fn of(pod: &Pod, sources: Sources, cluster: &Cluster) -> Self {
+    pub(crate) fn of(pod: &Pod, sources: Sources, cluster: &Cluster) -> Self {
         let (identity, owner) = (pod.identity.clone(), pod.template.owner.clone());
         let selector = selector(&identity, owner.as_deref(), sources, cluster);
         Self { identity, owner, sources, selector }
     }
 
     /// `None` where nothing selects the pod.
-    pub fn selector(&self) -> Option<&Selector> {
+    pub(crate) fn selector(&self) -> Option<&Selector> {
         (!self.selector.is_everything()).then_some(&self.selector)
     }
 
     /// Whether it would be the same if made now.
-    pub fn is_current(&self, changes: Changes<'_>, cluster: &Cluster) -> bool {
+    pub(crate) fn is_current(&self, changes: Changes<'_>, cluster: &Cluster) -> bool {
         let is_source =
             |change: &Change| matches!(change, Change::Object(kind) if KINDS.contains(kind));
         !changes.iter().any(is_source) || self.selector == self.made_now(cluster)
@@ -78,13 +78,13 @@ impl DefaultSelector {
 }
 
 /// Puts into a rule's key what [`DefaultSelector::of`] reads of a pod.
-pub fn key(pod: &Pod, key: &mut super::Key) {
+pub(crate) fn key(pod: &Pod, key: &mut super::Key) {
     key.push(pod.identity.id());
     key.push(pod.template.owner.as_ref().map_or(u64::MAX, Shared::id));
 }
 
 /// Services that select the pod, in order of name.
-pub fn services<'a>(
+pub(crate) fn services<'a>(
     identity: &'a Identity,
     cluster: &'a Cluster,
 ) -> impl Iterator<Item = &'a Arc<Service>> {
@@ -96,7 +96,7 @@ pub fn services<'a>(
 }
 
 /// Every pair as a requirement of its own.
-pub fn of_labels(labels: &Labels) -> Selector {
+pub(crate) fn of_labels(labels: &Labels) -> Selector {
     let equals = |(key, value): (&str, &str)| Requirement {
         key: key.into(),
         operator: SelectorOperator::In,

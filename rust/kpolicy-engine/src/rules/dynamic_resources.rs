@@ -15,14 +15,14 @@ use super::{
     Score, Stage, Status,
 };
 
-pub const NAME: &str = "DynamicResources";
-pub const HAS_CLAIMS: &str = "pod has resource claims, which kpolicy does not allocate";
+pub(crate) const NAME: &str = "DynamicResources";
+pub(crate) const HAS_CLAIMS: &str = "pod has resource claims, which kpolicy does not allocate";
 
 #[derive(Debug)]
-pub struct DynamicResources;
+pub(crate) struct DynamicResources;
 
 /// Accepts kube-scheduler's timeouts: nothing is allocated here that could take so long.
-pub fn from_args(args: &mut Fields<'_>, _: &mut Refusals) -> Option<DynamicResources> {
+pub(crate) fn from_args(args: &mut Fields<'_>, _: &mut Refusals) -> Option<DynamicResources> {
     args.optional("filterTimeout");
     args.optional("bindingTimeout");
     Some(DynamicResources)

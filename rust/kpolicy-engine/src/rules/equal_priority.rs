@@ -7,10 +7,10 @@ use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
-pub const NAME: &str = "EqualPriority";
+pub(crate) const NAME: &str = "EqualPriority";
 
 #[derive(Debug)]
-pub struct EqualPriority;
+pub(crate) struct EqualPriority;
 
 #[derive(Debug)]
 struct PreparedEqualPriority;

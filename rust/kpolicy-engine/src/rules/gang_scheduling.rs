@@ -10,12 +10,12 @@ use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Stage, Status};
 
-pub const NAME: &str = "GangScheduling";
-pub const IN_A_GROUP: &str =
+pub(crate) const NAME: &str = "GangScheduling";
+pub(crate) const IN_A_GROUP: &str =
     "pod belongs to a pod group, and kpolicy does not place the pods of a group together";
 
 #[derive(Debug)]
-pub struct GangScheduling;
+pub(crate) struct GangScheduling;
 
 #[derive(Debug, Clone)]
 struct Refused {

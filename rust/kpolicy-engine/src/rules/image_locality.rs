@@ -18,7 +18,7 @@ use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, P
 
 use super::{HeldBytes, Key, PreparedScore, Reads, Refresh, Score};
 
-pub const NAME: &str = "ImageLocality";
+pub(crate) const NAME: &str = "ImageLocality";
 
 const MIB: i64 = 1024 * 1024;
 const BYTES_MIN: i64 = 23 * MIB;
@@ -26,7 +26,7 @@ const BYTES_MAX_PER_CONTAINER: i64 = 1000 * MIB;
 const SCORE_MAX: i64 = 100;
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ImageLocality;
+pub(crate) struct ImageLocality;
 
 #[derive(Debug)]
 struct PreparedImageLocality {

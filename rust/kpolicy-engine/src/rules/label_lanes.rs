@@ -12,7 +12,7 @@ use crate::snapshot::{Cluster, Domains};
 use super::node_selection::{can_be_parsed, fields_match};
 
 /// Which nodes meet one of the terms.
-pub fn selected(selector: &NodeSelector, cluster: &Cluster) -> Vec<bool> {
+pub(crate) fn selected(selector: &NodeSelector, cluster: &Cluster) -> Vec<bool> {
     let mut lanes = vec![false; cluster.nodes().slots()];
     for term in &selector.terms {
         let of_term = of_term(term, cluster);
@@ -22,7 +22,7 @@ pub fn selected(selector: &NodeSelector, cluster: &Cluster) -> Vec<bool> {
 }
 
 /// Which nodes meet the node selector and the required affinity of a pod.
-pub fn required(affinity: &NodeAffinity, cluster: &Cluster) -> Vec<bool> {
+pub(crate) fn required(affinity: &NodeAffinity, cluster: &Cluster) -> Vec<bool> {
     let mut lanes = vec![true; cluster.nodes().slots()];
     if let Some(pairs) = &affinity.selector {
         keep_with_labels(pairs, cluster, &mut lanes);
@@ -35,7 +35,7 @@ pub fn required(affinity: &NodeAffinity, cluster: &Cluster) -> Vec<bool> {
 }
 
 /// Leaves the nodes that have all of these labels.
-pub fn keep_with_labels(pairs: &Labels, cluster: &Cluster, lanes: &mut [bool]) {
+pub(crate) fn keep_with_labels(pairs: &Labels, cluster: &Cluster, lanes: &mut [bool]) {
     for (key, value) in pairs.iter() {
         if !lanes.contains(&true) {
             return;
@@ -48,7 +48,7 @@ pub fn keep_with_labels(pairs: &Labels, cluster: &Cluster, lanes: &mut [bool]) {
 }
 
 /// Which nodes meet a term.
-pub fn of_term(term: &NodeSelectorTerm, cluster: &Cluster) -> Vec<bool> {
+pub(crate) fn of_term(term: &NodeSelectorTerm, cluster: &Cluster) -> Vec<bool> {
     let is_empty = term.match_expressions.is_empty() && term.match_fields.is_empty();
     let mut lanes = vec![!is_empty && can_be_parsed(term); cluster.nodes().slots()];
     if lanes.first() != Some(&true) {

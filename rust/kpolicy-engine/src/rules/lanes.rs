@@ -33,7 +33,7 @@ pub(super) fn held(raw: f64, score: impl Fn(f64) -> f64) -> i32 {
 
 /// The integer part of a number from 0 up to 2⁵¹, in steps that run on several lanes at once.
 #[inline]
-pub fn integer_part(value: f64) -> f64 {
+pub(crate) fn integer_part(value: f64) -> f64 {
     let rounded = (value + TO_INTEGER) - TO_INTEGER;
     if rounded > value { rounded - 1.0 } else { rounded }
 }
@@ -42,7 +42,7 @@ const LANES: usize = 8;
 
 /// The least and the greatest of the chosen values, in steps that run on several lanes at once.
 /// `LEAVES_IGNORED`: nodes that take no part in normalising are left out.
-pub fn extremes<const LEAVES_IGNORED: bool>(values: &[f64], chosen: &[bool]) -> (f64, f64) {
+pub(crate) fn extremes<const LEAVES_IGNORED: bool>(values: &[f64], chosen: &[bool]) -> (f64, f64) {
     let (eights, values_left) = values.as_chunks::<LANES>();
     let (chosen_eights, chosen_left) = chosen.as_chunks::<LANES>();
     let mut lowest = [f64::INFINITY; LANES];

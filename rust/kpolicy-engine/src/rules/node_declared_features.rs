@@ -11,7 +11,7 @@ use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Status};
 
-pub const NAME: &str = "NodeDeclaredFeatures";
+pub(crate) const NAME: &str = "NodeDeclaredFeatures";
 
 const REASON: &str = "node(s) didn't match Pod's required features";
 const LACKING: Code = Code::reject(1);
@@ -20,7 +20,7 @@ const RESTART_ALL_CONTAINERS: &str = "RestartAllContainersOnContainerExits";
 const USER_NAMESPACES_WITH_HOST_NETWORK: &str = "UserNamespacesHostNetworkSupport";
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NodeDeclaredFeatures;
+pub(crate) struct NodeDeclaredFeatures;
 
 #[derive(Debug, Clone)]
 struct PreparedNodeDeclaredFeatures {

@@ -14,7 +14,7 @@ use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::{Code, Filter, HeldBytes, Key, PreparedFilter, PreparedScore, Reads, Score, Status};
 
-pub const NAME: &str = "NodeLabel";
+pub(crate) const NAME: &str = "NodeLabel";
 const REASON: &str = "node(s) didn't have the requested labels";
 
 const MISLABELED: Code = Code::reject(1);
@@ -28,7 +28,7 @@ struct Keys {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct NodeLabel {
+pub(crate) struct NodeLabel {
     required: Arc<Keys>,
     preferred: Arc<Keys>,
 }
@@ -40,7 +40,7 @@ struct Required(Arc<Keys>);
 struct Preferred(Arc<Keys>);
 
 /// From the plugin's args; the same for filter and score.
-pub fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<NodeLabel> {
+pub(crate) fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<NodeLabel> {
     let mut keys = |name| -> Option<Box<[Box<str>]>> {
         Some(args.texts(name, refusals)?.into_iter().map(Into::into).collect())
     };

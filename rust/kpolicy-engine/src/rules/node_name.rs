@@ -8,11 +8,11 @@ use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Status};
 
-pub const NAME: &str = "NodeName";
-pub const MISMATCH: &str = "node(s) didn't match the requested node name";
+pub(crate) const NAME: &str = "NodeName";
+pub(crate) const MISMATCH: &str = "node(s) didn't match the requested node name";
 
 #[derive(Debug)]
-pub struct NodeName;
+pub(crate) struct NodeName;
 
 #[derive(Debug, Clone)]
 struct PreparedNodeName {

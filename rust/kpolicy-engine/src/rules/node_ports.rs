@@ -12,14 +12,14 @@ use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Status};
 
-pub const NAME: &str = "NodePorts";
+pub(crate) const NAME: &str = "NodePorts";
 
 const REASON: &str = "node(s) didn't have free ports for the requested pod ports";
 const TAKEN: Code = Code::reject(1);
 const EVERY_ADDRESS: &str = "0.0.0.0";
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NodePorts;
+pub(crate) struct NodePorts;
 
 #[derive(Debug, Clone)]
 struct PreparedNodePorts {

@@ -12,13 +12,13 @@ use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
-pub const NAME: &str = "NodePreferAvoidPods";
+pub(crate) const NAME: &str = "NodePreferAvoidPods";
 
 const ANNOTATION: &str = "scheduler.alpha.kubernetes.io/preferAvoidPods";
 const SCORE_MAX: f64 = 100.0;
 
 #[derive(Debug)]
-pub struct NodePreferAvoidPods;
+pub(crate) struct NodePreferAvoidPods;
 
 #[derive(Debug)]
 struct PreparedNodePreferAvoidPods {

@@ -16,7 +16,7 @@ use super::resource_balance::{self, Balance};
 use super::resource_scoring::WeightedResource;
 use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
-pub const NAME: &str = "NodeResourcesBalancedAllocation";
+pub(crate) const NAME: &str = "NodeResourcesBalancedAllocation";
 
 const SCORE_MAX: f64 = 100.0;
 const HALF: f64 = 50.0;
@@ -24,7 +24,7 @@ const HALF: f64 = 50.0;
 const OLD_MINOR_LAST: i64 = 22;
 
 #[derive(Debug)]
-pub struct NodeResourcesBalancedAllocation {
+pub(crate) struct NodeResourcesBalancedAllocation {
     resources: Box<[WeightedResource]>,
     /// As an old release scored.
     old: Option<Balance>,
@@ -184,7 +184,7 @@ fn balance_of_two(first: f64, second: f64) -> f64 {
 }
 
 /// From the plugin's args.
-pub fn from_args(
+pub(crate) fn from_args(
     args: &mut Fields<'_>,
     refusals: &mut Refusals,
 ) -> Option<NodeResourcesBalancedAllocation> {

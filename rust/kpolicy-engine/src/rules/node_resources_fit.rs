@@ -19,8 +19,8 @@ use super::resource_args::{default_resources, resources, shape};
 use super::resource_scoring::{ResourceScoring, Strategy};
 use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Rejection, Status};
 
-pub const NAME: &str = "NodeResourcesFit";
-pub const TOO_MANY_PODS: &str = "Too many pods";
+pub(crate) const NAME: &str = "NodeResourcesFit";
+pub(crate) const TOO_MANY_PODS: &str = "Too many pods";
 
 const PODS: u16 = 1;
 const CPU: u16 = 1 << 1;
@@ -32,7 +32,7 @@ const SCALAR_BITS: usize = 10;
 const BEYOND_EMPTY_NODE: u16 = 1 << 14;
 
 #[derive(Debug, Default)]
-pub struct NodeResourcesFit {
+pub(crate) struct NodeResourcesFit {
     ignored: Vec<Box<str>>,
     ignored_groups: Vec<Box<str>>,
 }
@@ -282,7 +282,7 @@ impl PreparedFilter for PreparedNodeResourcesFit {
 }
 
 /// The filter, from the plugin's args.
-pub fn filter(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<NodeResourcesFit> {
+pub(crate) fn filter(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<NodeResourcesFit> {
     let ignored = args.texts("ignoredResources", refusals)?;
     let groups = args.texts("ignoredResourceGroups", refusals)?;
     args.optional("scoringStrategy");
@@ -291,7 +291,7 @@ pub fn filter(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<NodeReso
 }
 
 /// The score, from the plugin's args.
-pub fn score(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<ResourceScoring> {
+pub(crate) fn score(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<ResourceScoring> {
     args.optional("ignoredResources");
     args.optional("ignoredResourceGroups");
     let Some(mut fields) = args.object("scoringStrategy", refusals) else {

@@ -8,9 +8,9 @@ use crate::fields::{Fields, Refusals};
 use super::resource_args::resources;
 use super::resource_mean::{Form, ResourceMean};
 
-pub const NAME: &str = "NodeResourcesLeastAllocated";
+pub(crate) const NAME: &str = "NodeResourcesLeastAllocated";
 
 /// From the plugin's args.
-pub fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<ResourceMean> {
+pub(crate) fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<ResourceMean> {
     Some(ResourceMean::new(Form::Least, resources(args, refusals)?))
 }

@@ -8,9 +8,9 @@ use crate::fields::{Fields, Refusals};
 use super::resource_args::resources;
 use super::resource_mean::{Form, ResourceMean};
 
-pub const NAME: &str = "NodeResourcesMostAllocated";
+pub(crate) const NAME: &str = "NodeResourcesMostAllocated";
 
 /// From the plugin's args.
-pub fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<ResourceMean> {
+pub(crate) fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<ResourceMean> {
     Some(ResourceMean::new(Form::Most { is_capped: false }, resources(args, refusals)?))
 }

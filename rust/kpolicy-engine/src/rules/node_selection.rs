@@ -7,21 +7,21 @@ use crate::model::{Labels, NodeSelector, NodeSelectorTerm, Requirement, Selector
 use crate::snapshot::pod::NodeAffinity;
 
 /// The only field that a node selector can name.
-pub const NAME_FIELD: &str = "metadata.name";
+pub(crate) const NAME_FIELD: &str = "metadata.name";
 
-pub fn selects(selector: &NodeSelector, labels: &Labels, name: &str) -> bool {
+pub(crate) fn selects(selector: &NodeSelector, labels: &Labels, name: &str) -> bool {
     selector.terms.iter().any(|term| term_selects(term, labels, name))
 }
 
 /// `spec.nodeSelector` and the required node affinity of a pod.
-pub fn requires(affinity: &NodeAffinity, labels: &Labels, name: &str) -> bool {
+pub(crate) fn requires(affinity: &NodeAffinity, labels: &Labels, name: &str) -> bool {
     let has_pairs =
         |pairs: &Labels| pairs.iter().all(|(key, value)| labels.get(key) == Some(value));
     affinity.selector.as_ref().is_none_or(has_pairs)
         && affinity.required.as_ref().is_none_or(|required| selects(required, labels, name))
 }
 
-pub fn term_selects(term: &NodeSelectorTerm, labels: &Labels, name: &str) -> bool {
+pub(crate) fn term_selects(term: &NodeSelectorTerm, labels: &Labels, name: &str) -> bool {
     let is_empty = term.match_expressions.is_empty() && term.match_fields.is_empty();
     !is_empty
         && can_be_parsed(term)
@@ -30,12 +30,12 @@ pub fn term_selects(term: &NodeSelectorTerm, labels: &Labels, name: &str) -> boo
 }
 
 /// Whether the node's name is what the term's fields ask for.
-pub fn fields_match(term: &NodeSelectorTerm, name: &str) -> bool {
+pub(crate) fn fields_match(term: &NodeSelectorTerm, name: &str) -> bool {
     term.match_fields.iter().all(|field| field_matches(field, name))
 }
 
 /// A term that cannot be parsed never matches, whatever the node.
-pub fn can_be_parsed(term: &NodeSelectorTerm) -> bool {
+pub(crate) fn can_be_parsed(term: &NodeSelectorTerm) -> bool {
     term.match_expressions.iter().all(is_label_requirement)
         && term.match_fields.iter().all(is_field_requirement)
 }

@@ -9,11 +9,11 @@ use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 use super::tolerations::tolerates;
 use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Status};
 
-pub const NAME: &str = "NodeUnschedulable";
-pub const UNSCHEDULABLE: &str = "node(s) were unschedulable";
+pub(crate) const NAME: &str = "NodeUnschedulable";
+pub(crate) const UNSCHEDULABLE: &str = "node(s) were unschedulable";
 
 #[derive(Debug)]
-pub struct NodeUnschedulable;
+pub(crate) struct NodeUnschedulable;
 
 #[derive(Debug, Clone)]
 struct PreparedNodeUnschedulable;

@@ -11,20 +11,20 @@ use crate::model::Labels;
 use crate::snapshot::Cluster;
 
 /// The zone of nodes that are in none.
-pub const NOWHERE: u32 = 0;
+pub(crate) const NOWHERE: u32 = 0;
 
 const REGION: [&str; 2] =
     ["failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"];
 const ZONE: [&str; 2] = ["failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"];
 
 #[derive(Debug, Clone)]
-pub struct NodeZones {
+pub(crate) struct NodeZones {
     by_slot: Vec<u32>,
     zones: usize,
 }
 
 impl NodeZones {
-    pub fn of(cluster: &Cluster) -> Self {
+    pub(crate) fn of(cluster: &Cluster) -> Self {
         let mut known: FxHashMap<(&str, &str), u32> = FxHashMap::default();
         known.insert(("", ""), NOWHERE);
         let mut by_slot = vec![NOWHERE; cluster.nodes().slots()];
@@ -39,12 +39,12 @@ impl NodeZones {
         Self { by_slot, zones: known.len() }
     }
 
-    pub fn by_slot(&self) -> &[u32] {
+    pub(crate) fn by_slot(&self) -> &[u32] {
         &self.by_slot
     }
 
     /// How many there are, with that of nodes in none.
-    pub fn zones(&self) -> usize {
+    pub(crate) fn zones(&self) -> usize {
         self.zones
     }
 }

@@ -9,7 +9,7 @@ use super::lanes::{add_each, held, integer_part};
 /// A raw score that takes no part in normalising: the node gets 0.
 pub const IGNORED: f64 = f64::NEG_INFINITY;
 
-pub const SCORE_MAX: i64 = 100;
+pub(crate) const SCORE_MAX: i64 = 100;
 pub(super) const SCORE_MAX_F: f64 = 100.0;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -140,7 +140,7 @@ impl Normalization {
 
 /// The scores of nodes whose rule normalises without looking at the others.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // held within 0–100
-pub fn ready(normalization: &Normalization, raw: &[f64], scores: &mut Vec<u8>) {
+pub(crate) fn ready(normalization: &Normalization, raw: &[f64], scores: &mut Vec<u8>) {
     scores.clear();
     if *normalization == Normalization::AsIs {
         scores.extend(raw.iter().map(|raw| held(*raw, |raw| raw) as u8));

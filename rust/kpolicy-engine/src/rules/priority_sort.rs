@@ -2,11 +2,9 @@
 
 use crate::snapshot::Pod;
 
-pub const NAME: &str = "PrioritySort";
-
 /// Sorts pods in queue order: higher priority first, then who has waited longer. For pods that were
 /// never tried that is the order of creation, then of names.
-pub fn order(pod: &Pod) -> impl Ord + use<'_> {
+pub(crate) fn order(pod: &Pod) -> impl Ord + use<'_> {
     let created = pod.created_seconds.unwrap_or(0);
     (std::cmp::Reverse(pod.priority()), created, &***pod.namespace(), pod.name.as_ref())
 }

@@ -7,10 +7,10 @@ use crate::fields::{Fields, Refusals};
 use super::resource_args::{resources, shape};
 use super::resource_mean::{Form, ResourceMean};
 
-pub const NAME: &str = "RequestedToCapacityRatio";
+pub(crate) const NAME: &str = "RequestedToCapacityRatio";
 
 /// From the plugin's args.
-pub fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<ResourceMean> {
+pub(crate) fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<ResourceMean> {
     let points = shape(args, refusals)?;
     let resources = resources(args, refusals)?;
     Some(ResourceMean::new(Form::Ratio { points, is_plain_mean: false }, resources))

@@ -17,19 +17,19 @@ const DEVIATION_MINOR_FIRST: i64 = 22;
 
 /// Which release's balance.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Balance {
+pub(crate) struct Balance {
     score_max: f64,
     is_deviation: bool,
 }
 
 #[derive(Debug)]
-pub struct PreparedResourceBalance {
+pub(crate) struct PreparedResourceBalance {
     pub balance: Balance,
     pub requests: Shared<Requests>,
 }
 
 impl Balance {
-    pub fn of_release(minor: i64) -> Self {
+    pub(crate) fn of_release(minor: i64) -> Self {
         Self {
             score_max: if minor <= scale::MINOR_LAST { 10.0 } else { 100.0 },
             is_deviation: minor >= DEVIATION_MINOR_FIRST,

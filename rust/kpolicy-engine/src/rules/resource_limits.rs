@@ -8,10 +8,10 @@ use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 use super::container_limits::limit;
 use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
-pub const NAME: &str = "ResourceLimits";
+pub(crate) const NAME: &str = "ResourceLimits";
 
 #[derive(Debug)]
-pub struct ResourceLimits;
+pub(crate) struct ResourceLimits;
 
 #[derive(Debug)]
 struct PreparedResourceLimits {

@@ -14,7 +14,7 @@ use super::resource_scoring::{WeightedResource, on_shape};
 use super::{HeldBytes, Key, PreparedScore, Reads, Score, scale};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Form {
+pub(crate) enum Form {
     /// The more is left, the better.
     Least,
     /// The less is left, the better; beyond what there is, nothing or, since 1.21, as at its end.
@@ -24,7 +24,7 @@ pub enum Form {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResourceMean {
+pub(crate) struct ResourceMean {
     form: Form,
     resources: Box<[WeightedResource]>,
     score_max: i64,
@@ -45,7 +45,7 @@ const UNWEIGHTED_MINOR_LAST: i64 = 15;
 const CAPPED_MINOR_FIRST: i64 = 21;
 
 impl ResourceMean {
-    pub fn new(form: Form, resources: Box<[WeightedResource]>) -> Self {
+    pub(crate) fn new(form: Form, resources: Box<[WeightedResource]>) -> Self {
         Self { form, resources, score_max: SCORE_MAX }
     }
 

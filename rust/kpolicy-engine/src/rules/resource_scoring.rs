@@ -16,13 +16,13 @@ use super::lanes::integer_part;
 use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WeightedResource {
+pub(crate) struct WeightedResource {
     pub name: Box<str>,
     pub weight: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Strategy {
+pub(crate) enum Strategy {
     /// The more is left, the better.
     LeastAllocated,
     /// The less is left, the better.
@@ -32,7 +32,7 @@ pub enum Strategy {
 }
 
 #[derive(Debug, Clone)]
-pub struct ResourceScoring {
+pub(crate) struct ResourceScoring {
     pub strategy: Strategy,
     pub resources: Box<[WeightedResource]>,
 }

@@ -10,7 +10,7 @@ use crate::snapshot::Cluster;
 use super::{Feasible, Fitted, Normalization, PreparedScore};
 
 /// The last release with scores of 0 to 10.
-pub const MINOR_LAST: i64 = 16;
+pub(crate) const MINOR_LAST: i64 = 16;
 
 const PARTS: i64 = 10;
 

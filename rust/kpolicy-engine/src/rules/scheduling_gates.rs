@@ -4,10 +4,10 @@ use crate::snapshot::Pod;
 
 use super::Status;
 
-pub const NAME: &str = "SchedulingGates";
+pub(crate) const NAME: &str = "SchedulingGates";
 
 /// Why the pod waits, if it does.
-pub fn gate(pod: &Pod) -> Option<Status> {
+pub(crate) fn gate(pod: &Pod) -> Option<Status> {
     pod.is_gated().then(|| {
         let names = pod.template.scheduling_gates.join(" ");
         Status::unresolvable(format!("waiting for scheduling gates: [{names}]"))

@@ -12,7 +12,7 @@ use crate::snapshot::{Change, Changes, Cluster, NodeParts, Pod};
 const SCORE_MAX: f64 = 100.0;
 
 #[derive(Debug, Clone)]
-pub struct SelectedPods {
+pub(crate) struct SelectedPods {
     namespace: Name,
     selector: Selector,
     /// Whole numbers.
@@ -20,7 +20,7 @@ pub struct SelectedPods {
 }
 
 impl SelectedPods {
-    pub fn of(namespace: &Name, selector: Selector, cluster: &Cluster) -> Self {
+    pub(crate) fn of(namespace: &Name, selector: Selector, cluster: &Cluster) -> Self {
         let mut by_slot = vec![0.0; cluster.nodes().slots()];
         let rows = cluster.census().identities().iter().filter(|row| {
             row.what.namespace == *namespace
@@ -35,20 +35,20 @@ impl SelectedPods {
         Self { namespace: namespace.clone(), selector, by_slot }
     }
 
-    pub fn selector(&self) -> &Selector {
+    pub(crate) fn selector(&self) -> &Selector {
         &self.selector
     }
 
-    pub fn by_slot(&self) -> &[f64] {
+    pub(crate) fn by_slot(&self) -> &[f64] {
         &self.by_slot
     }
 
-    pub fn at(&self, index: usize) -> f64 {
+    pub(crate) fn at(&self, index: usize) -> f64 {
         self.by_slot.get(index).copied().unwrap_or(0.0)
     }
 
     /// Follows pods that came and left.
-    pub fn follow(&mut self, changes: Changes<'_>) {
+    pub(crate) fn follow(&mut self, changes: Changes<'_>) {
         for change in changes.iter() {
             let (slot, pods) = match change {
                 Change::PodPut(slot, pod) if self.counts(pod) => (slot, 1.0),
@@ -70,13 +70,13 @@ impl SelectedPods {
 }
 
 /// Whether nodes came, went or changed labels.
-pub fn moves_nodes(changes: Changes<'_>) -> bool {
+pub(crate) fn moves_nodes(changes: Changes<'_>) -> bool {
     let read = NodeParts::LABELS.with(NodeParts::EXISTENCE);
     changes.iter().any(|change| matches!(change, Change::Node(_, parts) if parts.meets(read)))
 }
 
 /// 100 for no pods, 0 for the most; 100 where there are none.
-pub fn share_left(pods: f64, most: f64) -> f64 {
+pub(crate) fn share_left(pods: f64, most: f64) -> f64 {
     if most > 0.0 { SCORE_MAX * ((most - pods) / most) } else { SCORE_MAX }
 }
 

@@ -14,12 +14,12 @@ use super::node_zones::{NOWHERE, NodeZones};
 use super::selected_pods::{SelectedPods, moves_nodes, share_left};
 use super::{Feasible, HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score};
 
-pub const NAME: &str = "SelectorSpread";
+pub(crate) const NAME: &str = "SelectorSpread";
 
 const ZONE_WEIGHT: f64 = 2.0 / 3.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SelectorSpread {
+pub(crate) struct SelectorSpread {
     sources: Sources,
 }
 
@@ -31,7 +31,7 @@ struct PreparedSelectorSpread {
 }
 
 /// `selectors` names the kinds that count; all where absent.
-pub fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<SelectorSpread> {
+pub(crate) fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<SelectorSpread> {
     if args.optional("selectors").is_none() {
         return Some(SelectorSpread { sources: Sources::ALL });
     }

@@ -15,11 +15,11 @@ use super::{
     Status,
 };
 
-pub const NAME: &str = "TaintToleration";
-pub const UNTOLERATED: &str = "node(s) had untolerated taint(s)";
+pub(crate) const NAME: &str = "TaintToleration";
+pub(crate) const UNTOLERATED: &str = "node(s) had untolerated taint(s)";
 
 #[derive(Debug)]
-pub struct TaintToleration;
+pub(crate) struct TaintToleration;
 
 #[derive(Debug, Clone)]
 struct PreparedTaintToleration {

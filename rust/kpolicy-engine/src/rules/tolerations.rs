@@ -3,7 +3,7 @@
 use crate::model::{Taint, Toleration, TolerationOperator};
 
 /// The API says that an empty effect or key matches any, and that `Exists` compares no value.
-pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
+pub(crate) fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     toleration.effect.is_none_or(|effect| effect == taint.effect)
         && (toleration.key.is_empty() || toleration.key == taint.key)
         && match toleration.operator {
@@ -14,7 +14,7 @@ pub fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
 }
 
 /// The first taint that keeps pods away and is not tolerated.
-pub fn first_untolerated_hard<'a>(
+pub(crate) fn first_untolerated_hard<'a>(
     taints: &'a [Taint],
     tolerations: &[Toleration],
 ) -> Option<&'a Taint> {

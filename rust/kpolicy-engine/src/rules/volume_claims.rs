@@ -11,11 +11,11 @@ use crate::snapshot::{Cluster, Pod};
 
 use super::Key;
 
-pub const NO_NAME: &str = "PersistentVolumeClaim had no name";
+pub(crate) const NO_NAME: &str = "PersistentVolumeClaim had no name";
 
 /// A claim that a volume names, there or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedClaim<'a> {
+pub(crate) struct NamedClaim<'a> {
     pub name: Cow<'a, str>,
     /// Made for this pod alone, from a template in the pod.
     pub is_ephemeral: bool,
@@ -24,7 +24,7 @@ pub struct NamedClaim<'a> {
 impl<'a> NamedClaim<'a> {
     /// The claim that a volume of a pod names. The API names the claim of a generic ephemeral
     /// volume after the pod and the volume.
-    pub fn of(pod: &'a Pod, volume: &'a Volume) -> Option<Self> {
+    pub(crate) fn of(pod: &'a Pod, volume: &'a Volume) -> Option<Self> {
         match &volume.source {
             VolumeSource::Claim { name, .. } => {
                 Some(Self { name: Cow::Borrowed(name), is_ephemeral: false })
@@ -37,7 +37,7 @@ impl<'a> NamedClaim<'a> {
         }
     }
 
-    pub fn find<'c>(
+    pub(crate) fn find<'c>(
         &self,
         pod: &Pod,
         cluster: &'c Cluster,
@@ -47,23 +47,23 @@ impl<'a> NamedClaim<'a> {
 }
 
 /// The pod's claims in the order of its volumes, with repetitions.
-pub fn all(pod: &Pod) -> impl Iterator<Item = NamedClaim<'_>> {
+pub(crate) fn all(pod: &Pod) -> impl Iterator<Item = NamedClaim<'_>> {
     pod.template.volumes.iter().filter_map(|volume| NamedClaim::of(pod, volume))
 }
 
 /// Names of those that are not ephemeral.
-pub fn by_name(pod: &Pod) -> impl Iterator<Item = &str> {
+pub(crate) fn by_name(pod: &Pod) -> impl Iterator<Item = &str> {
     pod.template.volumes.iter().filter_map(|volume| match &volume.source {
         VolumeSource::Claim { name, .. } => Some(name.as_ref()),
         _ => None,
     })
 }
 
-pub fn has_ephemeral(pod: &Pod) -> bool {
+pub(crate) fn has_ephemeral(pod: &Pod) -> bool {
     pod.template.volumes.iter().any(|volume| volume.source == VolumeSource::Ephemeral)
 }
 
-pub fn find<'c>(
+pub(crate) fn find<'c>(
     cluster: &'c Cluster,
     namespace: &str,
     name: &str,
@@ -72,23 +72,23 @@ pub fn find<'c>(
 }
 
 /// Whether the pod controls the claim, as the API requires of the claim of an ephemeral volume.
-pub fn is_owned(claim: &PersistentVolumeClaim, pod: &Pod) -> bool {
+pub(crate) fn is_owned(claim: &PersistentVolumeClaim, pod: &Pod) -> bool {
     *claim.owner_uid == *pod.uid
 }
 
 /// The claim's class; empty for none.
-pub fn class_of(claim: &PersistentVolumeClaim) -> &str {
+pub(crate) fn class_of(claim: &PersistentVolumeClaim) -> &str {
     claim.storage_class.as_deref().unwrap_or_default()
 }
 
 /// Puts into a key all that the lookups of [`by_name`] depend on besides the cluster.
-pub fn key_by_name(pod: &Pod, key: &mut Key) {
+pub(crate) fn key_by_name(pod: &Pod, key: &mut Key) {
     key.push(pod.template.volumes.id());
     key.push(pod.namespace().id());
 }
 
 /// Puts into a key all that the lookups of [`all`] and [`is_owned`] depend on besides the cluster.
-pub fn key_of_all(pod: &Pod, key: &mut Key) {
+pub(crate) fn key_of_all(pod: &Pod, key: &mut Key) {
     key_by_name(pod, key);
     if has_ephemeral(pod) {
         push_text(&pod.name, key);
@@ -104,12 +104,12 @@ fn push_text(text: &str, key: &mut Key) {
 }
 
 /// The API's text for an object that does not exist.
-pub fn not_found(kind: Kind, name: &str) -> String {
+pub(crate) fn not_found(kind: Kind, name: &str) -> String {
     let dot = if kind.group().is_empty() { "" } else { "." };
     format!("{}{dot}{} {name:?} not found", kind.name().to_ascii_lowercase(), kind.group())
 }
 
-pub fn not_owner(claim: &PersistentVolumeClaim, pod: &Pod) -> String {
+pub(crate) fn not_owner(claim: &PersistentVolumeClaim, pod: &Pod) -> String {
     let (meta, namespace) = (&claim.meta, &**pod.namespace());
     format!(
         "PVC {}/{} was not created for pod {namespace}/{} (pod is not owner)",
@@ -118,7 +118,7 @@ pub fn not_owner(claim: &PersistentVolumeClaim, pod: &Pod) -> String {
 }
 
 /// The claim that came to be or changed, if it is one.
-pub fn changed_claim(replaced: &Replaced) -> Option<&PersistentVolumeClaim> {
+pub(crate) fn changed_claim(replaced: &Replaced) -> Option<&PersistentVolumeClaim> {
     match &replaced.new {
         Some(Object::PersistentVolumeClaim(claim)) => Some(claim),
         _ => None,
@@ -126,13 +126,13 @@ pub fn changed_claim(replaced: &Replaced) -> Option<&PersistentVolumeClaim> {
 }
 
 /// Whether one of the pod's volumes names this claim.
-pub fn names(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
+pub(crate) fn names(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
     ***pod.namespace() == *claim.meta.namespace
         && all(pod).any(|named| *named.name == *claim.meta.name)
 }
 
 /// As [`names`], ephemeral volumes left out.
-pub fn names_directly(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
+pub(crate) fn names_directly(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
     ***pod.namespace() == *claim.meta.namespace
         && by_name(pod).any(|name| *name == *claim.meta.name)
 }

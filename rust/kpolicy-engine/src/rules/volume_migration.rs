@@ -11,14 +11,14 @@ use crate::model::{
 use super::volume_zone::{REGION, SET_DELIMITER, ZONE};
 
 /// Plugins that gave way to CSI drivers on a node, separated by commas.
-pub const MIGRATED_ANNOTATION: &str = "storage.alpha.kubernetes.io/migrated-plugins";
+pub(crate) const MIGRATED_ANNOTATION: &str = "storage.alpha.kubernetes.io/migrated-plugins";
 
 const UNSPECIFIED: &str = "UNSPECIFIED";
 const AWS_SCHEME: &str = "aws://";
 const MANAGED: &str = "Managed";
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct Plugin {
+pub(crate) struct Plugin {
     pub name: &'static str,
     pub driver: &'static str,
     /// The driver's own label for zones, where a volume's topology is rewritten to it.
@@ -55,7 +55,7 @@ static VSPHERE: Plugin = plugin!("vsphere-volume", "csi.vsphere.vmware.com", Non
 static ALL: [&Plugin; 7] = [&GCE, &AWS, &CINDER, &AZURE_DISK, &PORTWORX, &AZURE_FILE, &VSPHERE];
 
 /// The in-tree plugin of a source, if it has a driver to go to.
-pub fn plugin_of(source: &VolumeSource) -> Option<&'static Plugin> {
+pub(crate) fn plugin_of(source: &VolumeSource) -> Option<&'static Plugin> {
     match source {
         VolumeSource::GcePersistentDisk { .. } => Some(&GCE),
         VolumeSource::AwsElasticBlockStore { .. } => Some(&AWS),
@@ -69,18 +69,18 @@ pub fn plugin_of(source: &VolumeSource) -> Option<&'static Plugin> {
 }
 
 /// The in-tree plugin that a storage class provisions with.
-pub fn plugin_named(provisioner: &str) -> Option<&'static Plugin> {
+pub(crate) fn plugin_named(provisioner: &str) -> Option<&'static Plugin> {
     ALL.into_iter().find(|plugin| plugin.name == provisioner)
 }
 
 /// Whether the node's kubelet has handed the plugin's volumes over.
-pub fn is_migrated_on(plugin: &str, node: Option<&CsiNode>) -> bool {
+pub(crate) fn is_migrated_on(plugin: &str, node: Option<&CsiNode>) -> bool {
     let named = node.and_then(|node| node.meta.annotations.get(MIGRATED_ANNOTATION));
     named.is_some_and(|named| named.split(',').any(|name| name == plugin))
 }
 
 /// What the driver calls a volume that stands in a pod; an error says what cannot be translated.
-pub fn inline_handle(source: &VolumeSource) -> Result<String, String> {
+pub(crate) fn inline_handle(source: &VolumeSource) -> Result<String, String> {
     match source {
         VolumeSource::GcePersistentDisk { name, .. } => Ok(gce_zonal(UNSPECIFIED, name)),
         VolumeSource::AwsElasticBlockStore { volume } => aws_handle(volume)
@@ -102,7 +102,7 @@ pub fn inline_handle(source: &VolumeSource) -> Result<String, String> {
 }
 
 /// As [`inline_handle`], for the source of a persistent volume.
-pub fn handle(volume: &PersistentVolume, source: &VolumeSource) -> Result<String, String> {
+pub(crate) fn handle(volume: &PersistentVolume, source: &VolumeSource) -> Result<String, String> {
     let VolumeSource::GcePersistentDisk { name, .. } = source else { return inline_handle(source) };
     let label = |key: &str| volume.meta.labels.get(key).filter(|value| !value.is_empty());
     let zones = label(ZONE.0).or_else(|| label(ZONE.1)).unwrap_or(UNSPECIFIED);
@@ -161,7 +161,10 @@ fn aws_handle(id: &str) -> Result<String, String> {
 }
 
 /// The node affinity that the volume has once its driver took it over.
-pub fn migrated_affinity(volume: &PersistentVolume, plugin: &Plugin) -> Option<NodeSelector> {
+pub(crate) fn migrated_affinity(
+    volume: &PersistentVolume,
+    plugin: &Plugin,
+) -> Option<NodeSelector> {
     let affinity = volume.node_affinity.clone();
     let Some(zone_key) = plugin.zone_key else { return affinity };
     let (zone, region) = labels_in_use(affinity.as_ref(), &volume.meta.labels);

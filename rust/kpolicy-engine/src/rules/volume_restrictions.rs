@@ -17,7 +17,7 @@ use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 use super::volume_claims as claims;
 use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Stage, Status};
 
-pub const NAME: &str = "VolumeRestrictions";
+pub(crate) const NAME: &str = "VolumeRestrictions";
 
 const REASON_DISK: &str = "node(s) had no available disk";
 const REASON_EXCLUSIVE: &str = "node(s) unavailable due to PersistentVolumeClaim with \
@@ -28,7 +28,7 @@ const EXCLUSIVE: Code = Code::reject(2);
 const ONE_POD_ONLY: &str = "ReadWriteOncePod";
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct VolumeRestrictions;
+pub(crate) struct VolumeRestrictions;
 
 #[derive(Debug, Clone)]
 struct PreparedVolumeRestrictions {

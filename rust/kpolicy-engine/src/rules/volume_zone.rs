@@ -15,7 +15,7 @@ use super::label_classes::{LabelClasses, LabelKeys};
 use super::volume_claims as claims;
 use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Stage, Status};
 
-pub const NAME: &str = "VolumeZone";
+pub(crate) const NAME: &str = "VolumeZone";
 
 const REASON: &str = "node(s) had no available volume zone";
 const NO_CLASS: &str = "PersistentVolumeClaim had no pv name and storageClass name";
@@ -23,16 +23,16 @@ const NO_VOLUME: &str = "PersistentVolume had no name";
 const ELSEWHERE: Code = Code::reject(1);
 
 /// The beta label is first in each pair.
-pub const ZONE: (&str, &str) =
+pub(crate) const ZONE: (&str, &str) =
     ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone");
-pub const REGION: (&str, &str) =
+pub(crate) const REGION: (&str, &str) =
     ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region");
 const KEYS: [(&str, &str); 4] = [ZONE, REGION, (ZONE.1, ZONE.1), (REGION.1, REGION.1)];
 
-pub const SET_DELIMITER: &str = "__";
+pub(crate) const SET_DELIMITER: &str = "__";
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct VolumeZone;
+pub(crate) struct VolumeZone;
 
 #[derive(Debug, Clone)]
 struct PreparedVolumeZone {
@@ -144,7 +144,7 @@ fn waits_for_a_pod(class_name: &str, cluster: &Cluster) -> Result<(), Status> {
     }
 }
 
-pub fn no_binding_mode(class_name: &str) -> String {
+pub(crate) fn no_binding_mode(class_name: &str) -> String {
     format!("VolumeBindingMode not set for StorageClass {class_name:?}")
 }
 

@@ -36,7 +36,7 @@ pub struct Asking {
 }
 
 #[derive(Debug)]
-pub struct Rows<T> {
+pub(crate) struct Rows<T> {
     rows: Vec<Row<T>>,
     by_id: FxHashMap<(u64, u64), usize>,
 }

@@ -8,9 +8,9 @@
 use super::node::{Load, Node};
 
 /// Positions in `allocatable` and `requested`.
-pub const CPU: usize = 0;
-pub const MEMORY: usize = 1;
-pub const EPHEMERAL_STORAGE: usize = 2;
+pub(crate) const CPU: usize = 0;
+pub(crate) const MEMORY: usize = 1;
+pub(crate) const EPHEMERAL_STORAGE: usize = 2;
 
 /// Beyond it, kernels must use integers: 100·2⁴⁵ < 2⁵³, and a quotient up to 100 of two such numbers
 /// that is not an integer is further than its rounding error from the next one.
@@ -148,12 +148,12 @@ impl Columns {
 }
 
 /// Whether a request may take part in an exact kernel.
-pub fn is_exact(value: i64) -> bool {
+pub(crate) fn is_exact(value: i64) -> bool {
     (0..=EXACT_MAX).contains(&value)
 }
 
 /// The nearest `f64`; exact where [`is_exact`].
 #[allow(clippy::cast_precision_loss)]
-pub fn approximate(value: i64) -> f64 {
+pub(crate) fn approximate(value: i64) -> f64 {
     value as f64
 }

@@ -39,7 +39,7 @@ pub struct Domains {
     version: u64,
 }
 
-pub const ABSENT: u32 = 0;
+pub(crate) const ABSENT: u32 = 0;
 
 impl Domains {
     fn new(version: u64) -> Self {

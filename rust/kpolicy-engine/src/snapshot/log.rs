@@ -12,7 +12,7 @@ use super::node::{NodeParts, NodeSlot};
 use super::pod::Pod;
 
 /// How many changes are remembered.
-pub const LOG_ENTRIES_MAX: usize = 16_384;
+pub(crate) const LOG_ENTRIES_MAX: usize = 16_384;
 /// What the remembered pods may hold, which may be gone from the cluster. Ordinary pods count nothing.
 const LOG_BYTES_MAX: usize = 8 << 20;
 /// A pod that holds less is ordinary.

@@ -4,20 +4,20 @@
 //! [`Cluster`] holds nodes and their loads, pods and their places, nominations, other objects, and
 //! the change log. A change returns its occurrence, so that parked pods can be woken.
 
-pub mod attached;
-pub mod census;
-pub mod columns;
-pub mod domains;
-pub mod evictions;
-pub mod images;
-pub mod log;
-pub mod node;
-pub mod nodes;
-pub mod objects;
-pub mod occurrence;
-pub mod pod;
-pub mod pods;
-pub mod promises;
+pub(crate) mod attached;
+pub(crate) mod census;
+pub(crate) mod columns;
+pub(crate) mod domains;
+pub(crate) mod evictions;
+pub(crate) mod images;
+pub(crate) mod log;
+pub(crate) mod node;
+pub(crate) mod nodes;
+pub(crate) mod objects;
+pub(crate) mod occurrence;
+pub(crate) mod pod;
+pub(crate) mod pods;
+pub(crate) mod promises;
 
 mod changes;
 mod lanes_read;

@@ -98,12 +98,12 @@ pub struct NodeView<'a> {
 
 /// The tables behind the shared parts of nodes.
 #[derive(Debug, Default)]
-pub struct NodeTables {
+pub(crate) struct NodeTables {
     taints: Interner<Box<[Taint]>>,
 }
 
 impl NodeTables {
-    pub fn row(&mut self, mut object: model::Node, names: &mut Interner<Arc<str>>) -> Node {
+    pub(crate) fn row(&mut self, mut object: model::Node, names: &mut Interner<Arc<str>>) -> Node {
         let name: Arc<str> = object.meta.name.as_ref().into();
         Node {
             draw_number: draw_number_of(&name),

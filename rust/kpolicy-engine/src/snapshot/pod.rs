@@ -211,7 +211,7 @@ impl Pod {
 
 /// The tables behind the shared parts of pods.
 #[derive(Debug, Default)]
-pub struct PodTables {
+pub(crate) struct PodTables {
     identities: Interner<Identity>,
     templates: Interner<Template>,
     labels: Interner<Labels>,
@@ -230,15 +230,15 @@ pub struct PodTables {
 }
 
 impl PodTables {
-    pub fn templates(&self) -> usize {
+    pub(crate) fn templates(&self) -> usize {
         self.templates.len()
     }
 
-    pub fn identities(&self) -> usize {
+    pub(crate) fn identities(&self) -> usize {
         self.identities.len()
     }
 
-    pub fn row(&mut self, pod: model::Pod, names: &mut Interner<Arc<str>>) -> Pod {
+    pub(crate) fn row(&mut self, pod: model::Pod, names: &mut Interner<Arc<str>>) -> Pod {
         let requests = Requests::of(&pod, names);
         let needed_features = NeededFeatures {
             restarts_all_containers: pod

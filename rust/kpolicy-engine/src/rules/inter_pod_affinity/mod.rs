@@ -14,13 +14,13 @@ mod terms;
 
 use crate::fields::{Fields, Refusals};
 
-pub const NAME: &str = "InterPodAffinity";
+pub(crate) const NAME: &str = "InterPodAffinity";
 
 const HARD_WEIGHT_DEFAULT: i64 = 1;
 const HARD_WEIGHT_MAX: i64 = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InterPodAffinity {
+pub(crate) struct InterPodAffinity {
     /// What the required affinity of a pod on a node is worth to the pods it asks for.
     hard_weight: i64,
     /// Pods without preferences of their own do not look at those of others.
@@ -28,7 +28,10 @@ pub struct InterPodAffinity {
 }
 
 /// From the plugin's arguments; the same for filter and score.
-pub fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<InterPodAffinity> {
+pub(crate) fn from_args(
+    args: &mut Fields<'_>,
+    refusals: &mut Refusals,
+) -> Option<InterPodAffinity> {
     let hard_weight = args.integer_or(
         "hardPodAffinityWeight",
         HARD_WEIGHT_DEFAULT,

@@ -10,7 +10,7 @@ use crate::model::{NodeSelector, NodeSelectorTerm, Requirement, SelectorOperator
 use super::{AddedAffinity, NodeAffinity};
 
 /// From the plugin's arguments; the same for filter and score.
-pub fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<NodeAffinity> {
+pub(crate) fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<NodeAffinity> {
     let Some(mut fields) = args.object("addedAffinity", refusals) else {
         return Some(NodeAffinity::default());
     };

@@ -15,7 +15,7 @@ use crate::part::{Part, Parts};
 use crate::snapshot::pod::NodeAffinity as Wanted;
 use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
 
-pub use added::from_args;
+pub(crate) use added::from_args;
 
 use super::label_lanes::{self, of_term, selected};
 use super::node_selection::{NAME_FIELD, requires, selects, term_selects};
@@ -24,7 +24,7 @@ use super::{
     Score, Stage, Status,
 };
 
-pub const NAME: &str = "NodeAffinity";
+pub(crate) const NAME: &str = "NodeAffinity";
 
 const REASON_ADDED: &str = "node(s) didn't match scheduler-enforced node affinity";
 const REASON_POD: &str = "node(s) didn't match Pod's node affinity/selector";
@@ -35,13 +35,13 @@ const OWN: Code = Code::reject(2);
 
 /// What the profile adds to every pod's own node affinity.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AddedAffinity {
+pub(crate) struct AddedAffinity {
     pub required: Option<NodeSelector>,
     pub preferred: Box<[(i32, NodeSelectorTerm)]>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub struct NodeAffinity {
+pub(crate) struct NodeAffinity {
     pub added: Arc<AddedAffinity>,
 }
 

@@ -19,7 +19,7 @@ use super::REASON;
 use super::attachable::{self, Attachable, Whose};
 use super::attachments;
 
-pub const NAME: &str = "NodeVolumeLimits";
+pub(crate) const NAME: &str = "NodeVolumeLimits";
 
 const EXCEEDED: Code = Code::reject(1);
 /// The pod's own volumes cannot be counted: on a node with `CSINode`, or without.
@@ -29,7 +29,7 @@ const OWN_WITHOUT: u16 = 3;
 const OTHER: Code = Code::fail(4);
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NodeVolumeLimits;
+pub(crate) struct NodeVolumeLimits;
 
 #[derive(Debug, Clone)]
 struct PreparedCsiLimits {

@@ -36,25 +36,25 @@ pub struct DiskLimits {
     limit: usize,
 }
 
-pub static EBS: DiskLimits = DiskLimits {
+pub(crate) static EBS: DiskLimits = DiskLimits {
     name: "EBSLimits",
     plugin: "kubernetes.io/aws-ebs",
     allocatable: "attachable-volumes-aws-ebs",
     limit: EBS_LIMIT,
 };
-pub static GCE_PD: DiskLimits = DiskLimits {
+pub(crate) static GCE_PD: DiskLimits = DiskLimits {
     name: "GCEPDLimits",
     plugin: "kubernetes.io/gce-pd",
     allocatable: "attachable-volumes-gce-pd",
     limit: 16,
 };
-pub static AZURE_DISK: DiskLimits = DiskLimits {
+pub(crate) static AZURE_DISK: DiskLimits = DiskLimits {
     name: "AzureDiskLimits",
     plugin: "kubernetes.io/azure-disk",
     allocatable: "attachable-volumes-azure-disk",
     limit: 16,
 };
-pub static CINDER: DiskLimits = DiskLimits {
+pub(crate) static CINDER: DiskLimits = DiskLimits {
     name: "CinderLimits",
     plugin: "kubernetes.io/cinder",
     allocatable: "attachable-volumes-cinder",

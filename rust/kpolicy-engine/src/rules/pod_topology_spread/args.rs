@@ -19,7 +19,10 @@ const SYSTEM_DEFAULTS: [(&str, i32); 2] =
     [("kubernetes.io/hostname", 3), ("topology.kubernetes.io/zone", 5)];
 
 /// Used by filter and score.
-pub fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<PodTopologySpread> {
+pub(crate) fn from_args(
+    args: &mut Fields<'_>,
+    refusals: &mut Refusals,
+) -> Option<PodTopologySpread> {
     let kind = choice(args, "defaultingType", Some(SYSTEM), [SYSTEM, LIST], refusals);
     let items = args.list("defaultConstraints", refusals)?;
     let mut listed = Vec::with_capacity(items.len());

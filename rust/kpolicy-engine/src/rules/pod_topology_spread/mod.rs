@@ -22,14 +22,14 @@ mod tests;
 
 use crate::model::{Kind, SpreadConstraint};
 
-pub use args::from_args;
+pub(crate) use args::from_args;
 
 use super::default_selector;
 
-pub const NAME: &str = "PodTopologySpread";
+pub(crate) const NAME: &str = "PodTopologySpread";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PodTopologySpread {
+pub(crate) struct PodTopologySpread {
     /// For pods that have no constraints; without selectors.
     defaults: Box<[SpreadConstraint]>,
     /// `defaults` are ours: then a node may lack some of their keys and still be scored.

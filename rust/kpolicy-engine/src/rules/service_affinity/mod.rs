@@ -12,10 +12,10 @@ mod tests;
 
 use crate::fields::{Fields, Refusals};
 
-pub const NAME: &str = "ServiceAffinity";
+pub(crate) const NAME: &str = "ServiceAffinity";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServiceAffinity {
+pub(crate) struct ServiceAffinity {
     /// Labels in which the nodes of a service agree.
     affinity: Box<[Box<str>]>,
     /// Labels over whose values a service spreads.
@@ -23,7 +23,7 @@ pub struct ServiceAffinity {
 }
 
 /// From the plugin's arguments; the same for filter and score.
-pub fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<ServiceAffinity> {
+pub(crate) fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<ServiceAffinity> {
     let boxed = |texts: Vec<&str>| texts.into_iter().map(Into::into).collect();
     let affinity = args.texts("affinityLabels", refusals);
     let anti_affinity = args.texts("antiAffinityLabelsPreference", refusals);
