@@ -25,16 +25,16 @@ INTERRUPTED: Final = 130
 VERBS: Final = {
     "run": "schedule the pods of a cluster",
     "demo": "watch a policy place pods, without a cluster",
-    "lint": "check policies, with the place of every finding",
-    "fmt": "write a policy in the usual form",
+    "lint": "check policies, and show the place of every finding",
+    "fmt": "format a policy",
     "test": "run the tests of policies",
     "eval": "evaluate an expression",
-    "explain": "say why a pod is, or is not, placed",
+    "explain": "explain why a pod is placed, or is not",
     "simulate": "place all pending pods of a snapshot",
     "diff": "compare what two policies decide",
-    "hash": "print the hash that bound pods carry of a policy",
+    "hash": "print the hash of a policy, which bound pods carry",
     "bench": "measure how fast the engine decides",
-    "snapshot": "record a cluster, redact a snapshot, say what one holds",
+    "snapshot": "record a cluster, replace the names in a snapshot, show what is in it",
     "convert": "print a kube-scheduler configuration as a policy",
     "schema": "print the JSON Schema of a document",
     "rule": "explain a code such as KP204",
@@ -119,7 +119,7 @@ def _add_version(parser: argparse.ArgumentParser) -> None:
 def _overview() -> str:
     width = max(map(len, VERBS))
     lines = [f"  {verb:<{width}}  {summary}" for verb, summary in VERBS.items()]
-    exits = "exit: 0 fine, 1 findings, 2 could not work, 101 our bug"
+    exits = "exit: 0 fine, 1 findings, 2 could not work, 101 a bug of kpolicy"
     return "\n".join(["verbs:", *lines, "", exits])
 
 
@@ -128,7 +128,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         print(f"{self.prog}: {message}", file=sys.stderr)
-        print(f"`{self.prog} --help` shows how it is used", file=sys.stderr)
+        print(f"`{self.prog} --help` shows the usage", file=sys.stderr)
         self.exit(CANNOT_WORK)
 
 
@@ -139,7 +139,7 @@ def _our_bug(error: Exception) -> int:
         traceback.print_exception(error)
     first = next(iter(str(error).splitlines()), "")
     print(
-        f"{program_name()}: this is our bug, not yours: {type(error).__name__}: {first}\n"
+        f"{program_name()}: this is a bug of kpolicy: {type(error).__name__}: {first}\n"
         f"Please report it at {_REPORT_TO}, with the command and its input.\n"
         "KPOLICY_DEBUG=1 shows where it happened.",
         file=sys.stderr,

@@ -88,8 +88,8 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 SNAPSHOT_HELP: Final = (
-    "what `kpolicy snapshot record` wrote, or objects as `kubectl get … -o json` or `-o yaml` "
-    "prints them: files, folders, or - for stdin; gzip is read too"
+    "a recorded cluster (`kpolicy snapshot record`), or the output of `kubectl get … -o json` or "
+    "`-o yaml`; files, folders, or - for stdin; may be compressed with gzip"
 )
 
 
@@ -126,7 +126,7 @@ def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
 
 def every_pod(profile: str) -> Argument:
     """`profile` says whose profile is meant."""
-    what = f"{profile} serves all pods, whatever scheduler they name"
+    what = f"use {profile} for all pods, whatever their schedulerName is"
     return argument("--every-pod", action="store_true", help=what)
 
 
@@ -137,7 +137,7 @@ def formats(*names: str) -> Argument:
     def output(written: str) -> tuple[str, str]:
         name, _, file = written.partition("=")
         if name not in names:
-            raise argparse.ArgumentTypeError(f"`{name}` is none of {listed}")
+            raise argparse.ArgumentTypeError(f"`{name}` is not one of {listed}")
         return name, file
 
     what = f"one of {listed} (default: {names[0]}); may be repeated"
@@ -146,7 +146,7 @@ def formats(*names: str) -> Argument:
 
 
 def destination(more: str, *, required: bool = False) -> Argument:
-    what = f"where to, - for standard output; readable by its owner alone ({more})"
+    what = f"the file to write, - for standard output; only its owner may read it ({more})"
     return argument("--output", "-o", metavar="FILE", required=required, help=what)
 
 
@@ -155,14 +155,21 @@ PARAM: Final = repeatable(
     "--param",
     metavar="NAME=JSON",
     type=_param,
-    help="the value of a param of the policies, before all others; what is no JSON is text; "
+    help="sets a param of the policies, whatever else sets it; a value that is not JSON is text; "
     "repeatable",
 )
 RELEASE: Final = argument(
-    "--release", default="", metavar="1.N", help="read legacy files as this release did"
+    "--release",
+    default="",
+    metavar="1.N",
+    help="read legacy files as this release of kube-scheduler did",
 )
 SEED: Final = argument(
-    "--seed", type=int, default=0, metavar="N", help="how ties fall (default: %(default)s)"
+    "--seed",
+    type=int,
+    default=0,
+    metavar="N",
+    help="seed for the choice among equal scores (default: %(default)s)",
 )
 OUTPUT: Final = argument(
     "--output", "-o", choices=("table", "json"), default="table", help="(default: %(default)s)"

@@ -74,7 +74,7 @@ def test_an_unexpected_exception_is_ours_and_says_where_to_report_it(
     monkeypatch.delenv("KPOLICY_DEBUG", raising=False)
     assert cli.main(["rule"]) == 101
     err = capsys.readouterr().err
-    assert "our bug" in err
+    assert "a bug of kpolicy" in err
     assert "ValueError: the reason" in err
     assert "/issues" in err
     assert "Traceback" not in err

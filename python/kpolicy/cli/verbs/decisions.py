@@ -45,8 +45,9 @@ if TYPE_CHECKING:
 # With more pods than this, and without --pod, each pod gets one line.
 _PODS_IN_FULL_MAX: Final = 20
 _EXPLAIN_EPILOG: Final = """\
-Without --pod, every pending pod that the policy serves. A pod that is on a node is judged as if it
-were not there. Every pod is judged by itself; `kpolicy simulate` places them one after the other.
+Without --pod, explains every pending pod that the policy serves. Each pod is explained by itself;
+`kpolicy simulate` places them one after the other. A pod that is on a node is explained as if it
+were not there.
 
 exit: 0 explained, 1 the policy has errors, 2 could not work
 """
@@ -80,38 +81,42 @@ def _print(lines: Iterable[bytes], top: int, *, in_full: bool) -> None:
         else:
             print(explanation_text.verdict(explained))
     if not in_full:
-        print("`--pod NS/NAME` says everything of one pod", file=sys.stderr)
+        print("`--pod NS/NAME` explains one pod in full", file=sys.stderr)
 
 
 def _print_unserved(work: Explaining) -> None:
     unserved = Counter(pod.scheduler_name for pod in work.not_served())
     if not work.pending() and not unserved:
-        print("no pod is pending; `--pod NS/NAME` explains one that is placed", file=sys.stderr)
+        print(
+            "no pod is pending; `--pod NS/NAME` explains a pod that is on a node", file=sys.stderr
+        )
     if unserved:
         counts = ", ".join(f"{count:,} of {name}" for name, count in sorted(unserved.items()))
         print(
             f"pending pods of schedulers that the policy does not serve: {counts}; "
-            "`--every-pod` judges them too",
+            "`--every-pod` includes them",
             file=sys.stderr,
         )
 
 
 EXPLAIN: Final = Verb(
     "explain",
-    "Say of pods of a snapshot which nodes they fit, what rejects the others, and how each rule "
-    "scores.",
+    "Explain where pods of a snapshot fit: which rule rejects which nodes, and how the other nodes "
+    "score.",
     _explain,
     (
         *DECISION,
         repeatable(
-            "--pod", metavar="NS/NAME", help="a pod; repeatable (without a namespace: default)"
+            "--pod",
+            metavar="NS/NAME",
+            help="explain this pod; repeatable (without NS: namespace default)",
         ),
         argument(
             "--top",
             type=whole_number(1),
             default=5,
             metavar="N",
-            help="scored nodes shown in a table (default: %(default)s)",
+            help="how many nodes a table of scores shows (default: %(default)s)",
         ),
         OUTPUT,
     ),
@@ -120,7 +125,8 @@ EXPLAIN: Final = Verb(
 
 
 _SIMULATE_EPILOG: Final = """\
-In queue order: priority, creation, name. Every pod sees those placed before it; nothing is evicted.
+Pods are placed in the order of the queue: by priority, creation time and name. Each pod sees the
+pods that were placed before it. No pod is evicted.
 
 exit: 0 simulated, whatever became of the pods; 1 the policy has errors; 2 could not work
 """
@@ -145,7 +151,7 @@ def _simulate(args: argparse.Namespace) -> int:
 
 SIMULATE: Final = Verb(
     "simulate",
-    "Place all pending pods of a snapshot that the policy serves, and sum up.",
+    "Place all pending pods of a snapshot that the policy serves, and print a summary.",
     _simulate,
     (*DECISION, OUTPUT),
     _SIMULATE_EPILOG,
@@ -153,11 +159,11 @@ SIMULATE: Final = Verb(
 
 
 _DIFF_EPILOG: Final = """\
-Pending pods are placed one after the other under each policy, as `kpolicy simulate` does; nothing
-is evicted. With --all-pods, every pod on a node is judged again as well, by itself, as if it were
-not there. The first differences say which rule made them.
+Under each policy, pending pods are placed one after the other, as `kpolicy simulate` does. No pod
+is evicted. With --all-pods, the place of each pod that is on a node is decided again too, as if the
+pod were not there. For the first differences, the rule that causes them is shown.
 
-exit: 0 nothing differs, 1 something does, 2 could not work (also: a policy has errors)
+exit: 0 no difference, 1 differences, 2 could not work (also if a policy has errors)
 """
 
 
@@ -167,7 +173,7 @@ def _diff(args: argparse.Namespace) -> int:
 
     old, new = _program(args, args.old, args.new), _program(args, args.new, args.old)
     if old is None or new is None:
-        raise CannotWorkError("a policy with errors decides nothing")
+        raise CannotWorkError("a policy with errors cannot be compared")
     snapshot = load_snapshot(args.snapshot)
     with refusals_reported(), progress_bar("deciding twice") as progress:
         found = diff(snapshot, old, new, all_pods=args.all_pods, seed=args.seed, progress=progress)
@@ -194,7 +200,7 @@ def _program(args: argparse.Namespace, policy: str, beside: str) -> Program | No
 _POLICY: Final = "a policy, a folder of them, or the name of one that comes with kpolicy"
 DIFF: Final = Verb(
     "diff",
-    "Say which pods of a snapshot a new policy would place otherwise, and why.",
+    "Show which pods of a snapshot a new policy would place on other nodes, and why.",
     _diff,
     (
         argument("old", metavar="OLD", help=_POLICY),
@@ -208,7 +214,9 @@ DIFF: Final = Verb(
             help=f"{SNAPSHOT_HELP}; repeatable",
         ),
         PARAM,
-        argument("--all-pods", action="store_true", help="judge pods on nodes again too"),
+        argument(
+            "--all-pods", action="store_true", help="also decide again about pods that are on nodes"
+        ),
         every_pod("each policy's one profile"),
         SEED,
         OUTPUT,
@@ -222,8 +230,8 @@ _BENCH_EPILOG: Final = f"""\
 workloads:
 {_LISTED}
 
-Only the engine's cycle is timed: deciding and assuming pod after pod in queue order, all nodes
-scored. p50 and p99 are of single decisions, by the engine's own stamps.
+Only the engine is timed: it decides and assumes pods one after the other, in the order of the
+queue, and scores all nodes. p50 and p99 are times of single decisions, as the engine measures them.
 
 exit: 0 measured, 1 the policy has errors, 2 could not work
 """
@@ -271,7 +279,7 @@ BENCH: Final = Verb(
         repeatable(
             "--policy",
             metavar="FILE|DIR|-",
-            help="a policy of one profile; repeatable (default: kube-scheduler-default)",
+            help="a policy with one profile; repeatable (default: kube-scheduler-default)",
         ),
         PARAM,
         OUTPUT,

@@ -50,17 +50,36 @@ async def _run(story: Story) -> None:
 
 DEMO: Final = Verb(
     "demo",
-    "Start a control plane of our own and the scheduler, place pods by a shipped policy, change "
-    "the policy half-way, explain two pods, and print a summary.",
+    "Start an embedded control plane and the scheduler, place pods by a shipped policy, change the "
+    "policy half-way, explain two pods, and print a summary.",
     _main,
     (
-        argument("--nodes", type=whole_number(20, NODES_MAX), default=300, metavar="N"),
-        argument("--pods", type=whole_number(100, PODS_MAX), default=3000, metavar="N"),
-        argument("--seed", type=int, default=7, help="the same seed, the same pods"),
         argument(
-            "--keep", action="store_true", help="stay until ctrl-C, and print a KUBECONFIG to use"
+            "--nodes",
+            type=whole_number(20, NODES_MAX),
+            default=300,
+            metavar="N",
+            help="how many nodes (default: %(default)s)",
         ),
-        argument("--kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig there"),
+        argument(
+            "--pods",
+            type=whole_number(100, PODS_MAX),
+            default=3000,
+            metavar="N",
+            help="how many pods (default: %(default)s)",
+        ),
+        argument(
+            "--seed",
+            type=int,
+            default=7,
+            help="the same seed makes the same pods (default: %(default)s)",
+        ),
+        argument(
+            "--keep", action="store_true", help="print a KUBECONFIG to use, and run until ctrl-C"
+        ),
+        argument(
+            "--kubeconfig", type=Path, metavar="FILE", help="write the kubeconfig to this file"
+        ),
     ),
-    "exit: 0 it went as it should, 1 it did not, 2 could not work",
+    "exit: 0 the demo worked, 1 it did not, 2 could not start",
 )

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from kpolicy.policy.codes import Page
 
 _FMT_EPILOG: Final = """\
-Keys in order, two spaces, one blank line at most; comments, block scalars and lists in [ ] stay as
-they are. A file is written only if its values, its comments and the program it compiles to are the
-same as before. Of a ConfigMap, only the policies that it carries in blocks (|) are laid out.
-Documents in { }, such as JSON, are left as they are, as are files of other kinds. With no argument,
-stdin is read.
+The usual form has keys in a fixed order, two spaces of indentation and no two blank lines in a row.
+Comments, block scalars and lists in [ ] stay as they are. A file is written only if its values, its
+comments and the compiled program stay the same. In a ConfigMap, only policies in blocks (|) are
+formatted. Documents in { }, such as JSON, and files of other kinds are left as they are. Without an
+argument, stdin is read.
 
-exit: 0 fine, 1 files would change (--check, --diff) or cannot be laid out, 2 could not work
+exit: 0 fine, 1 files would change (--check, --diff) or cannot be formatted, 2 could not work
 """
 
 
@@ -58,16 +58,16 @@ def _fmt(args: argparse.Namespace) -> int:
         is_changed = made.text != old
         changed += is_changed
         if args.diff:
-            print(difference(old, made.text, name, f"{name} (laid out)"), end="")
+            print(difference(old, made.text, name, f"{name} (formatted)"), end="")
         elif args.check:
             print(f"{name}\n" * is_changed, end="")
         elif path == "-":
             sys.stdout.write(made.text)
         elif is_changed:
             _replace(Path(name), made.text)
-            print(f"laid out {name}", file=sys.stderr)
+            print(f"formatted {name}", file=sys.stderr)
     if args.paths != ["-"] or args.check:
-        parts = [f"{changed} {'would change' if is_shown else 'laid out'}"]
+        parts = [f"{changed} {'would change' if is_shown else 'formatted'}"]
         parts += [f"{len(sources) - changed - broken} unchanged", f"{broken} not read"]
         files = f"{len(sources)} file{'s' * (len(sources) != 1)}"
         print(f"{files}: {', '.join(parts[: 2 + bool(broken)])}", file=sys.stderr)
@@ -89,7 +89,7 @@ def _replace(path: Path, text: str) -> None:
 
 FMT: Final = Verb(
     "fmt",
-    "Write policy files in the usual form; with - from stdin to stdout.",
+    "Format policy files; with -, format stdin and print it.",
     _fmt,
     (
         PATHS,
@@ -111,10 +111,10 @@ FMT: Final = Verb(
 
 
 _CONVERT_EPILOG: Final = """\
-Read are scheduler.json and policy.cfg (kind Policy), ConfigMaps that carry one, and
-KubeSchedulerConfiguration. The policy that is printed decides as the file does: both are compiled,
-and it is printed only if their programs agree. Comments say what was chosen where releases
-disagree.
+Reads scheduler.json and policy.cfg (kind Policy), ConfigMaps that contain one, and
+KubeSchedulerConfiguration. The printed policy decides as the file does: both are compiled, and the
+policy is printed only if their programs are equal. Where releases of kube-scheduler differ, a
+comment says which meaning was chosen.
 
 exit: 0 converted, 1 the file has errors, 2 could not work
 """
@@ -142,11 +142,11 @@ CONVERT: Final = Verb(
 
 
 _HASH_EPILOG: Final = """\
-The hash is of what a policy decides, not of its text: where a file lies, its comments and its
-layout do not count. A bound pod says in its annotation kpolicy.dev/policy-hash which policy it was
-bound by. All arguments are read together and in their order, as `kpolicy run` reads its --policy
-flags; a folder, or the keys of a ConfigMap, in the order of names. Give the --param of that run
-too. With no argument, stdin is read.
+The hash identifies the compiled policy: the path of a file, its comments and its layout do not
+change it. A bound pod has the hash in its annotation kpolicy.dev/policy-hash. To get the hash of a
+`kpolicy run`, give the files of its --policy flags in the same order, and the same --param. The
+files of a folder and the keys of a ConfigMap are read in the order of their names. Without an
+argument, stdin is read.
 
 exit: 0 printed, 1 the policy has errors, 2 could not work
 """
@@ -166,7 +166,7 @@ def _hash(args: argparse.Namespace) -> int:
 
 HASH: Final = Verb(
     "hash",
-    "Print the hash by which bound pods, logs and metrics name a policy.",
+    "Print the hash of a policy, which is in bound pods, logs and metrics.",
     _hash,
     (PATHS, PARAM),
     _HASH_EPILOG,
@@ -209,7 +209,7 @@ SCHEMA: Final = Verb(
 def _rule(args: argparse.Namespace) -> int:
     from kpolicy.policy.codes.registry import pages, runtime_pages
 
-    known = {**pages(), **runtime_pages()}
+    known = {**pages(), **runtime_pages(), **_problem_pages()}
     chosen = list(known.values()) if args.all else [_page(args.code, known)]
     if args.output == "json":
         documents = [_document(page) for page in chosen]
@@ -221,12 +221,24 @@ def _rule(args: argparse.Namespace) -> int:
     return 0
 
 
+def _problem_pages() -> dict[str, Page]:
+    """The codes of connections and of the running scheduler. Each has a title and no example."""
+    from kpolicy.cluster import connection_problem
+    from kpolicy.policy.codes import ERROR, Page
+    from kpolicy.scheduler import problem_codes
+
+    titles = {**connection_problem.CATALOGUE, **problem_codes.CATALOGUE}
+    return {code: Page(code, ERROR, title, "", "", "") for code, title in titles.items()}
+
+
 def _page(code: str | None, known: dict[str, Page]) -> Page:
     from kpolicy.policy.codes import FAMILIES
     from kpolicy.policy.nearest import did_you_mean
 
     if code is None:
-        raise CannotWorkError("which code? `kpolicy rule KP204`, or `kpolicy rule --all`")
+        raise CannotWorkError(
+            "name a code, such as `kpolicy rule KP204`, or use `kpolicy rule --all`"
+        )
     page = known.get(code.upper())
     if page is None:
         families = ", ".join(f"{prefix}xx {what}" for prefix, what in FAMILIES.items())
@@ -236,7 +248,7 @@ def _page(code: str | None, known: dict[str, Page]) -> Page:
 
 
 def _document(page: Page) -> dict[str, str]:
-    return {
+    fields = {
         "code": page.code,
         "level": page.severity.value,
         "title": page.title,
@@ -244,9 +256,12 @@ def _document(page: Page) -> dict[str, str]:
         "bad": page.bad,
         "good": page.good,
     }
+    return {name: text for name, text in fields.items() if text}
 
 
 def _text(page: Page) -> str:
+    if not page.why:
+        return f"{page.code} ({page.severity.value}): {page.title}\n"
     bad, good = textwrap.indent(page.bad, "    "), textwrap.indent(page.good, "    ")
     return (
         f"{page.code} ({page.severity.value}): {page.title}\n\n{textwrap.fill(page.why, 80)}\n\n"
@@ -255,6 +270,8 @@ def _text(page: Page) -> str:
 
 
 def _markdown(page: Page) -> str:
+    if not page.why:
+        return f"## {page.code}: {page.title}\n"
     return (
         f"## {page.code}: {page.title}\n\nLevel: {page.severity.value}\n\n{page.why}\n\n"
         f"Bad:\n\n```yaml\n{page.bad}\n```\n\nGood:\n\n```yaml\n{page.good}\n```\n"
@@ -263,11 +280,11 @@ def _markdown(page: Page) -> str:
 
 RULE: Final = Verb(
     "rule",
-    "Explain a code of a finding: what it means, why it matters, bad and good.",
+    "Explain the code of a finding: what it means, with a bad and a good example.",
     _rule,
     (
         argument("code", nargs="?", metavar="CODE", help="for example KP204"),
-        argument("--all", action="store_true", help="all codes"),
+        argument("--all", action="store_true", help="explain all codes"),
         argument(
             "--output",
             "-o",

@@ -32,26 +32,26 @@ if TYPE_CHECKING:
 # A line of a batch: an expression of ten kilobytes and its variables.
 LINE_CHARACTERS_MAX: Final = 16 << 20
 _EPILOG: Final = """\
-A variable is JSON: an object is a map, a number with a fraction a double. What JSON has no type
-for is written {"uint": 1}, {"bytes": "BASE64"}, {"duration": "90s"},
-{"timestamp": "2026-11-01T10:00:00Z"}, {"map": [[KEY, VALUE], …]}, {"optional": [VALUE]},
-{"type": "int"}.
+A variable is JSON: an object is a map, and a number with a fraction is a double. For other types
+write {"uint": 1}, {"bytes": "BASE64"}, {"duration": "90s"}, {"timestamp": "2026-11-01T10:00:00Z"},
+{"map": [[KEY, VALUE], …]}, {"optional": [VALUE]} or {"type": "int"}.
 
-With a policy, an expression sees its `variables` and `params` too. With a rule and no expression,
-that of the rule is evaluated: `kpolicy eval --policy P --rule headroom -s S --pod web --node n1`.
+With --policy, the expression can read the `variables` and `params` of the policy. With --rule and
+no EXPR, the expression of the rule is evaluated:
+`kpolicy eval --policy P --rule headroom -s S --pod web --node n1`
 
-A batch has a JSON object a line: {"expr": TEXT, "vars": {NAME: VALUE}}, which may have "pod" and
-"node" too. Every line is answered by a line, also one that cannot be read.
+Each line of a batch is a JSON object: {"expr": TEXT, "vars": {NAME: VALUE}}, also with "pod" and
+"node". One line is printed for each, even if it cannot be read.
 
-What the type checker refuses is said, and evaluated all the same: where the wrong part is not
-reached there is a value.
+An expression with a type error is evaluated nevertheless, after the error was printed. There is a
+result if the wrong part is not reached.
 
-With --cross-check, cel-python evaluates the expression too: kpolicy's engine gives it the values
-of facts and of functions beyond CEL's standard library. A known difference is printed with the
-clause of the CEL specification that decides it; an unknown one is a finding.
+With --cross-check, cel-python also evaluates the expression. It takes from kpolicy the values of
+facts, and of functions that are not in CEL's standard library. A known difference is printed with
+the clause of the CEL specification that decides it. An unknown difference is a finding.
 
-exit: 0 evaluated (a batch: every line answered), 1 an error or an unknown difference, 2 could not
-work
+exit: 0 evaluated (for a batch: every line was answered), 1 an error or an unknown difference,
+2 could not work
 """
 
 
@@ -231,8 +231,8 @@ def _answer(args: argparse.Namespace, work: Evaluating, line: str) -> dict[str, 
 _variable.__name__ = "variable"
 EVAL: Final = Verb(
     "eval",
-    "Evaluate an expression, with variables, a pod and a node of a snapshot, or what a policy "
-    "defines.",
+    "Evaluate an expression. It can read variables, a pod and a node of a snapshot, and what a "
+    "policy defines.",
     _main,
     (
         argument("expression", nargs="?", metavar="EXPR", help="the expression; - for stdin"),
@@ -241,30 +241,41 @@ EVAL: Final = Verb(
             "--pod",
             default="",
             metavar="NS/NAME",
-            help="what `pod` and `namespaceObject` are (without a namespace: default)",
+            help="the pod that the expression reads as `pod` (without NS: namespace default)",
         ),
-        argument("--node", default="", metavar="NAME", help="what `node` is"),
-        repeatable("--var", type=_variable, metavar="NAME=JSON", help="a variable; repeatable"),
+        argument(
+            "--node",
+            default="",
+            metavar="NAME",
+            help="the node that the expression reads as `node`",
+        ),
+        repeatable(
+            "--var", type=_variable, metavar="NAME=JSON", help="sets a variable; repeatable"
+        ),
         repeatable(
             "--policy",
             metavar="FILE|DIR|-",
-            help="whose `variables` and `params` the expression may use; repeatable",
+            help="the policy whose `variables` and `params` the expression can read; repeatable",
         ),
         argument(
             "--rule",
             default="",
             metavar="NAME",
-            help="the rule of the policy that is evaluated, or with an expression: whose names it "
-            "sees (NAME, or POLICY/NAME)",
+            help="the rule to evaluate (NAME, or POLICY/NAME); with an expression, the rule whose "
+            "names it can read",
         ),
         PARAM,
-        argument("--explain", action="store_true", help="show the value of every sub-expression"),
+        argument(
+            "--explain", action="store_true", help="show the value of every part of the expression"
+        ),
         argument(
             "--cross-check",
             action="store_true",
-            help="compare with what cel-python gives, and say who follows the specification",
+            help="compare with the result of cel-python, and say which follows the specification",
         ),
-        argument("--batch", default="", metavar="FILE|-", help="expressions, one a line"),
+        argument(
+            "--batch", default="", metavar="FILE|-", help="a file with one expression on each line"
+        ),
         argument(
             "--output",
             "-o",

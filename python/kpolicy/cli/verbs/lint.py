@@ -88,14 +88,14 @@ _CODES: Final = "these codes, by prefix: KP2,KP401"
 SETTINGS_ARGUMENTS: Final = (
     repeatable("--select", metavar="CODES", help=f"report only {_CODES}"),
     repeatable("--ignore", metavar="CODES", help=f"do not report {_CODES}"),
-    repeatable("--deny", metavar="CODES", help="take these codes, or `warnings`, for errors"),
+    repeatable("--deny", metavar="CODES", help="report these codes, or all `warnings`, as errors"),
     repeatable(
         "--level",
         metavar="CODES=LEVEL",
-        help="error, warning, info or off for these codes; the longest prefix counts",
+        help="the level of these codes: error, warning, info or off; the longest prefix counts",
     ),
-    argument("--error-on-warning", action="store_true", help="as --deny warnings"),
-    argument("--isolated", action="store_true", help="read no kpolicy.toml and no pyproject.toml"),
+    argument("--error-on-warning", action="store_true", help="the same as --deny warnings"),
+    argument("--isolated", action="store_true", help="do not read kpolicy.toml and pyproject.toml"),
 )
 
 
@@ -197,12 +197,15 @@ def _from_table(table: dict[str, Any], where: str) -> Settings:
 
 _STDIN: Final = "<stdin>"
 _EPILOG: Final = """\
-A folder is checked as one: all its policies together, as `kpolicy run` would load them.
-Policies of other arguments can be extended by name. With no argument, stdin is read.
-With a snapshot, rules are also asked about that cluster: names that nothing has, rules and scores
-that never differ. A finding is silenced by `# kpolicy: ignore[KP312] why` on its line or above it.
+The policies of a folder are checked together, as `kpolicy run` would load them. A policy can extend
+the policies of other arguments by name. Without an argument, stdin is read.
 
-exit: 0 no errors, 1 errors (or what --deny names; or what --diff would change), 2 could not work
+With --snapshot, the rules are also checked against the recorded cluster. lint then reports names
+that nothing in the cluster has, and rules and scores that are the same on all nodes.
+
+`# kpolicy: ignore[KP312] reason` silences a finding, on its line or on the line above.
+
+exit: 0 no errors, 1 errors (or a code of --deny, or a change that --diff shows), 2 could not work
 """
 
 
@@ -337,7 +340,7 @@ def render(name: str, findings: Findings, *, is_color: bool) -> str:
 
 LINT: Final = Verb(
     "lint",
-    "Check policies, say where each finding is, and mend what is safe to mend.",
+    "Check policies, show the place of each finding, and correct what is safe to correct.",
     _main,
     (
         PATHS,
@@ -346,16 +349,22 @@ LINT: Final = Verb(
             "--snapshot",
             "-s",
             metavar="FILE|DIR",
-            help="a recorded cluster to ask the rules about; repeatable",
+            help="check the rules against this recorded cluster too; repeatable",
         ),
         *SETTINGS_ARGUMENTS,
         PARAM,
-        argument("--fix", action="store_true", help="mend what is safe to mend, in place"),
-        argument("--unsafe-fixes", action="store_true", help="also what may not be what you mean"),
+        argument(
+            "--fix", action="store_true", help="correct what is safe to correct, in the files"
+        ),
+        argument(
+            "--unsafe-fixes",
+            action="store_true",
+            help="also apply fixes that may not be what you mean",
+        ),
         argument(
             "--diff", action="store_true", help="show what --fix would change, and change nothing"
         ),
-        argument("--exit-zero", action="store_true", help="exit 0 in spite of findings"),
+        argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings"),
         RELEASE,
     ),
     _EPILOG,

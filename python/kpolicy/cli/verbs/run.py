@@ -77,14 +77,18 @@ def tune_allocator(environ: Mapping[str, str]) -> None:
 
 
 _DESCRIPTION: Final = """\
-Serve the pending pods whose schedulerName a policy's profile names, until told to stop.
-Every flag can be given as a variable too: --log-format is KPOLICY_LOG_FORMAT, and so on; several
-policies in KPOLICY_POLICY are separated by colons, several params in KPOLICY_PARAM by line ends.
-And in a file (--config): a SchedulerConfiguration, whose keys are the flags in camelCase, logFormat
-and so on; paths in it are relative to it. Flags come before variables, before the file.
-Traces go where the standard OTEL_* variables say. SIGHUP reads the policies again, and ConfigMaps
-that they take params from; so does a change of their content. SIGTERM and SIGINT stop. SIGUSR2
-compares what is held with what the API server says, and writes that and the queue to the log."""
+Schedule pending pods until stopped: those whose schedulerName is that of a profile in the policy.
+
+A setting can also be an environment variable: --log-format is KPOLICY_LOG_FORMAT. KPOLICY_POLICY
+separates policies by colons, KPOLICY_PARAM has one param on each line. Or it can be in a file
+(--config): a SchedulerConfiguration has the names of flags in camelCase, such as logFormat, and
+paths relative to the file. A flag has precedence over a variable, and a variable over the file.
+
+The standard OTEL_* variables say where traces go.
+
+Signals: SIGTERM and SIGINT stop. SIGHUP reads the policies again, and the ConfigMaps of their
+params; kpolicy also does this when their content changes. SIGUSR2 compares nodes, pods and queue
+with the API server, and writes the differences and the queue to the log."""
 # The whole way out is promised to take less than eight seconds, whatever hangs.
 EXIT_S_MAX: Final = 7.8
 
@@ -289,7 +293,7 @@ RUN: Final = Verb(
             "--config",
             type=Path,
             metavar="FILE",
-            help="a SchedulerConfiguration; also KPOLICY_CONFIG",
+            help="a SchedulerConfiguration with settings (also KPOLICY_CONFIG)",
         ),
         *ARGUMENTS,
         PARAM,

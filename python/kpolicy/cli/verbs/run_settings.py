@@ -70,8 +70,8 @@ class RunSettings:
         default="",
         metadata=_flag(
             str,
-            "policies from a ConfigMap, watched through the API; NAME alone is in our own"
-            " namespace, #KEY names one of its keys",
+            "read policies from a ConfigMap, and watch it; NAME alone is in kpolicy's own"
+            " namespace, NAME#KEY is one key of it",
             metavar="NS/NAME",
         ),
     )
@@ -79,101 +79,115 @@ class RunSettings:
         default="",
         metadata=_flag(
             str,
-            "a ConfigMap of ours for the policy's conditions and the last good policy, or `none`"
-            " (default: NAME-status beside the policy's ConfigMap)",
+            "the ConfigMap in which kpolicy keeps the status of the policy and the last good"
+            " policy, or `none` (default: NAME-status beside the policy's ConfigMap NAME)",
             metavar="NS/NAME",
         ),
     )
     policy_cache: Path | None = field(
         default=None,
-        metadata=_flag(Path, "a folder in which the last good policy is kept too", metavar="DIR"),
+        metadata=_flag(
+            Path, "a folder in which kpolicy also keeps the last good policy", metavar="DIR"
+        ),
     )
     shadow_policy: tuple[Path, ...] = field(
         default=(),
         metadata=_flag(
             _paths,
-            "policies to compare with those in force, without acting on them; repeatable",
+            "a policy to compare with the one in force; it binds no pod; repeatable",
             metavar="FILE|DIR",
         ),
     )
     shadow_policy_configmap: str = field(
         default="",
         metadata=_flag(
-            str, "the same from a ConfigMap, watched through the API", metavar="NS/NAME"
+            str, "read the shadow policy from a ConfigMap, and watch it", metavar="NS/NAME"
         ),
     )
     kubeconfig: Path | None = field(
-        default=None, metadata=_flag(Path, "how to reach the cluster", metavar="FILE")
+        default=None, metadata=_flag(Path, "the kubeconfig file", metavar="FILE")
     )
     context: str | None = field(
-        default=None, metadata=_flag(str, "which of its contexts", metavar="NAME")
+        default=None, metadata=_flag(str, "the context of the kubeconfig", metavar="NAME")
     )
     seed: int | None = field(
-        default=None, metadata=_flag(_whole, "make ties fall the same way each time")
+        default=None, metadata=_flag(_whole, "choose among equal scores in the same way each time")
     )
     once: bool = field(
-        default=False, metadata=_flag(_yes_or_no, "place what can be placed now, then stop")
+        default=False, metadata=_flag(_yes_or_no, "place the pods that fit now, then stop")
     )
     bind_address: str = field(
         default="127.0.0.1",
-        metadata=_flag(str, "where /metrics and /healthz are served", metavar="ADDRESS"),
+        metadata=_flag(str, "the address that serves /metrics and /healthz", metavar="ADDRESS"),
     )
-    port: int = field(default=10259, metadata=_flag(_whole, "its port; 0 for none"))
+    port: int = field(
+        default=10259, metadata=_flag(_whole, "the port of that address; 0 serves nothing")
+    )
     tls_cert_file: Path | None = field(
         default=None,
-        metadata=_flag(Path, "its certificate, PEM; read again when it changes", metavar="FILE"),
+        metadata=_flag(
+            Path, "the certificate (PEM) for that port; read again when it changes", metavar="FILE"
+        ),
     )
     tls_private_key_file: Path | None = field(
-        default=None, metadata=_flag(Path, "and the key of it", metavar="FILE")
+        default=None, metadata=_flag(Path, "the private key of that certificate", metavar="FILE")
     )
     auth: str = field(
         default="none",
         metadata=_flag(
             str,
-            "who may read all but health: none (all of this machine, nobody else), token (of"
-            " --auth-token-file), delegated (tokens of the cluster, by its RBAC)",
+            "who may read the pages besides health: none (clients on this machine), token (clients"
+            " with the token of --auth-token-file), delegated (users whom the cluster's RBAC allows"
+            " it)",
             choices=("none", "token", "delegated"),
         ),
     )
     auth_token_file: Path | None = field(
         default=None,
-        metadata=_flag(Path, "the token to ask for; read again each time", metavar="FILE"),
+        metadata=_flag(Path, "a file with the token; read again for each request", metavar="FILE"),
     )
     leader_elect: bool = field(
         default=True,
-        metadata=_flag(_yes_or_no, "act only while holding a Lease, so that replicas take turns"),
+        metadata=_flag(
+            _yes_or_no, "schedule only while holding a Lease, so that only one replica does"
+        ),
     )
     lease_namespace: str = field(
         default="",
         metadata=_flag(
             str,
-            "where the Lease is (default: the pod's own namespace, else kube-system)",
+            "the namespace of the Lease (default: the pod's own namespace, else kube-system)",
             metavar="NAMESPACE",
         ),
     )
-    lease_name: str = field(default="kpolicy", metadata=_flag(str, "its name", metavar="NAME"))
+    lease_name: str = field(
+        default="kpolicy", metadata=_flag(str, "the name of the Lease", metavar="NAME")
+    )
     log_format: str = field(
         default="auto",
         metadata=_flag(
             str,
-            "auto: text on a terminal, else a JSON object a line",
+            "auto is text on a terminal, and JSON otherwise, one object a line",
             choices=("auto", "json", "text"),
         ),
     )
     log_level: str = field(
-        default="info", metadata=_flag(str, "", choices=("debug", "info", "warning", "error"))
+        default="info",
+        metadata=_flag(
+            str, "the lowest level that is logged", choices=("debug", "info", "warning", "error")
+        ),
     )
     traces_per_second: int = field(
         default=TRACES_PER_SECOND,
         metadata=_flag(
-            _rate, "of the traces that OTEL_TRACES_SAMPLER takes, at most so many", metavar="N"
+            _rate, "at most so many traces that OTEL_TRACES_SAMPLER selects", metavar="N"
         ),
     )
     kept_traces_per_second: int = field(
         default=KEPT_TRACES_PER_SECOND,
         metadata=_flag(
             _rate,
-            "traces kept beside them, of attempts that found no node, failed or were slow, at most",
+            "at most so many more traces, of attempts that found no node, failed or were slow",
             metavar="N",
         ),
     )
@@ -258,7 +272,7 @@ def _drop_weaker(pair: tuple[str, str], values: dict[str, Any], origins: dict[st
     weaker, stronger = sorted(pair, key=lambda name: _ORIGINS.index(origins[name]))
     if origins[weaker] == origins[stronger]:
         flags = " and ".join(f"--{name.replace('_', '-')}" for name in pair)
-        raise CannotWorkError(f"{flags} are both given: policies come from one of them")
+        raise CannotWorkError(f"{flags} exclude each other: use one of them")
     del values[weaker], origins[weaker]
 
 
@@ -272,7 +286,9 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
         name = variable.removeprefix(PREFIX)
         near = nearest(name, known) if name != variable and name not in known else ""
         if near and is_slip(name, near):
-            warnings.append(f"{variable} is no variable of ours; did you mean `{PREFIX}{near}`?")
+            warnings.append(
+                f"kpolicy does not know the variable {variable}; did you mean `{PREFIX}{near}`?"
+            )
     return warnings
 
 
@@ -289,7 +305,7 @@ def _variables(environ: Mapping[str, str]) -> dict[str, Any]:
             raise CannotWorkError(f"{name}: {error}") from error
         choices = setting.metadata.get("choices")
         if choices and text not in choices:
-            raise CannotWorkError(f"{name}: `{text}` is none of {', '.join(choices)}")
+            raise CannotWorkError(f"{name}: `{text}` is not one of {', '.join(choices)}")
     return found
 
 

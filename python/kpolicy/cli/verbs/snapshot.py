@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from kpolicy.recorder.record import Progress, Recording
 
 _RECORD_EPILOG: Final = """\
-Reads what `kpolicy run` and policies read, and nothing else: never Secrets or ConfigMaps. Left out
-of what is read: managed fields, and variables, arguments, commands and probes of containers. Names
-stay; `kpolicy snapshot redact` replaces them. deploy/rbac/snapshot-recorder.yaml has the rights.
+Lists only the kinds of objects that `kpolicy run` and policies read: never Secrets or ConfigMaps.
+Managed fields are not recorded, nor the environment, arguments, commands and probes of containers.
+Names are recorded; `kpolicy snapshot redact` replaces them. The rights that this needs are in
+deploy/rbac/snapshot-recorder.yaml.
 
 exit: 0 recorded, 2 could not work
 """
@@ -96,7 +97,9 @@ def _wanted(written_kinds: str | None) -> list[Resource]:
     known = {resource.name: resource for resource in RECORDED}
     names = [name.strip() for name in (written_kinds or "").split(",") if name.strip()]
     if written_kinds is not None and not names:
-        raise CannotWorkError("--kinds names no kind; without it all are recorded")
+        raise CannotWorkError(
+            "--kinds has no name of a kind; without this flag, all kinds are recorded"
+        )
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known) or f"kinds are {', '.join(known)}"
@@ -116,13 +119,14 @@ def _print_notes(made: Recording) -> None:
         print(f"warning: left out: {', '.join(missing)}", file=sys.stderr)
     if not made.is_of_one_moment:
         print(
-            "note: the kinds are of different moments; `snapshot info` says which", file=sys.stderr
+            "note: kinds were listed at different times; `kpolicy snapshot info` shows when",
+            file=sys.stderr,
         )
 
 
 _RECORD: Final = Verb(
     "record",
-    "Write what a cluster holds into a file that every offline verb reads.",
+    "Record the objects of a cluster in a file that all offline verbs read.",
     _record_cluster,
     (
         argument("--kubeconfig", type=Path, metavar="FILE"),
@@ -130,12 +134,12 @@ _RECORD: Final = Verb(
         argument(
             "--kinds",
             metavar="KIND,…",
-            help="record these alone, by their plural names as kubectl has them (default: all)",
+            help="record only these kinds, by the plural names that kubectl uses (default: all)",
         ),
         argument(
             "--skip-forbidden",
             action="store_true",
-            help="leave out kinds that may not be listed; the file says which",
+            help="leave out kinds that you have no right to list; the file names them",
         ),
         destination("default: kpolicy-TIME.kpsnap"),
     ),
@@ -148,11 +152,11 @@ RANDOM: Final = "random"
 _RANDOM_BYTES: Final = 32
 _KEY_BYTES_MAX: Final = 1 << 16
 _REDACT_EPILOG: Final = """\
-Replaced, each by the same word wherever it stands: names, namespaces, uids, images, label values.
-Kept: label and taint keys, resource names, driver and scheduler names, numbers, times, and values
-of well-known labels (zones, regions, architectures, instance types). Dropped: all that no rule
-reads, and annotations. With the same key, the same names: snapshots can be compared. Whoever has
-the key can find out names by trying; without it nobody can.
+Replaced: names, namespaces, uids, images and values of labels; a name is replaced by the same word
+everywhere. Kept: keys of labels and taints, names of resources, drivers and schedulers, numbers,
+times, and values of well-known labels (zones, regions, architectures, instance types). Left out:
+everything that no rule reads, and annotations. The same key gives the same names, so that snapshots
+can be compared. Keep the key secret: with it, original names can be found by trying.
 
 exit: 0 written, 2 could not work
 """
@@ -181,7 +185,7 @@ def _redact(args: argparse.Namespace) -> int:
         header = writer.write(stream, redacted_origin(snapshot, **kept))
     objects = sum(header.content.counts.values())
     if not objects:
-        print("warning: there was nothing that a rule reads", file=sys.stderr)
+        print("warning: the snapshot has no object that a rule reads", file=sys.stderr)
     print(f"redacted {objects:,} objects into {args.output}", file=sys.stderr)
     return 0
 
@@ -209,7 +213,7 @@ def _key(written_key: str) -> bytes:
 
 _REDACT: Final = Verb(
     "redact",
-    "Write a snapshot that decides as the given one does, under other names.",
+    "Replace the names in a snapshot. The same policy makes the same decisions on the result.",
     _redact,
     (
         SNAPSHOT_FILES,
@@ -217,19 +221,19 @@ _REDACT: Final = Verb(
             "--key",
             required=True,
             metavar="FILE|random",
-            help="at least 16 bytes that nobody else has; `random`: made now and forgotten",
+            help="a secret of at least 16 bytes; `random` makes a new one, which is not kept",
         ),
         repeatable(
             "--keep-label",
             metavar="KEY",
-            help="values of this label stay, for a policy that names them; repeatable",
+            help="keep the values of this label, because a policy names them; repeatable",
         ),
         repeatable(
             "--keep-namespace",
             metavar="NS",
-            help="this namespace's name stays, wherever it stands; repeatable",
+            help="keep the name of this namespace; repeatable",
         ),
-        destination("must be given", required=True),
+        destination("required", required=True),
     ),
     _REDACT_EPILOG,
     "replace the names in a snapshot",
@@ -262,14 +266,14 @@ def _info(args: argparse.Namespace) -> int:
 
 SNAPSHOT: Final = Verb(
     "snapshot",
-    "Record a cluster, take the names out of a snapshot, show what is in one.",
+    "Record a cluster, replace the names in a snapshot, or show what is in a snapshot.",
     verbs=(
         _RECORD,
         _REDACT,
         Verb(
             "info",
-            "Count kinds, nodes, pods and resources, name what cannot be read, and say when and of "
-            "what a recorded snapshot was made.",
+            "Count kinds, nodes, pods and resources, list objects that cannot be read, and say "
+            "when and from which cluster a snapshot was recorded.",
             _info,
             (SNAPSHOT_FILES, OUTPUT),
             "exit: 0 shown, 2 could not work",

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from kpolicy.policy.yaml.source import Source
 
 _EPILOG: Final = """\
-Test files are documents of kind PolicyTest; of a folder, those named *.test.yaml. Paths in them are
-from the file's own folder. `kpolicy schema --kind PolicyTest` prints what may be written.
+A test file has documents of kind PolicyTest. In a folder, the files *.test.yaml are read. Paths in
+a test file are relative to it. `kpolicy schema --kind PolicyTest` prints the fields of a test.
 
-With --cross-check, cel-python evaluates the rules of a test too, on its first 16 nodes. A known
-difference is printed with the clause of the CEL specification that decides it; an unknown one
-fails the test.
+With --cross-check, cel-python also evaluates the rules, on the first 16 nodes of each test. A known
+difference is printed with the clause of the CEL specification that decides it. An unknown
+difference fails the test.
 
-exit: 0 all hold, 1 a test failed or coverage is too low, 2 could not work
+exit: 0 all tests passed, 1 a test failed or coverage is too low, 2 could not work
 """
 
 
@@ -45,7 +45,7 @@ def _pattern(written: str) -> str:
     try:
         re.compile(written)
     except re.error as error:
-        raise argparse.ArgumentTypeError(f"no regular expression: {error}") from error
+        raise argparse.ArgumentTypeError(f"not a regular expression: {error}") from error
     return written
 
 
@@ -205,7 +205,7 @@ def _file_states(files: Sequence[str]) -> dict[str, tuple[int, int, int]]:
 
 TEST: Final = Verb(
     "test",
-    "Run tests of policies: pods, the cluster they come to, and what must become of them.",
+    "Run tests of policies: a test has a cluster, pods, and what is expected for each pod.",
     _main,
     (
         argument("paths", nargs="*", metavar="FILE|DIR|-", default=["."]),
@@ -215,7 +215,7 @@ TEST: Final = Verb(
             default="",
             metavar="REGEX",
             type=_pattern,
-            help="only tests whose name, as document/test, contains this",
+            help="run only tests whose name (DOCUMENT/TEST) matches",
         ),
         argument("--fail-fast", "-x", action="store_true", help="stop at the first failure"),
         argument(
@@ -224,27 +224,29 @@ TEST: Final = Verb(
             type=whole_number(1),
             default=1,
             metavar="N",
-            help="processes (default: %(default)s)",
+            help="how many processes run the tests (default: %(default)s)",
         ),
         argument(
             "--coverage-min",
             type=_percentage,
             metavar="PERCENT",
-            help="fail below this coverage, whatever the documents ask for",
+            help="fail if the coverage is lower, whatever the documents require",
         ),
         repeatable(
             "--policy",
             metavar="FILE|DIR",
-            help="test these policies instead of those that the documents name; repeatable",
+            help="test this policy instead of those that the documents name; repeatable",
         ),
         PARAM,
         argument(
-            "--update", action="store_true", help="write what was got in place of what was expected"
+            "--update",
+            action="store_true",
+            help="replace expectations that failed by the actual results",
         ),
         argument(
             "--cross-check",
             action="store_true",
-            help="compare the rules with what cel-python gives; an unknown difference is a failure",
+            help="compare the rules with the results of cel-python",
         ),
         argument("--watch", action="store_true", help="run again whenever a file changes"),
         formats("text", "json", "junit", "github"),

@@ -34,4 +34,6 @@ FAMILIES: Final = {
     "KP5": "tests and snapshots",
     "KP6": "legacy import",
     "KR1": "errors of expressions while scheduling",
+    "KPC": "connections to an API server",
+    "KPS": "the running scheduler",
 }

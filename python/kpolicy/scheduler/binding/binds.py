@@ -28,7 +28,7 @@ DECISION_ID = "kpolicy.dev/decision-id"
 
 
 class Binds:
-    """Run it as a task; `start` begins the bind of a placed pod in `group`."""
+    """Run it as a task. `start` begins the bind of a placed pod as a task of `group`."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Binds:
         group.create_task(self._bind(placement, basis, pod_try, reservation))
 
     async def run(self, pulse: Pulse = NO_PULSE) -> None:
-        """Ends reservations in the engine, as many in one call as have gathered."""
+        """Ends reservations in the engine. Those that end at about the same time share one call."""
         while True:
             while self._ended:
                 pulse.beat()
@@ -66,16 +66,14 @@ class Binds:
             self._changed.clear()
             pulse.rest(self._changed.is_set)
             await self._changed.wait()
-            # Let good news gather; bad news does not wait.
+            # Successful binds wait a moment for others; failed binds do not wait.
             async with self._runtime.clock.move_on_after(limits.SETTLE_LINGER_S):
                 await self._urgent.wait()
             self._urgent.clear()
 
     async def drain(self, seconds: float) -> bool:
-        """Waits for binds under way; `run` must be running. Returns False if some are left.
-
-        Pods that wait for volumes are left to the next leader: what was written for them stays.
-        """
+        """Waits for binds under way; `run` must be running. Returns False if some are left. Pods
+        that wait for volumes are left to the next leader; what was written for them stays."""
         async with self._runtime.clock.move_on_after(seconds) as timeout:
             await self._reservations.drain()
         return not timeout.expired
@@ -92,7 +90,7 @@ class Binds:
         else:
             end = await self._bind_now(placement, basis, pod_try, reservation)
         pod_try.end(self._runtime.clock)
-        # Unless it is tried again, the pod stays in the queue as under way until the watch shows it
+        # Unless the pod is tried again, it stays in the queue as under way until the watch shows it
         # on a node or gone: an older event that shows it pending may still come.
         if end.settle is Outcome.BOUND:
             self._reporter.bound(placement, basis, pod_try)
@@ -105,8 +103,8 @@ class Binds:
     async def _pre_bind(
         self, pod_try: PodTry, decision: Decision, reservation: Reservation
     ) -> BindEnd | None:
-        """None: the pod may be bound. What is written for a pod stays if it is withdrawn, as in
-        kube-scheduler."""
+        """Returns None if the pod may be bound. As in kube-scheduler, what was written for a pod
+        stays if the pod is withdrawn."""
         started_ns, began_ns = self._runtime.clock.now_ns(), self._runtime.clock.monotonic_ns()
         with self._reservations.volumes_awaited():
             end = await first_of(
@@ -157,7 +155,7 @@ class Binds:
         reservation: Reservation,
         traceparent: str | None,
     ) -> SettledOutcome:
-        """Asks the API server until it answers what became of the bind."""
+        """Asks the API server until it says whether the bind was written."""
         wait_s = limits.BIND_ASK_AGAIN_S_INITIAL
         with self._reservations.doubted(reservation):
             while True:
@@ -185,7 +183,7 @@ class Binds:
             if end.retry:
                 self._feed.queue.failed(uid, now_ns)
             elif end.settle is Outcome.GONE:
-                # The engine has removed it: a watch event that says so later changes nothing.
+                # The engine has removed the pod: a later watch event that says so changes nothing.
                 self._feed.remove(uid)
         self._reservations.end(len(ended))
         await self._feed.take_wakes(wakes)

@@ -64,16 +64,16 @@ class PreBinds:
         self._thread = thread
         self._clock = clock
         self._waiting: list[_Waiting] = []
-        # Set when there may be something to ask the engine about.
+        # Set when the engine may have news about a waiting pod.
         self._news = asyncio.Event()
 
     def resource_changed(self, resource: str) -> None:
-        """Something of this resource came."""
+        """A watch event of this resource was applied."""
         if resource in _READ and self._waiting:
             self._news.set()
 
     async def pre_bind(self, pod: Attempt, decision: Decision) -> BindEnd | None:
-        """None: the pod may be bound. Otherwise how its reservation ends."""
+        """Returns None if the pod may be bound, otherwise how its reservation ends."""
         await self._nominations.tell(pod, decision.node)
         awaited = []
         for write in decision.writes:
@@ -92,12 +92,12 @@ class PreBinds:
         if progress.state == VolumeState.BOUND:
             return None
         if progress.state == VolumeState.GONE:
-            # Its watch event has ended it in the queue already.
+            # The watch event of the pod has already removed it from the queue.
             return BindEnd(Outcome.FAILED)
         return _failed(f"binding volumes: {progress.message}")
 
     async def run(self, pulse: Pulse = NO_PULSE) -> None:
-        """Ask about all that wait, as often as there is news of them."""
+        """Asks the engine about all waiting pods, whenever there may be news of them."""
         while True:
             if not self._waiting:
                 self._news.clear()
@@ -112,7 +112,7 @@ class PreBinds:
             )
             left = iter(answers)
             for waiting in asked:
-                # All of its answers are taken; the first that is not good decides.
+                # All answers are collected; the first failure decides.
                 progress = _first([next(left) for _ in waiting.volumes])
                 if progress.state != VolumeState.WAITING and not waiting.progress.done():
                     waiting.progress.set_result(progress)
@@ -137,7 +137,7 @@ class PreBinds:
     async def _wait(
         self, volumes: tuple[AwaitedVolume, ...], seconds_max: int
     ) -> VolumeProgress | None:
-        """None when it took too long."""
+        """Returns None if it took too long."""
         waiting = _Waiting(volumes, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._news.set()
@@ -168,7 +168,7 @@ def _failed(why: str) -> BindEnd:
 
 
 class Nominations:
-    """`fence` is true while we may act."""
+    """`fence` is true while this replica may act as the leader."""
 
     def __init__(self, status: PodStatusWriter, clock: Clock, fence: Callable[[], bool]) -> None:
         self._status = status
@@ -177,7 +177,8 @@ class Nominations:
         self._window = asyncio.Semaphore(limits.NOMINATIONS_IN_FLIGHT_MAX)
 
     async def tell(self, pod: Attempt, node: str) -> None:
-        """Returns once it is written or given up, after `NOMINATION_S_MAX` at the latest."""
+        """Returns when the nomination is written or given up, after `NOMINATION_S_MAX` at the
+        latest."""
         async with self._clock.move_on_after(limits.NOMINATION_S_MAX), self._window:
             if self._fence():
                 self._status.nominate(pod.namespace, pod.name, pod.uid, node)

@@ -30,10 +30,8 @@ from kpolicy.scheduler import limits
 
 @dataclass(frozen=True, slots=True)
 class BindEnd:
-    """How a reservation ends in the engine, by a code, and once.
-
-    `retry`: the pod backs off and is tried again. `message`: for the pod's status and its event.
-    """
+    """How a reservation ends in the engine: its code. `retry`: the pod backs off and is tried
+    again. `message`: for the pod's status and its event."""
 
     settle: Outcome
     retry: bool = False
@@ -54,7 +52,8 @@ def bind_end(outcome: SettledOutcome, node: str) -> BindEnd:
         case Bound() | AlreadyOurs():
             return BindEnd(Outcome.BOUND)
         case TakenByOther():
-            # Its watch event may come before or after this; it is not ours to place any more.
+            # The watch event may come before or after this answer; the pod has been placed by
+            # someone else.
             return BindEnd(Outcome.FAILED)
         case Gone():
             return BindEnd(Outcome.GONE)
@@ -67,7 +66,7 @@ def bind_end(outcome: SettledOutcome, node: str) -> BindEnd:
         case Declined(message=message):
             return BindEnd(Outcome.FAILED, retry=True, message=message)
         case Fenced():
-            # We may no longer be the leader: the next one places it, and we say nothing.
+            # We may no longer be the leader: the next leader places the pod, and we report nothing.
             return BindEnd(Outcome.FAILED, retry=True)
     assert_never(outcome)
 
@@ -78,8 +77,8 @@ def _rejected(node: str, message: str) -> str:
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """The reservation of one placed pod. `withdrawn` is set once its bind must not be sent, with
-    how it ends."""
+    """The reservation of one placed pod. `withdrawn` is set when its bind must not be sent any
+    more, and says how the reservation ends."""
 
     uid: str
     node: str
@@ -104,7 +103,7 @@ class Reservations:
 
     def __init__(self, in_flight_max: int, on_room: Callable[[], None]) -> None:
         self._on_room = on_room
-        # A place in it for each request to the API server.
+        # Each request to the API server takes a place in this window.
         self.window = asyncio.Semaphore(in_flight_max)
         self._open_max = in_flight_max + limits.BINDS_WAITING_MAX
         self._fewer = asyncio.Event()
@@ -123,7 +122,7 @@ class Reservations:
 
     @property
     def in_doubt(self) -> int:
-        """Binds that were sent, and were or were not written."""
+        """The number of binds that were sent and whose result is not known."""
         return len(self._in_doubt)
 
     def is_full(self) -> bool:
@@ -139,7 +138,8 @@ class Reservations:
 
     @contextmanager
     def volumes_awaited(self) -> Iterator[None]:
-        """Outside of the window: a slow volume takes no other pod's place."""
+        """The number of pods that wait for volumes. They take no place in the window, so a slow
+        volume does not delay other pods."""
         self.awaiting_volumes += 1
         self._on_room()
         try:
@@ -148,12 +148,12 @@ class Reservations:
             self.awaiting_volumes -= 1
 
     def close(self, reservation: Reservation) -> None:
-        """From here on it cannot be withdrawn: its bind is sent, or never will be."""
+        """From here on it cannot be withdrawn: its bind is sent, or will never be sent."""
         del self._unsent[reservation.uid]
 
     @contextmanager
     def doubted(self, reservation: Reservation) -> Iterator[None]:
-        """Its bind was sent and not answered; other binds may use its place in the window."""
+        """The bind was sent and not answered. Other binds may use its place in the window."""
         self._in_doubt[reservation.uid] = reservation
         self._on_room()
         try:
@@ -162,12 +162,12 @@ class Reservations:
             del self._in_doubt[reservation.uid]
 
     def end(self, count: int) -> None:
-        """So many have ended in the engine."""
+        """This many reservations have ended in the engine."""
         self.under_way -= count
         self._fewer.set()
 
     async def drain(self) -> None:
-        """Waits until none is left but of pods that wait for volumes."""
+        """Waits until no reservation is left, except those of pods that wait for volumes."""
         while self.under_way > self.awaiting_volumes:
             self._fewer.clear()
             await self._fewer.wait()

@@ -57,7 +57,8 @@ class ConfigMapWatches:
         self._moved = asyncio.Event()
 
     async def held(self, name: ConfigMapName) -> HeldConfigMap | Problem | None:
-        """The ConfigMap as it is now, None if there is none. The first call starts its watch."""
+        """The ConfigMap as it is now, or None if it does not exist. The first call starts its
+        watch."""
         name = ConfigMapName(name.namespace, name.name)
         watched = self._watched.get(name)
         if watched is None:
@@ -72,11 +73,11 @@ class ConfigMapWatches:
         return watched.sink.held
 
     def digests(self, names: Collection[ConfigMapName]) -> dict[ConfigMapName, str]:
-        """The digests of those that are watched, as they are now."""
+        """The present digests of the watched ConfigMaps."""
         return {name: self._watched[name].sink.digest for name in names if name in self._watched}
 
     def uid(self, name: ConfigMapName) -> str:
-        """The uid of the ConfigMap of this name, or of the last one that had it."""
+        """The uid of the ConfigMap of this name, or of the last ConfigMap that had this name."""
         watched = self._watched.get(ConfigMapName(name.namespace, name.name))
         return watched.sink.last_uid if watched is not None else ""
 
@@ -86,13 +87,14 @@ class ConfigMapWatches:
             await self._moved.wait()
 
     async def list_anew(self) -> None:
-        """List each again, although its watch runs. Gives up after `ADDED_RESOURCE_SYNC_S`."""
+        """Lists each ConfigMap again, although its watch runs. Gives up after
+        `ADDED_RESOURCE_SYNC_S`."""
         async with asyncio.TaskGroup() as group:
             for watched in self._watched.values():
                 group.create_task(self._within_time(watched.informer.list_anew()))
 
     def keep(self, names: Collection[ConfigMapName]) -> None:
-        """End the watches of all others."""
+        """Ends the watches of all other ConfigMaps."""
         for name in self._watched.keys() - set(names):
             self._tasks.end(self._watched.pop(name).task)
 
@@ -135,7 +137,7 @@ class ConfigMapWatches:
 
 @dataclass(frozen=True, slots=True)
 class HeldConfigMap:
-    """A ConfigMap as it was last seen. `digest` is that of its texts alone."""
+    """A ConfigMap as it was last seen. `digest` covers its texts and nothing else."""
 
     name: ConfigMapName
     uid: str
@@ -145,15 +147,16 @@ class HeldConfigMap:
 
 
 class ConfigMapSink(ObjectSink):
-    """Keeps the ConfigMap of this name. `on_change` is called when its texts differ, or it comes
-    or goes."""
+    """Keeps the ConfigMap of this name. `on_change` is called when its texts differ, and when it is
+    created or deleted."""
 
     def __init__(self, name: ConfigMapName, on_change: Callable[[], None]) -> None:
         super().__init__()
         self._name = name
         self._on_change = on_change
         self.held: HeldConfigMap | None = None
-        self.last_uid = ""  # also after it is gone: events about it name this one
+        # kept after the ConfigMap is deleted, because events about it name this uid
+        self.last_uid = ""
 
     @property
     def digest(self) -> str:
@@ -193,7 +196,8 @@ _LABELS: Final = {"app.kubernetes.io/managed-by": "kpolicy"}
 
 
 class OwnConfigMap:
-    """A ConfigMap that kpolicy writes. `manager` owns the keys that it applies, no others."""
+    """A ConfigMap that kpolicy writes. The field manager `manager` owns the keys that it applies,
+    and no others."""
 
     def __init__(self, name: ConfigMapName, client: ApiClient, *, manager: str) -> None:
         self.name = name

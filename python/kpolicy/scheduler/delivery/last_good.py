@@ -39,7 +39,8 @@ _DIGEST_BYTES: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class LastGood:
-    """`hash` is that of the program that the sources compiled to when they were kept."""
+    """The last good policy. `hash` is that of the program to which the sources compiled when they
+    were kept."""
 
     hash: str
     sources: tuple[Source, ...]
@@ -49,8 +50,8 @@ class LastGood:
 async def start(
     reloader: Reloader, source: PolicySource, stores: tuple[LastGoodStore, ...]
 ) -> Problem | None:
-    """Put the first policy in force: that of the source, or else the last good one, which is logged
-    as an error. Without either nothing is scheduled."""
+    """Puts the first policy in force: the policy of the source, or else the last good policy, which
+    is logged as an error. Without either, no pod is scheduled."""
     wanted = await reloader.read(source)
     if wanted.problem is None:
         return None
@@ -131,19 +132,19 @@ _NOT_FOUND: Final = 404
 
 
 class LastGoodStore(ABC):
-    """`where` it is, for messages."""
+    """`where` is the place of the store, for messages."""
 
     where: str
 
     async def load(self) -> LastGood | Problem | None:
-        """The copy that was kept, None if there is none; or why it cannot be read."""
+        """The copy that was kept, None if there is none, or why it cannot be read."""
         packed = await self._read()
         if not isinstance(packed, bytes):
             return packed
         return await asyncio.to_thread(decoded, packed, self.where)
 
     async def save(self, kept: LastGood) -> Problem | None:
-        """Instead of what was kept before; or why it cannot be written."""
+        """Replaces the kept copy. Returns why it could not be written, if so."""
         packed = await asyncio.to_thread(encoded, kept)
         return packed if isinstance(packed, Problem) else await self._write(packed)
 
@@ -175,7 +176,7 @@ class FolderStore(LastGoodStore):
             return _unusable(f"cannot read {self.where}: {error.strerror or error}")
 
     def _write_file(self, packed: bytes) -> Problem | None:
-        """Writes the whole file or nothing, also if the machine stops in between."""
+        """Writes the whole file or nothing, also if the machine stops meanwhile."""
         beside = self._path.with_name(f"{_FILE}.new")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -190,8 +191,8 @@ class FolderStore(LastGoodStore):
 
 
 class ConfigMapStore(LastGoodStore):
-    """In `binaryData` of a ConfigMap of ours; the key has a field manager of its own, so that
-    what others write into that ConfigMap stays."""
+    """Keeps the copy in `binaryData` of a ConfigMap of kpolicy. The key has its own field manager,
+    so that keys that others write into this ConfigMap stay."""
 
     def __init__(self, name: ConfigMapName, client: ApiClient) -> None:
         self._client = client
@@ -208,7 +209,7 @@ class ConfigMapStore(LastGoodStore):
             held = (json.loads(answer.body).get("binaryData") or {}).get(_KEY)
             return base64.b64decode(held, validate=True) if held is not None else None
         except (ValueError, TypeError, AttributeError, RecursionError, binascii.Error):
-            return b""  # which is found to be damaged
+            return b""  # a damaged copy is detected when it is unpacked
 
     async def _write(self, packed: bytes) -> Problem | None:
         failure = await self._own.apply({"binaryData": {_KEY: base64.b64encode(packed).decode()}})

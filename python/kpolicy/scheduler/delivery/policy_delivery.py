@@ -31,13 +31,14 @@ from kpolicy.scheduler.options import ConfigMapName
 from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.scheduler.runtime import Tasks
 
-# A ConfigMap is named beforehand; it becomes a source when there is a client to watch it with.
+# A ConfigMap is named before there is a client; it becomes a source when a client can watch it.
 PolicyOrigin: TypeAlias = PolicySource | ConfigMapName
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """Where the status is written and the last good policy kept: a ConfigMap of ours, a folder."""
+    """Where kpolicy keeps the status of the policy and the last good policy: a ConfigMap, and a
+    folder."""
 
     status: ConfigMapName | None = None
     folder: Path | None = None
@@ -99,11 +100,12 @@ class Delivery:
         return source
 
     async def start(self) -> Problem | None:
-        """The first policy in force, or why there is none."""
+        """Puts the first policy in force, or returns why there is none."""
         return await start(self._reloader, self.source, self._stores)
 
     def follow(self, tasks: Tasks) -> None:
-        """Also while another replica leads: this one may have to take over at any time."""
+        """Follows the source. This also runs while another replica leads, because this replica may
+        have to take over at any time."""
         silent_s_max = limits.POLICY_TASK_SILENT_S_MAX
         follow_source = partial(follow, self.source, self._reloader.read, self._clock)
         tasks.begin(follow_source, "policy-source", silent_s_max)
@@ -111,7 +113,7 @@ class Delivery:
         tasks.group.create_task(self._reload_when_asked(), name="policy-reload")
 
     def begin_reload(self) -> None:
-        """Reload soon; requests that come before that are one."""
+        """Starts a reload soon. Requests that come before it starts cause one reload."""
         self._reload_wanted.set()
 
     async def _reload_when_asked(self) -> None:
@@ -121,7 +123,7 @@ class Delivery:
             await self.reload(None)
 
     async def reload(self, sources: Sequence[Source] | None) -> Reloaded:
-        """Put these sources in force, or read the policy source again."""
+        """Puts these sources in force, or reads the policy source again."""
         if sources is not None:
             return await self._reloader.read(self.source.of(sources))
         await self._watches.list_anew()

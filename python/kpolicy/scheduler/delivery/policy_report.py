@@ -34,7 +34,7 @@ _KEY = "status.json"
 
 @dataclass(frozen=True, slots=True)
 class Reporting:
-    """How this replica reports: `leads` is true while it is the one to do so."""
+    """How this replica reports. `leads` is true while this replica is the one that reports."""
 
     client: ApiClient
     events: EventRecorder
@@ -43,7 +43,7 @@ class Reporting:
 
 
 class PolicyReport:
-    """Run it as a task. `about`: the ConfigMap that the events are about, if there is one."""
+    """Run it as a task. `about` is the ConfigMap that the events refer to, if there is one."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class PolicyReport:
             )
 
     async def _keep(self) -> bool:
-        """Returns False if it must be tried again."""
+        """Returns False if it has to be tried again."""
         now = self._reloader.in_force
         if now is None or now.is_last_good or now.hash == self._kept or not self._leads():
             return True
@@ -136,7 +136,7 @@ class PolicyReport:
         return failure is None
 
     def _complain(self, text: str) -> None:
-        """Logs each text once: it may come with every reload."""
+        """Logs each text once, because the same text may come with every reload."""
         if text not in self._complained and len(self._complained) < limits.UNREADABLE_NAMES_MAX:
             self._complained.add(text)
             _log.warning("%s", text)
@@ -185,14 +185,14 @@ def conditions(last: Reloaded, now: InForce | None) -> tuple[Condition, ...]:
 
 
 def notice(last: Reloaded, now: InForce | None) -> Notice | None:
-    """None if the reload changed nothing."""
+    """Returns None if the reload changed nothing."""
     if last.problem is None:
         if last.result != "loaded" or now is None:
             return None
         served = ", ".join(sorted(now.profiles))
         note = f"in force for {served}: generation {now.generation}, {now.hash}"
         return Notice("Normal", "PolicyAccepted", note)
-    # Place and hint first: an event has room for few.
+    # Place and hint come first, because an event is short.
     worst = [diagnostic for diagnostic in last.diagnostics if diagnostic.severity is Severity.ERROR]
     texts = [with_hint(diagnostic) for diagnostic in worst[: limits.DIAGNOSTICS_IN_EVENT_MAX]] or [
         str(last.problem)
@@ -216,7 +216,7 @@ def with_hint(diagnostic: Diagnostic) -> str:
 def document(
     last: Reloaded, now: InForce | None, since_ns: Mapping[str, int], by: str
 ) -> dict[str, Any]:
-    """The document in the status; `since_ns` is the time of each condition's last change."""
+    """The document in the status. `since_ns` has the time of each condition's last change."""
     return {
         "observed": {"at": api_micro_time(last.at_ns), "result": last.result, "by": by},
         "active": in_force(now),

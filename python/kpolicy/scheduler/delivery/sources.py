@@ -41,7 +41,8 @@ async def follow(
     clock: Clock,
     pulse: Pulse,
 ) -> None:
-    """Reads the source whenever it may have changed: at once, or a moment after the last time."""
+    """Reads the source whenever it may have changed: at once, or a short time after the last
+    reading."""
     while True:
         pulse.rest(lambda: False)
         await source.changed()
@@ -53,7 +54,7 @@ async def follow(
 
 
 class FixedSource:
-    """Policies that never change; no source at all means the shipped default."""
+    """Policies that never change. Without a source, this is the shipped default policy."""
 
     def __init__(self, sources: Sequence[Source] = ()) -> None:
         self._sources = tuple(sources)
@@ -106,27 +107,28 @@ class FileSource:
 
 
 def digest_of(texts: PolicyTexts | Problem) -> str:
-    """A folder that cannot be read has a digest of its own, so that it is reported once."""
+    """The digest of all files. A folder that cannot be read has its own digest, so that this is
+    reported once."""
     if isinstance(texts, PolicyTexts):
         return texts.digest
     return f"unreadable: {texts}"
 
 
-# In folders as in ConfigMaps; files and keys with other names may be params, or notes.
+# The same suffixes count in folders and in ConfigMaps; other files and keys may be params or notes.
 _SUFFIXES: Final = (".yaml", ".yml", ".json", ".cfg")
 _DATA_LINK = "..data"
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyTexts:
-    """`digest` is of names and contents: two folders with the same files are the same."""
+    """`digest` covers names and contents: two folders with the same files are the same."""
 
     sources: tuple[Source, ...]
     digest: str
 
 
 def read_policies(paths: Sequence[Path]) -> PolicyTexts | Problem:
-    """All policies of these paths, or why one could not be read."""
+    """All policies of these paths, or why one of them could not be read."""
     for _ in range(limits.POLICY_READ_TRIES_MAX):
         links = [_link(path) for path in paths]
         read = _read_once(paths)
@@ -136,7 +138,8 @@ def read_policies(paths: Sequence[Path]) -> PolicyTexts | Problem:
 
 
 def never_updates(path: Path) -> bool:
-    """A single file mounted into a pod (`subPath`) keeps its first content for ever."""
+    """Whether the file never changes: a single file mounted into a pod (`subPath`) keeps its first
+    content."""
     return path.is_file() and os.path.ismount(path) and not (path.parent / _DATA_LINK).exists()
 
 
@@ -164,7 +167,8 @@ def _read_once(paths: Sequence[Path]) -> PolicyTexts | Problem:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """`name` is printed, `path` is read. `is_named`: by the user, and not found in a folder."""
+    """`name` is printed, `path` is read. `is_named`: the user named the file; it was not found in a
+    folder."""
 
     name: str
     path: Path
@@ -172,7 +176,7 @@ class _File:
 
 
 def _files_of(path: Path) -> list[_File] | Problem:
-    """In the order of names. Names that begin with a dot are a volume's own, or hidden."""
+    """In the order of names. Names with a leading dot belong to a mounted volume, or are hidden."""
     try:
         if not path.is_dir():
             return [_File(str(path), path, is_named=True)]
@@ -244,7 +248,7 @@ class ConfigMapSource:
 
 
 def policies_of(held: HeldConfigMap, key: str) -> tuple[Source, ...] | Problem:
-    """A source for each key, so that what is wrong is found by the lines of its own text."""
+    """A source for each key, so that a finding has the line in the text of its key."""
     shown = held.name.shown
     keys = [key] if key else sorted(name for name in held.data if name.endswith(_SUFFIXES))
     if key and key not in held.data:
@@ -290,14 +294,14 @@ class WithConfigMaps:
 
     @property
     def names(self) -> frozenset[ConfigMapName]:
-        """Those that the policies named when they were read last."""
+        """The ConfigMaps that the policies named when they were last read."""
         return frozenset(self._seen)
 
     async def changed(self) -> None:
         works: list[Coroutine[Any, Any, None]] = [self._policies.changed()]
         if self._seen:
             works.append(self._watches.differ(self._seen))
-        if self._is_unread:  # no event shows that it can be read by now
+        if self._is_unread:  # no event shows that the ConfigMap can be read by now
             works.append(self._clock.sleep(limits.POLICY_RETRY_S))
         await first_of(*works)
 

@@ -46,7 +46,7 @@ _SCORE_MAX: Final = 2**55
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The answers as the engine needs them. `error`: an extender that must not fail did."""
+    """The answers as the engine needs them. `error`: an extender that is not `ignorable` failed."""
 
     kept: tuple[KeptNode, ...] = ()
     refused: tuple[RefusedNode, ...] = ()
@@ -55,7 +55,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A pod, and every node that may be sent, as the API server has them."""
+    """A pod, and all nodes that may be sent to extenders, as the API server has them."""
 
     pod: bytes
     nodes: Mapping[str, bytes] = field(default_factory=dict)
@@ -93,7 +93,7 @@ async def _filtered(
             return Asked(error=answer.message)
         kept, more_refused = answer
         refused.update((node.node, node) for node in more_refused)
-    # A node that one extender refused and a later one kept is kept: the last answer counts.
+    # If one extender refused a node and a later one kept it, it is kept: the last answer counts.
     left = set(kept)
     still_refused = tuple(node for name, node in refused.items() if name not in left)
     return Asked(tuple(map(KeptNode, kept)), still_refused)
@@ -169,15 +169,15 @@ async def _ask_scores(
 
 
 async def _read(read: Callable[[bytes], Result], body: bytes) -> Result:
-    """A large answer is read beside the loop."""
+    """Reads the answer. A large answer is read in a thread, so that the loop is not blocked."""
     if len(body) <= EXTENDER_INLINE_BYTES_MAX:
         return read(body)
     return await asyncio.to_thread(read, body)
 
 
 class Trimming:
-    """Asks about the candidates of one pod. `located` tells where pods are that an extender names;
-    `read` gives a pod as the API server has it, or None where it is gone."""
+    """Asks about the candidates of one pod. `located` says on which node a pod is; `read` returns a
+    pod as the API server has it, or None if it is gone."""
 
     def __init__(
         self,
@@ -198,7 +198,8 @@ class Trimming:
             for victim in node.victims
         }
         self._bodies: dict[str, bytes] = {}
-        # Victims that are gone by now. No extender is shown them; the engine still counts them.
+        # Victims that are gone by now. They are not sent to extenders, but the engine still counts
+        # them.
         self._gone: set[str] = set()
         self._left = [
             RemainingCandidate(node.node, [victim.uid for victim in node.victims], node.violations)
@@ -236,7 +237,7 @@ class Trimming:
         return await self._checked(client, left)
 
     async def _args(self, client: ExtenderClient) -> bytes | Failed | None:
-        """None: no node has a victim left."""
+        """Returns None if no node has a victim left."""
         if not client.extender.node_cache_capable:
             failed = await self._read_victims()
             if failed is not None:
@@ -265,8 +266,8 @@ class Trimming:
         return node._replace(victims=[uid for uid in node.victims if uid not in self._gone])
 
     def _with_gone(self, left: list[RemainingCandidate]) -> list[RemainingCandidate]:
-        """Adds what the extender was not asked about: victims that are gone, and nodes without any
-        other victim."""
+        """Adds what the extender was not asked about: victims that are gone, and nodes that have no
+        other victims."""
         went = {
             node.node: [uid for uid in node.victims if uid in self._gone] for node in self._left
         }

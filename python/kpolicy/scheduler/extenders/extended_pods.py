@@ -36,7 +36,8 @@ from kpolicy.scheduler.runtime import EngineThread, Runtime
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """`left`: what they leave of the candidates for a preemption, if any has a say in that."""
+    """`left`: the candidates for a preemption that the extenders leave, if one of them decides
+    about preemption."""
 
     first: Filtered
     asked: Asked
@@ -53,7 +54,7 @@ class TwoSteps:
         self._clock = clock
 
     async def ask(self, pod_try: PodTry, clients: Sequence[ExtenderClient]) -> Answers | None:
-        """None: the pod is gone."""
+        """Returns None if the pod is gone."""
         pod, names = pod_try.pod, tuple(client.name for client in clients)
         with pod_try.spending(self._clock, "filter for extenders"):
             first = await self._filter(pod.uid)
@@ -70,7 +71,7 @@ class TwoSteps:
         return Answers(first, asked, left)
 
     async def choose(self, uid: str, answers: Answers, basis: Basis) -> Decision:
-        """STALE: what was asked about is out of date."""
+        """Returns STALE if the cluster has changed too much since the extenders were asked."""
         decision = await self._choose(uid, answers.first.token, answers, basis)
         if decision.verdict == Verdict.STALE:
             again = await self._filter(uid)
@@ -79,7 +80,7 @@ class TwoSteps:
         return decision
 
     async def basis(self) -> Basis:
-        """The basis of a decision made now; the engine gives it for an empty batch."""
+        """The basis of a decision that is made now; the engine returns it for an empty batch."""
         now_ns, monotonic_ns = self._clock.now_ns(), self._clock.monotonic_ns()
         empty = await self._thread.call(self._thread.engine.schedule, [], now_ns)
         return Basis(empty.program_hash, empty.resource_version, now_ns, monotonic_ns)
@@ -106,7 +107,7 @@ class TwoSteps:
     async def _ask(
         self, clients: Sequence[ExtenderClient], pod: Attempt, nodes: Sequence[str]
     ) -> Asked | None:
-        """None: the pod is gone."""
+        """Returns None if the pod is gone."""
         if not nodes:
             return Asked()
         body = await self._pods.pending(pod)
@@ -124,7 +125,7 @@ class TwoSteps:
     async def _trimmed(
         self, clients: Sequence[ExtenderClient], pod: Attempt, token: int, asked: Asked
     ) -> RemainingCandidates | Failed:
-        """The candidates that extenders leave; or a failure if the pod could not be read."""
+        """The candidates that extenders leave, or a failure if the pod could not be read."""
         candidates = await self._thread.call(
             self._thread.engine.candidates,
             pod.uid,
@@ -154,7 +155,7 @@ class _Pod:
 
 
 class ExtendedPods:
-    """Run it as a task. `work` is set where there may be some."""
+    """Run it as a task. `work` is set when there may be pods to decide."""
 
     def __init__(
         self,
@@ -185,7 +186,7 @@ class ExtendedPods:
         return len(self._waiting) + self._asking
 
     def stop(self) -> None:
-        """Ask about no more pods. Answers that still come become binds."""
+        """Asks about no more pods. Answers that still arrive lead to binds."""
         self._stopped = True
 
     async def take(self, batch: list[Attempt]) -> list[Attempt]:

@@ -51,7 +51,7 @@ _log = PodLog(__name__)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extenders:
-    """The extenders of one program. A profile that is not here has none."""
+    """The extenders of one program. Profiles that are not in it have no extenders."""
 
     by_profile: Mapping[str, tuple[ExtenderClient, ...]] = field(default_factory=dict)
 
@@ -66,7 +66,7 @@ class Extenders:
 
     @classmethod
     def of(cls, program: Program, clock: Clock) -> Extenders | Problem:
-        """Or why one cannot be used."""
+        """The extenders, or why one of them cannot be used."""
         by_profile = {}
         for profile in program.profiles:
             clients = []
@@ -81,7 +81,8 @@ class Extenders:
 
 
 class ExtendersInForce:
-    """`now` is what decisions go by. Replaced ones are closed after their answers may have come."""
+    """`now` has the extenders that decisions use. Replaced extenders are closed when their last
+    answers can have arrived."""
 
     def __init__(self, clock: Clock, group: asyncio.TaskGroup) -> None:
         self.now = Extenders()
@@ -110,7 +111,7 @@ class ExtendersInForce:
     async def _close(self, extenders: Extenders) -> None:
         try:
             await self._clock.sleep(limits.EXTENDER_CLOSE_S)
-        finally:  # also where the scheduler stops sooner
+        finally:  # also if the scheduler stops before that
             for client in extenders.clients:
                 await client.close()
 
@@ -122,8 +123,8 @@ _SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h":
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The extender gave no answer; `message` is that of kube-scheduler. `is_lost`: the extender may
-    have acted all the same."""
+    """The extender gave no answer. `message` is kube-scheduler's. `is_lost`: the extender may have
+    acted nevertheless."""
 
     message: str
     is_lost: bool = False
@@ -140,7 +141,7 @@ class ExtenderClient:
 
     @classmethod
     def of(cls, extender: Extender, clock: Clock) -> ExtenderClient | Problem:
-        """Or why its certificates cannot be used."""
+        """The extender, or why its certificates cannot be used."""
         tls = _tls(extender)
         if isinstance(tls, ConnectionProblem):
             text = f"the extender at {extender.url_prefix} cannot be used: {tls.message}"
@@ -163,11 +164,11 @@ class ExtenderClient:
         return self.extender.name or self.url
 
     def is_interested(self, requested: frozenset[str]) -> bool:
-        """In a pod that requests these of the managed resources."""
+        """Whether the extender is asked about a pod that requests these managed resources."""
         return not self.managed or bool(self.managed & requested)
 
     async def ask(self, verb: str, body: bytes, *, is_repeatable: bool = True) -> bytes | Failed:
-        """The body of its answer. What was lost on the way is asked once more, if that is safe."""
+        """The body of the answer. A request that was lost is sent once more, if that is safe."""
         answer = await self._post(verb, body)
         if is_repeatable and isinstance(answer, Unreachable) and answer.cause is Cause.LOST:
             answer = await self._post(verb, body)
@@ -211,7 +212,7 @@ def in_order(clients: Sequence[ExtenderClient]) -> tuple[ExtenderClient, ...]:
 
 
 def seconds(duration: str) -> float:
-    """Go's notation, as the policy's model checked it."""
+    """A duration in Go's notation. The policy's model has checked it."""
     return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(duration))
 
 
@@ -232,7 +233,7 @@ def _tls(extender: Extender) -> TlsMaterial | ConnectionProblem | None:
 
 
 def _source(data: str, file: str) -> bytes | Path | ConnectionProblem | None:
-    """As in kube-scheduler: data counts before a file."""
+    """As in kube-scheduler: data in the policy has precedence over a file."""
     if not data:
         return Path(file) if file else None
     try:
@@ -255,7 +256,7 @@ class ExtenderBinds:
         self._by_uid: OrderedDict[str, list[ExtenderClient]] = OrderedDict()
 
     def expect(self, uid: str, clients: Sequence[ExtenderClient]) -> None:
-        """These extenders are interested in the pod, which was placed."""
+        """These extenders are interested in the pod, which has been placed."""
         self._by_uid.pop(uid, None)
         binders = [client for client in clients if client.extender.bind_verb]
         if binders:
@@ -313,13 +314,14 @@ class ExtenderBinds:
         return Declined(message) if seen is None else self._doubt(client, message)
 
     def _doubt(self, client: ExtenderClient, message: str) -> Unknown:
-        """It may bind the pod yet. In its stead we do only where it may be left out."""
+        """The extender may still bind the pod. kpolicy binds it instead only if the extender is
+        ignorable."""
         until_ns = self._clock.monotonic_ns() + int(UNANSWERED_IN_DOUBT_S * NANOSECONDS)
         sends = BIND_SENDS_IN_DOUBT_MAX if client.extender.ignorable else 0
         return Unknown(Unreachable(Cause.LOST, message, sent=True), until_ns, sends)
 
     async def _seen(self, binding: Binding) -> SettledOutcome | PodUnreadable | None:
-        """The node of the pod according to the API server; None: on no node so far."""
+        """The node of the pod according to the API server; None if it is on no node."""
         path = pod_path(binding.namespace, binding.name)
         answer = await self._client.request("GET", path, timeout_s=limits.EXTENDER_TIMEOUT_S)
         if isinstance(answer, Status) and answer.code == _NOT_FOUND:

@@ -23,15 +23,15 @@ _SCORE_MAX = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Why an answer is not one."""
+    """Why an answer cannot be used."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class FilterAnswer:
-    """`names`: the nodes that are kept, None where the answer has no such list. `nodes`: the same
-    of whole nodes. `failed` and `unresolvable`: reasons by node."""
+    """`names`: the nodes that are kept, None if the answer has no such list. `nodes`: the same for
+    whole nodes. `failed` and `unresolvable`: reasons by node."""
 
     names: tuple[str, ...] | None = None
     nodes: tuple[str, ...] | None = None
@@ -47,7 +47,7 @@ def node_names(pod: bytes, names: Iterable[str]) -> bytes:
 
 
 def whole_nodes(pod: bytes, nodes: Iterable[bytes]) -> bytes:
-    """ExtenderArgs for one that does not."""
+    """ExtenderArgs for an extender that does not know the nodes."""
     listed = b",".join(nodes)
     return b'{"Pod":%b,"Nodes":{"metadata":{},"items":[%b]},"NodeNames":null}' % (pod, listed)
 
@@ -68,7 +68,7 @@ def meta_victims(pod: bytes, nodes: Iterable[RemainingCandidate]) -> bytes:
 def whole_victims(
     pod: bytes, nodes: Iterable[RemainingCandidate], pods: Mapping[str, bytes]
 ) -> bytes:
-    """ExtenderPreemptionArgs for one that does not; `pods` by uid."""
+    """ExtenderPreemptionArgs for an extender that does not know the pods; `pods` are by uid."""
     listed = b",".join(
         b'%b:{"Pods":[%b],"NumPDBViolations":%d}'
         % (
@@ -113,7 +113,7 @@ def read_filter(body: bytes) -> FilterAnswer | Unreadable:
 
 
 def read_priorities(body: bytes) -> dict[str, int] | Unreadable:
-    """HostPriorityList, as scores by node; of a node named twice, the sum."""
+    """HostPriorityList, as scores by node. A node that occurs twice has the sum."""
     items = _value(body)
     if isinstance(items, Unreadable):
         return items
@@ -129,7 +129,7 @@ def read_priorities(body: bytes) -> dict[str, int] | Unreadable:
 
 
 def read_preemption(body: bytes) -> list[RemainingCandidate] | Unreadable:
-    """ExtenderPreemptionResult: what it leaves of the candidates."""
+    """ExtenderPreemptionResult: the candidates that it leaves."""
 
     def take(result: dict[str, Any]) -> list[RemainingCandidate]:
         nodes = result.get("nodenametometavictims")
@@ -142,7 +142,7 @@ def read_preemption(body: bytes) -> list[RemainingCandidate] | Unreadable:
 
 def _left(node: str, victims: dict[str, Any]) -> RemainingCandidate:
     uids = [_text(_fields(pod).get("uid")) for pod in _list(victims.get("pods"))]
-    # A pod goes once; no budget is overdrawn by less than nothing.
+    # A pod is evicted once, and a number of violations is never negative.
     return RemainingCandidate(
         node, list(dict.fromkeys(uids)), max(0, _score(victims.get("numpdbviolations")))
     )

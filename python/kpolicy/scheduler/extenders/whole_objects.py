@@ -29,14 +29,15 @@ _NOT_AN_OBJECT = (ValueError, KeyError, TypeError, AttributeError, RecursionErro
 
 
 class RawNodes(ObjectSink):
-    """`by_name` holds the nodes as they are now."""
+    """`by_name` has the nodes as they are now."""
 
     def __init__(self) -> None:
         super().__init__()
         self.by_name: dict[str, bytes] = {}
 
     def put(self, name: str, item: dict[str, Any]) -> None:
-        # One with text that is no Unicode costs that one; the engine's own watch names it.
+        # Text that is not Unicode makes one node unreadable, not all of them; the engine's own
+        # watch reports it.
         with suppress(UnicodeEncodeError, RecursionError):
             self.by_name[name] = bare(item)
 
@@ -48,7 +49,7 @@ _TASK: Final = "informer-nodes-for-extenders"
 
 
 class WholeNodes:
-    """Watches nodes from the first time that they are wanted."""
+    """Watches nodes, beginning when they are first needed."""
 
     def __init__(self, client: ApiClient, clock: Clock, random: Random, tasks: Tasks) -> None:
         self._nodes = RawNodes()
@@ -58,7 +59,7 @@ class WholeNodes:
         self._running = False
 
     async def whole(self) -> dict[str, bytes] | str:
-        """Every node, or why they are not to be had."""
+        """Every node, or why the nodes cannot be read."""
         if not self._running:
             self._running = True
             self._tasks.begin(self._informer.run, _TASK, INFORMER_SILENT_S_MAX)
@@ -80,17 +81,18 @@ _NOT_FOUND: Final = 404
 
 
 class FreshPods:
-    """None: the pod is gone, and what has its name is another."""
+    """Reads pods from the API server. The result is None if the pod is gone; another pod may have
+    its name."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
     async def pending(self, pod: Attempt) -> bytes | Failed | None:
-        """The one about which is asked."""
+        """The pod that the extenders are asked about."""
         return await self._read(pod.namespace, pod.name, pod.uid, "the pod")
 
     async def victim(self, victim: Located) -> bytes | Failed | None:
-        """One that is to go."""
+        """A pod that would be evicted."""
         what = f"the pod {victim.namespace}/{victim.name}"
         return await self._read(victim.namespace, victim.name, victim.uid, what)
 

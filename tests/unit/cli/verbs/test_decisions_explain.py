@@ -114,7 +114,7 @@ class TestOutput:
             "default/fits: fits 1 of 4 nodes; n2 is the best",
             "default/giant: fits none of 4 nodes",
         ]
-        assert "1 of default-scheduler; `--every-pod` judges them too" in err
+        assert "1 of default-scheduler; `--every-pod` includes them" in err
 
     def test_every_pod_is_judged_when_asked_for(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(*SMALL, "--every-pod", "--output", "json") == 0
@@ -195,7 +195,7 @@ class TestOutput:
         out, err = capsys.readouterr()
         assert (out, err) == (
             "",
-            "no pod is pending; `--pod NS/NAME` explains one that is placed\n",
+            "no pod is pending; `--pod NS/NAME` explains a pod that is on a node\n",
         )
 
     def test_standard_input_and_several_files(

@@ -33,7 +33,7 @@ def test_files_are_written_in_place(folder: Path, capsys: Capture) -> None:
     assert (folder / "p/untidy.yaml").read_text() == TIDY
     assert (folder / "p/untidy.yaml").stat().st_mode & 0o777 == 0o600
     assert main(["fmt", "p"]) == 0
-    assert "3 files: 0 laid out, 3 unchanged" in capsys.readouterr().err
+    assert "3 files: 0 formatted, 3 unchanged" in capsys.readouterr().err
     assert sorted(path.name for path in (folder / "p").iterdir()) == [
         "other.json",
         "tidy.yaml",
@@ -53,7 +53,7 @@ def test_check_lists_and_writes_nothing(folder: Path, capsys: Capture) -> None:
 def test_diff_shows_and_writes_nothing(folder: Path, capsys: Capture) -> None:
     assert main(["fmt", "--diff", "p"]) == 1
     shown = capsys.readouterr().out
-    assert shown.startswith("--- p/untidy.yaml\n+++ p/untidy.yaml (laid out)\n")
+    assert shown.startswith("--- p/untidy.yaml\n+++ p/untidy.yaml (formatted)\n")
     assert "-apiVersion:   kpolicy.dev/v1alpha1\n" in shown
     assert "+apiVersion: kpolicy.dev/v1alpha1\n" in shown
     assert (folder / "p/untidy.yaml").read_text() == UNTIDY
@@ -76,6 +76,6 @@ def test_what_cannot_be_read_is_reported_and_kept(folder: Path, capsys: Capture)
     assert main(["fmt", "p"]) == 1
     printed = capsys.readouterr().err
     assert "error[KP101]" in printed
-    assert "4 files: 1 laid out, 2 unchanged, 1 not read" in printed
+    assert "4 files: 1 formatted, 2 unchanged, 1 not read" in printed
     assert (folder / "p/broken.yaml").read_text() == broken
     assert main(["fmt", "nowhere.yaml"]) == 2

@@ -103,7 +103,7 @@ def test_a_service_called_kpolicy_does_not_set_the_port() -> None:
     [
         ("KPOLICY_PORT", "http", "KPOLICY_PORT: `http` is not a whole number"),
         ("KPOLICY_LEADER_ELECT", "perhaps", "is neither true nor false"),
-        ("KPOLICY_LOG_LEVEL", "loud", "`loud` is none of debug, info, warning, error"),
+        ("KPOLICY_LOG_LEVEL", "loud", "`loud` is not one of debug, info, warning, error"),
         ("KPOLICY_PARAM", "most", "KPOLICY_PARAM: write NAME=JSON"),
     ],
 )
@@ -115,12 +115,12 @@ def test_a_variable_that_makes_no_sense_is_named(name: str, value: str, message:
 def test_a_slip_in_a_variables_name_is_reported() -> None:
     environ = {"KPOLICY_LOG_FROMAT": "json", "KPOLICY_CUSTOM": "theirs", "KPOLICY_CONFIG": "x"}
     assert unknown_variables(environ) == [
-        "KPOLICY_LOG_FROMAT is no variable of ours; did you mean `KPOLICY_LOG_FORMAT`?"
+        "kpolicy does not know the variable KPOLICY_LOG_FROMAT; did you mean `KPOLICY_LOG_FORMAT`?"
     ]
 
 
 def test_policies_come_from_one_place(tmp_path: Path) -> None:
-    with pytest.raises(CannotWorkError, match="--policy and --policy-configmap are both given"):
+    with pytest.raises(CannotWorkError, match="--policy and --policy-configmap exclude each other"):
         settings_of(tmp_path, "--policy=p.yaml", "--policy-configmap=a/b")
     settings, _ = settings_of(tmp_path, "--policy=p.yaml", file="policyConfigmap: a/b\n")
     assert (settings.policy, settings.policy_configmap) == ((Path("p.yaml"),), "")

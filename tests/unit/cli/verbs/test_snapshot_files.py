@@ -229,7 +229,7 @@ class TestRecord:
         [
             (["--kinds", "pod"], "`pod` is not a kind that is recorded; did you mean `pods`?"),
             (["--kinds", "secrets"], "`secrets` is not a kind that is recorded"),
-            (["--kinds", ","], "--kinds names no kind"),
+            (["--kinds", ","], "--kinds has no name of a kind"),
             (["--kubeconfig", "none"], "KPC101: there is no kubeconfig at none"),
             ([], "KPC113"),
         ],

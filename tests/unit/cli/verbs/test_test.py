@@ -157,11 +157,11 @@ def test_other_policies_and_params(folder: Path, capsys: pytest.CaptureFixture[s
     [
         (["nothing.yaml"], "nothing.yaml cannot be read: No such file or directory"),
         (["--run", "zzz"], "no test has a name that contains `zzz`"),
-        (["--run", "("], "argument --run: no regular expression"),
+        (["--run", "("], "argument --run: not a regular expression"),
         (["-j", "0"], "argument --jobs/-j: at least 1"),
         (["--coverage-min", "101"], "argument --coverage-min: from 0 to 100"),
         (["--param", "x"], "argument --param: write NAME=JSON"),
-        (["-o", "xml"], "`xml` is none of text, json, junit, github"),
+        (["-o", "xml"], "`xml` is not one of text, json, junit, github"),
     ],
 )
 def test_what_cannot_work(
