@@ -56,7 +56,7 @@ class Leadership:
         await self._elector.acquired()
 
     async def release(self, seconds_max: float) -> bool:
-        """Give the lease up for the next one, if that can be done in time."""
+        """Releases the lease for the next leader, if there is time for it."""
         if not self._started:
             return True
         self._started = False
@@ -72,7 +72,7 @@ def elect(
     on_lost: Callable[[], None],
     heartbeats: Heartbeats,
 ) -> Leadership | Problem:
-    """`acquire` then waits for our turn to lead."""
+    """Starts the election; `acquire` then waits until this replica leads."""
     terms = options.lease_terms()
     if not isinstance(terms, LeaseTerms):
         return of_connection(terms)
@@ -102,7 +102,8 @@ _log = logging.getLogger(__name__)
 
 
 async def flush_parked(runtime: Runtime, feed: QueueFeed, pulse: Pulse = NO_PULSE) -> None:
-    """Tries pods that were parked for too long, and fetches those the queue had no room for."""
+    """Tries pods that were parked for too long, and fetches the pods for which the queue had no
+    room."""
     queue, clock, thread, refused = feed.queue, runtime.clock, runtime.engine, 0
     while True:
         pulse.beat()
@@ -134,7 +135,8 @@ async def measure_lag(clock: Clock, lag_seconds: Histogram, pulse: Pulse = NO_PU
 async def log_summary(
     reporter: Reporter, queue: Queue, clock: Clock, pulse: Pulse = NO_PULSE
 ) -> None:
-    """A line every ten seconds in which something happened; single pods are at level debug."""
+    """Logs one line for each ten seconds in which something happened. Single pods are logged at
+    level debug."""
     while True:
         pulse.beat()
         await clock.sleep(limits.SUMMARY_PERIOD_S)
@@ -158,7 +160,7 @@ async def log_summary(
 
 
 def begin_writing(tasks: Tasks, parts: Parts, runtime: Runtime) -> None:
-    """The tasks that write and wait, from the start on."""
+    """Starts the tasks that write and wait, which run from the start on."""
     lag = runtime.metrics.loop_lag_seconds
     tasks.begin(partial(measure_lag, runtime.clock, lag), "loop-lag")
     tasks.begin(parts.binds.run, "settle")
@@ -168,7 +170,7 @@ def begin_writing(tasks: Tasks, parts: Parts, runtime: Runtime) -> None:
 
 
 def begin_deciding(tasks: Tasks, parts: Parts, runtime: Runtime, cycle: LongTask) -> None:
-    """The tasks that decide, once we lead."""
+    """Starts the tasks that decide, when this replica leads."""
     tasks.begin(cycle, "cycle")
     tasks.begin(partial(parts.extended.run, tasks.group), "extenders")
     tasks.begin(partial(flush_parked, runtime, parts.feed), "flush")
@@ -196,20 +198,20 @@ class Stopping:
         await self._event.wait()
 
     def left_s(self, of_s: float) -> float:
-        """The rest of this many seconds since it began."""
+        """How much of this time is left since the stop began."""
         since_s = (self._clock.monotonic_ns() - self._began_ns) / NANOSECONDS
         return max(0.0, of_s - since_s)
 
     async def or_stopped(self, work: Coroutine[Any, Any, Result]) -> Result | None:
-        """The result of the work, or None if the end came first."""
+        """The result of the work, or None if the stop came first."""
         return await first_of(work, self.wait())
 
 
 async def wind_down(
     parts: Parts, leadership: Leadership | None, left_of_s: Callable[[float], float]
 ) -> None:
-    """Stop popping, wait for binds and evictions, release the lease, write what waits. `left_of_s`:
-    what is left of so many seconds since the stop began."""
+    """Takes no more pods, waits for binds and evictions, releases the lease, and writes what still
+    waits. `left_of_s` says how much of a time is left since the stop began."""
     parts.cycle.stop()
     left_s = left_of_s(limits.STOP_BINDS_S)
     async with asyncio.TaskGroup() as group:

@@ -29,7 +29,7 @@ from kpolicy.scheduler.problem_codes import OPTION_INVALID, TOKENS_IN_THE_CLEAR,
 from kpolicy.telemetry.access import KINDS, NONE, TOKEN, is_loopback
 from kpolicy.telemetry.limits import TRACES_PER_SECOND_MAX
 
-PORT_DEFAULT: Final = 10259  # kube-scheduler's
+PORT_DEFAULT: Final = 10259  # kube-scheduler's port
 PORT_MAX: Final = 65535
 SEED_MAX: Final = 2**64 - 1
 # RFC 1123: a label for namespaces, a subdomain for names; a host may be named as a subdomain too.
@@ -40,7 +40,8 @@ LEASE_NAMESPACE_OUTSIDE: Final = "kube-system"  # where we are no pod with a nam
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`port` 0: no server. `seed` None: by chance. `once`: stop when no pod can be placed now."""
+    """`port` 0 starts no server. `seed` None chooses at random. `once`: stop when no pod can be
+    placed now."""
 
     bind_address: str = "127.0.0.1"
     port: int = PORT_DEFAULT
@@ -129,7 +130,7 @@ _KEY: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 
 @dataclass(frozen=True, slots=True)
 class ConfigMapName:
-    """`key` empty: every key that can carry what is looked for."""
+    """An empty `key` means every key whose name has a suffix of policies."""
 
     namespace: str
     name: str
@@ -151,12 +152,12 @@ class ConfigMapName:
         return f"{self.collection}/{self.name}"
 
     def beside(self, suffix: str) -> ConfigMapName:
-        """Another one in the same namespace, named after this one."""
+        """Another ConfigMap in the same namespace, named after this one."""
         return ConfigMapName(self.namespace, f"{self.name}{suffix}")
 
 
 def config_map_name(written: str, own_namespace: str, flag: str) -> ConfigMapName | Problem:
-    """A name without a namespace is in our own."""
+    """A name without a namespace is in kpolicy's own namespace."""
     whole, _, key = written.partition("#")
     namespace, slash, name = whole.rpartition("/")
     namespace = namespace if slash else own_namespace
@@ -215,7 +216,7 @@ class SchedulerConfiguration(Edge):
 
 @dataclass(frozen=True, slots=True)
 class ReadConfigurations:
-    """`others` are the sources that hold something besides, or nothing of this kind."""
+    """`others` are the sources with other documents, or without a SchedulerConfiguration."""
 
     configurations: tuple[SchedulerConfiguration, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -224,7 +225,7 @@ class ReadConfigurations:
 
 
 def read_configurations(sources: Sequence[Source]) -> ReadConfigurations:
-    """Every SchedulerConfiguration of the sources; other documents are passed over."""
+    """Reads every SchedulerConfiguration in the sources. Other documents are ignored."""
     models: list[SchedulerConfiguration] = []
     diagnostics: list[Diagnostic] = []
     texts: list[SourceText] = []
@@ -244,7 +245,7 @@ def read_configurations(sources: Sequence[Source]) -> ReadConfigurations:
             found = [
                 placed(read.text, diagnostic) for diagnostic in (*findings, *_contradictions(root))
             ]
-            # `lint --fix` mends policies only.
+            # `lint --fix` corrects only policies.
             diagnostics += [
                 replace(diagnostic, fix=None) for diagnostic in sorted(found, key=_position)
             ]
@@ -253,7 +254,7 @@ def read_configurations(sources: Sequence[Source]) -> ReadConfigurations:
 
 
 def read_configuration(source: Source) -> tuple[SchedulerConfiguration | None, list[Diagnostic]]:
-    """The one of a file that is named as such."""
+    """The SchedulerConfiguration of a file that the user has named as one."""
     read = read_configurations([source])
     diagnostics = list(read.diagnostics)
     if not read.texts:

@@ -47,7 +47,8 @@ CATALOGUE: Final = {
     COMPARISON_FAILED: "the API server could not be asked for what the scheduler is compared with",
 }
 
-FINDINGS: Final = 1  # the exit status for policies with errors, and for a process to be restarted
+# the exit status for a policy with errors, and for a process that has to be restarted
+FINDINGS: Final = 1
 UNUSABLE: Final = 2
 
 

@@ -58,7 +58,8 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """The source of policies (the shipped one by default), and where they are kept."""
+    """The source of the policies (by default the shipped policy), and where the last good policy is
+    kept."""
 
     source: PolicyOrigin = field(default_factory=FixedSource)
     keeping: Keeping = field(default_factory=Keeping)
@@ -67,11 +68,9 @@ class Policies:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The surroundings of the process, by default the real ones.
-
-    `lease_connection` is used by the elector's thread only. `on_lost` is called in that thread when
-    the lease is lost; without it the run ends with a problem.
-    """
+    """The surroundings of the process, by default the real ones. Only the elector's thread uses
+    `lease_connection`, and calls `on_lost` when the lease is lost; without `on_lost`, the run ends
+    with a problem."""
 
     clock: Clock = field(default_factory=SystemClock)
     traces: Traces = field(default_factory=Traces)
@@ -83,7 +82,8 @@ class Environment:
 
 
 class Scheduler:
-    """Run `run` as a task. It returns None after `stop`, or why it could not start or go on."""
+    """Run `run` as a task. It returns None after `stop`, or why the scheduler could not start or
+    continue."""
 
     def __init__(
         self,
@@ -106,7 +106,8 @@ class Scheduler:
         self._policies = policies
         self._environment = environment
         self._configuration = dict(configuration or {})
-        # The seed is for ties alone: replicas with one seed must differ in jitter and in name.
+        # The seed only decides among equal scores. Replicas with the same seed must still differ in
+        # jitter and in name.
         engine = environment.engine or Engine(
             machine.random.getrandbits(64) if options.seed is None else options.seed
         )
@@ -135,13 +136,13 @@ class Scheduler:
         return self._ready.is_set()
 
     async def wait_ready(self) -> None:
-        """Waits until the first lists are in the engine (a replica that does not lead is ready
-        too)."""
+        """Waits until the first lists are in the engine. A replica that does not lead is ready
+        too."""
         await self._ready.wait()
 
     @property
     def waits_for(self) -> str:
-        """The last failure of the API server, while the start waits for it."""
+        """The last failure of the API server, while the start waits for the API server."""
         return self._patience.waits_for
 
     @property
@@ -164,28 +165,30 @@ class Scheduler:
         return await thread.call(thread.engine.statistics)
 
     async def reload(self, sources: Sequence[Source] | None = None) -> Reloaded:
-        """Put these policies in force, or read the source again. If they do not compile, the policy
-        in force stays."""
+        """Puts these policies in force, or reads the source again. If they do not compile, the
+        policy in force stays."""
         assert self._delivery is not None, "it is there as long as the scheduler runs"
         return await self._delivery.reload(sources)
 
     def begin_reload(self) -> None:
-        """Read the policy source again soon; requests meanwhile are one."""
+        """Reads the policy source again soon. Several requests before that cause one reload."""
         if self._delivery is not None:
             self._delivery.begin_reload()
 
     async def compare(self) -> Compared:
-        """How nodes, pods, nominations and the queue differ from what the API server has."""
+        """Compares nodes, pods, nominations and the queue with the API server, and returns the
+        differences."""
         assert self._parts is not None, "the scheduler does not run"
         return await self._parts.comparer.compare()
 
     def dump(self) -> None:
-        """Compare, and write that and the queue to the log, as soon as there is something."""
+        """Compares, and writes the differences and the queue to the log, as soon as the first lists
+        are complete."""
         if self._parts is not None and self.ready:
             self._parts.comparer.begin_dump()
 
     def stop(self) -> None:
-        """End the run in an orderly way, in less than eight seconds."""
+        """Ends the run in an orderly way, in less than eight seconds."""
         self._stop.begin()
 
     def stop_left_s(self, of_s: float) -> float:
@@ -240,7 +243,9 @@ class Scheduler:
         await self._stop.or_stopped(parts.informers.wait_synced())
         if not self._stop.has_begun:
             gc.collect()
-            gc.freeze()  # what start-up made lives on; later collections need not look at it
+            # objects made at the start stay for ever; later garbage collections need not examine
+            # them
+            gc.freeze()
             self._ready.set()
             _log.info("ready: every list is in the engine")
             delivery.follow(tasks)
@@ -253,7 +258,7 @@ class Scheduler:
             delivery.report.begin()
             begin_deciding(tasks, parts, self._runtime, partial(self._cycle, parts, group))
             await self._stop.wait()
-        if self._problem is None:  # after a loss of the lease nothing is waited for
+        if self._problem is None:  # after the lease was lost, the process waits for nothing
             await wind_down(parts, self._leadership, self._stop.left_s)
         return self._problem
 
@@ -354,7 +359,7 @@ class Scheduler:
     # --- the way out -----------------------------------------------------------------------------
 
     def _lost(self) -> None:
-        """In the elector's thread."""
+        """Called in the elector's thread."""
         if self._environment.on_lost is not None:
             self._environment.on_lost()
         elif self._loop is not None:

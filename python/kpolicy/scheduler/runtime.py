@@ -30,7 +30,7 @@ Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
 
 
-# Sees each call of the engine in its thread: name, arguments, answer.
+# Called in the engine's thread with each call: name, arguments, answer.
 Witness: TypeAlias = Callable[[str, tuple[Any, ...], Any], None]
 
 
@@ -81,23 +81,22 @@ class EngineThread:
         return (self._clock.monotonic_ns() - since_ns) / NANOSECONDS if since_ns else 0.0
 
     def stop(self) -> None:
-        """Drops the calls that wait; the one that runs ends by itself."""
+        """Drops the calls that wait. The call that runs ends by itself."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
 class EngineStatistics:
     """Sizes, counts and timings of the engine, as they were at the last `refresh`.
 
-    The engine counts from zero with each program, and our counters only go up: so the counts of a
-    program are taken before the next one is loaded.
-    """
+    With each program, the engine counts from zero, but metrics may only go up. Therefore the
+    counts of a program are read before the next program is loaded."""
 
     def __init__(self, thread: EngineThread, metrics: SchedulerMetrics) -> None:
         self._thread = thread
         self._metrics = metrics
         self._answer: Mapping[str, Any] = {}
         self._timings = Timings([], [])
-        # By rule of the program in force: what of it is in our counters.
+        # By rule of the program in force: how much of its counts the metrics already contain.
         self._counted: Mapping[str, Mapping[str, int]] = {}
 
     async def refresh(self) -> None:
@@ -117,7 +116,7 @@ class EngineStatistics:
         self._timings = await self._thread.call(self._thread.engine.timings)
 
     async def load(self, program: bytes) -> list[Refusal]:
-        """Loads a program, between two decisions, and keeps what was counted for the one before."""
+        """Loads a program between two decisions, and keeps the counts of the program before."""
         await self.refresh()
         refusals = await self._thread.call(self._thread.engine.load, program)
         if not refusals:
@@ -155,7 +154,7 @@ class Runtime:
 
 
 class Tasks:
-    """Begins long tasks, each with a heartbeat, in one group: if one of them fails, all end."""
+    """Starts long tasks, each with a heartbeat, in one group: if one of them fails, all end."""
 
     def __init__(self, group: asyncio.TaskGroup, heartbeats: Heartbeats) -> None:
         self.group = group
@@ -184,7 +183,7 @@ ElectorThreads: TypeAlias = Callable[[ApiClient, Elector, Callable[[], None]], E
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The real machine by default. `run_id` is unique to this run: it ends the identity in the
+    """The real machine by default. `run_id` is unique to this run. It ends the identity in the
     lease and begins every decision id, so that a bind can be traced to the replica that led."""
 
     host_name: str = field(default_factory=socket.gethostname)

@@ -49,8 +49,8 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The values that the process decides before its parts are made. `fence` is true while we may
-    act."""
+    """Values that the process decides before its parts are made. `fence` is true while this replica
+    may act as the leader."""
 
     compile: Compile
     options: Options

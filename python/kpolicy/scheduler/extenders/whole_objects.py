@@ -66,7 +66,7 @@ class WholeNodes:
         async with self._clock.move_on_after(limits.ADDED_RESOURCE_SYNC_S):
             await self._informer.wait_synced()
             return self._nodes.by_name
-        return "the list of nodes for extenders is not whole yet"
+        return "the list of nodes for extenders is not complete yet"
 
 
 def bare(item: dict[str, Any]) -> bytes:

@@ -32,11 +32,11 @@ class DecidedBatch:
 def take(
     queue: Queue, batch: Iterable[Attempt], decisions: Iterable[Decision], now_ns: int
 ) -> DecidedBatch:
-    """Put each pod of the batch into the lane that follows from its decision.
+    """Puts each pod of the batch into the lane that follows from its decision.
 
-    A pod that left the queue while the engine decided is bound all the same if it was placed: only
-    the API server knows which of the two came first, and the reservation must end. Pods after the
-    last decision are undecided, as a call of the engine ends after a bounded amount of work: they
+    A pod may leave the queue while the engine decides. If it was placed, it is bound nevertheless:
+    only the API server knows which came first, and its reservation must end. Pods after the last
+    decision are undecided, because a call of the engine ends after a bounded amount of work. They
     are the first of the next batch."""
     batch_outcome = DecidedBatch()
     popped = {pod.uid: pod for pod in batch}
@@ -72,7 +72,7 @@ def take(
     for uid in popped:
         if 0 <= last < places[uid]:
             queue.undecided(uid)
-        else:  # the engine owes an answer; without one, try again
+        else:  # the engine gave no answer for this pod: try again
             queue.failed(uid, now_ns)
     return batch_outcome
 
@@ -100,7 +100,7 @@ class Consequences:
 
     @property
     def under_way(self) -> bool:
-        """Whether anything that followed has not come to its end."""
+        """Whether a bind or a preemption that followed from a decision has not ended yet."""
         return bool(self._reservations.under_way or self._preemptions.under_way)
 
     def begin(self, pod: Attempt) -> PodTry:
@@ -113,7 +113,7 @@ class Consequences:
         group: asyncio.TaskGroup,
         pod_try: PodTry | None = None,
     ) -> None:
-        """`pod_try`: the attempt of a single pod that began before its decision."""
+        """`pod_try` is the attempt of a single pod that began before its decision."""
         reporter, metrics = self._reporter, self._metrics
         for placement in batch_outcome.placements:
             metrics.decided(placement.decision)

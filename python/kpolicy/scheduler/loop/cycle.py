@@ -19,7 +19,7 @@ from kpolicy.scheduler.runtime import Runtime
 
 
 class Cycle:
-    """Run it as a task once the first lists are complete and we lead."""
+    """Run it as a task when the first lists are complete and this replica leads."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Cycle:
         self._stopped = False
 
     def stop(self) -> None:
-        """Pop nothing more. Decisions under way still become binds."""
+        """Takes no more pods from the queue. Decisions under way still become binds."""
         self._stopped = True
         if self._extended is not None:
             self._extended.stop()
@@ -70,7 +70,7 @@ class Cycle:
                 await self._work.wait()
 
     async def _tick(self, group: asyncio.TaskGroup) -> int:
-        """Decide the next batch. Returns how many pods were popped."""
+        """Decides the next batch. Returns how many pods it took from the queue."""
         limit = 0 if self._stopped else self._limit()
         batch = (
             self._queue.pop_batch(limit, self._runtime.clock.monotonic_ns()) if limit > 0 else []
@@ -101,14 +101,16 @@ class Cycle:
         return popped
 
     def _limit(self) -> int:
-        """Room trickles back pod by pod: with many waiting it is gathered for a batch."""
+        """Room becomes free pod by pod. With many waiting pods, the loop waits until there is room
+        for a batch."""
         room = self._consequences.room
         if room < min(limits.BATCH_PODS_WORTH, self._batch_pods, self._queue.active):
             return 0
         return min(self._batch_pods, room)
 
     def _resize(self, popped: int, took_ns: int) -> None:
-        """The next batch: half when this one took too long, double when it was full and quick."""
+        """The size of the next batch: half if this one took too long, double if it was full and
+        quick."""
         if took_ns > limits.BATCH_NS_MAX:
             self._batch_pods = max(1, popped // 2)
         elif popped == self._batch_pods and took_ns < limits.BATCH_NS_MAX // 4:

@@ -26,8 +26,8 @@ _log = logging.getLogger(__name__)
 
 
 class Informers:
-    """`synced` is true once the first lists are in the engine, and stays so. `in_use`: what is
-    brought is waited for by more than the programs, so that none may end now."""
+    """`synced` is true once the first lists are in the engine, and stays true. `in_use` says
+    whether other parts wait for these objects, so that no informer may end now."""
 
     def __init__(
         self,
@@ -57,8 +57,9 @@ class Informers:
     async def ensure(
         self, names: list[str], anew: list[str], *, whose: str = "policy"
     ) -> Problem | None:
-        """Watch the resources that this policy reads, and list those in `anew` again. After the
-        first lists are complete, wait for those of added resources. Others soon end."""
+        """Watches the resources that this policy reads, and lists those in `anew` again. After the
+        first lists are complete, waits for the lists of added resources. Informers that are not
+        needed end soon after."""
         async with self._turn:
             self._wanted[whose] = frozenset(names)
             problem = await self._ensure(names, anew)
@@ -96,7 +97,7 @@ class Informers:
             await _all_whole(started, again)
             return None
         late = ", ".join([*(resource.name for resource in readable), *anew])
-        text = f"the list of {late} was not whole within {limits.ADDED_RESOURCE_SYNC_S:g} s"
+        text = f"the list of {late} was not complete within {limits.ADDED_RESOURCE_SYNC_S:g} s"
         return Problem(RESOURCE_NOT_READABLE, text, "look at the API server, then save it again")
 
     @property
@@ -108,7 +109,7 @@ class Informers:
 
     async def _retire(self) -> None:
         """Stops informers that are not needed, but not during a reload, and not while pods wait for
-        objects of theirs."""
+        their objects."""
         while self._unwanted():
             await self._clock.sleep(limits.RETIRE_LOOK_S)
             async with self._turn:
@@ -121,7 +122,7 @@ class Informers:
         self._tasks.end(task)
         await asyncio.wait({task})
         del self._running[name]
-        await self._sink.list_begin(name)  # a list of nothing
+        await self._sink.list_begin(name)  # an empty list removes all objects
         await self._sink.list_end(name, "")
         _log.info("%s are watched no more: no policy reads them", name)
 
@@ -133,7 +134,8 @@ class Informers:
         return [informer.statistics() for informer in self._informers]
 
     def unreachable(self) -> str:
-        """Why what we must know is out of date; empty while the API server answers."""
+        """Why the engine's view of the cluster is out of date; empty while the API server
+        answers."""
         for name in sorted(REQUIRED & self._running.keys()):
             now = self._running[name][0].statistics()
             if now.synced and not now.reachable:

@@ -24,7 +24,8 @@ from kpolicy.telemetry.limits import SLOW_CALLS_NS, SLOW_CYCLE_NS
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The basis of the decisions of one batch. Wall and monotonic time of the engine call."""
+    """What the decisions of one batch are based on, and the wall and monotonic time of the engine
+    call."""
 
     policy_hash: str
     snapshot_version: str
@@ -34,7 +35,8 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Assumed by the engine: it ends with a bind, or with the reservation forgotten."""
+    """The engine has assumed the pod on the node. It ends with a bind, or with the reservation
+    forgotten."""
 
     pod: Attempt
     decision: Decision
@@ -53,7 +55,7 @@ class Rejection:
 
 @dataclass(slots=True)
 class PodTry:
-    """`is_kept`: its trace is exported, now or when it is over."""
+    """`is_kept`: its trace is exported, now or when the attempt is over."""
 
     pod: Attempt
     decision_id: str
@@ -63,7 +65,7 @@ class PodTry:
     policies: tuple[str, ...] = ()
     policy_hash: str = ""
     node: str = ""
-    # Before the decision: what extenders were asked.
+    # Steps before the decision: questions to extenders.
     asked: list[Step] = field(default_factory=list)
     volumes_ns: tuple[int, int] = (0, 0)
     bind_started_ns: int = 0
@@ -74,7 +76,7 @@ class PodTry:
         self.is_kept = self.trace is not None and self.trace.sampled
 
     def fields(self) -> dict[str, object]:
-        """The fields of its log lines. The ids of a trace only if it is exported."""
+        """The fields of its log lines. They have the ids of the trace only if it is exported."""
         fields: dict[str, object] = {"pod": self.pod.key, "pod_uid": self.pod.uid}
         if self.node:
             fields["node"] = self.node
@@ -87,7 +89,7 @@ class PodTry:
 
     @contextmanager
     def spending(self, clock: Clock, name: str, extenders: tuple[str, ...] = ()) -> Iterator[None]:
-        """A step before the decision."""
+        """Records a step before the decision."""
         began_ns = clock.now_ns()
         try:
             yield
@@ -101,8 +103,8 @@ class PodTry:
         self.ended_monotonic_ns = clock.monotonic_ns()
 
     def is_slow(self, decision: Decision) -> bool:
-        """By itself: one that stands in line behind others is as slow as they are. In a burst all
-        do."""
+        """Whether the attempt itself was slow. Time behind other pods does not count: in a burst,
+        all pods wait."""
         return decision.took_ns > SLOW_CYCLE_NS or self._calls_ns > SLOW_CALLS_NS
 
     @property
@@ -150,7 +152,8 @@ class PodTry:
         decision, cursor_ns = subject.decision, basis.started_ns + subject.offset_ns
         if self.asked and cursor_ns > self.asked[-1].ended_ns:
             yield Step("choice queue", self.asked[-1].ended_ns, cursor_ns)
-        scored_ns = decision.score_ns if decision.nodes_feasible else 0  # else a clock's grain
+        # shorter times are below the resolution of the clock
+        scored_ns = decision.score_ns if decision.nodes_feasible else 0
         for name, duration_ns in (
             ("filter", decision.filter_ns),
             ("score", scored_ns),
@@ -163,7 +166,8 @@ class PodTry:
             yield from self._after(cursor_ns, subject, failure)
 
     def _after(self, cursor_ns: int, placement: Placement, failure: str) -> Iterator[Step]:
-        """The place is held from the choice on: first while the rest of the batch is decided."""
+        """The steps after the decision. The node is reserved from then on, first while the rest of
+        the batch is decided."""
         if self.decided_ns > cursor_ns:
             yield Step("reserve", cursor_ns, self.decided_ns)
             cursor_ns = self.decided_ns
@@ -192,12 +196,12 @@ _ABOUT: Final[ContextVar[PodTry | None]] = ContextVar("_ABOUT", default=None)
 
 
 def about(pod_try: PodTry) -> None:
-    """From here on this task, and those that it begins, are about this try."""
+    """From here on, this task and the tasks that it starts log about this attempt."""
     _ABOUT.set(pod_try)
 
 
 class PodLog(logging.LoggerAdapter[logging.Logger]):
-    """A logger whose lines carry what is known of the try."""
+    """A logger whose lines have the fields of the attempt."""
 
     def __init__(self, name: str) -> None:
         super().__init__(logging.getLogger(name))

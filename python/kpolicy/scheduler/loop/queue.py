@@ -24,7 +24,7 @@ ATTEMPT_FAILED = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POPPED_EARLY = "PopFromBackoffQ"
 PARKED_TIMEOUT = "UnschedulableTimeout"
-# Ours: the engine handed the pod back undecided.
+# An event of kpolicy: a call of the engine ended before it came to the pod.
 UNDECIDED = "EngineCallEnded"
 
 
@@ -48,7 +48,8 @@ class Queue:
         self._pods: dict[str, QueuedPod] = {}
         self._active = LaneHeap(tickets)
         self._backoff = LaneHeap(tickets)
-        # Failures of ours wait apart: they are never popped early.
+        # Pods that failed through no fault of their own. They are never taken from the queue before
+        # their back-off ends.
         self._error_backoff = LaneHeap(tickets)
         # In the order of timestamps, as pods enter at the end.
         self._parked: dict[str, QueuedPod] = {}
@@ -76,7 +77,8 @@ class Queue:
     # --- pods come, change and go ----------------------------------------------------------------
 
     def changed(self, pending: PodChange, now_ns: int) -> bool:
-        """A pending pod is new or changed; False when it is refused for want of room."""
+        """A pending pod is new, or has changed. Returns False if the queue is full and refuses
+        it."""
         pod = self._pods.get(pending.uid)
         if pod is not None:
             self._update(pod, pending, now_ns)
@@ -123,7 +125,7 @@ class Queue:
     # --- attempts --------------------------------------------------------------------------------
 
     def pop_batch(self, limit: int, now_ns: int) -> list[Attempt]:
-        """The next pods to try, in order; they are under way until one of the calls below."""
+        """The next pods to try, in order. They are under way until one of the calls below."""
         self._complete_backoff(self._backoff, now_ns)
         self._complete_backoff(self._error_backoff, now_ns)
         if not self._active:
@@ -144,7 +146,8 @@ class Queue:
         return pod is not None and pod.attempts == attempt.attempts
 
     def traced(self, uid: str, trace: TraceContext) -> None:
-        """The trace of the last attempt is exported: that of the next one will point to it."""
+        """The trace of the last attempt is exported; the trace of the next attempt will link to
+        it."""
         pod = self._pods.get(uid)
         if pod is not None:
             pod.traced = trace
@@ -152,8 +155,8 @@ class Queue:
     def parked(
         self, uid: str, rejected_by: Sequence[str], now_ns: int, *, held: bool = False
     ) -> None:
-        """The attempt found no node. Without a rule to blame nothing would wake it: back off.
-        `held`: it waits for `release` or `fail_held`, whatever happens meanwhile."""
+        """The attempt found no node. If no rule rejected the pod, no event would wake it, so it
+        backs off. `held`: it waits for `release` or `fail_held`, whatever happens meanwhile."""
         pod = self._under_way(uid)
         if pod is None:
             return
@@ -175,16 +178,18 @@ class Queue:
             self._enter(pod, Lane.PARKED, ATTEMPT_FAILED)
 
     def release(self, uid: str, now_ns: int) -> None:
-        """Room was made for a held pod: it waits for its victims to leave, if none left already."""
+        """Room was made for a held pod. It waits for its victims to leave, or is tried if one has
+        left already."""
         pod = self._of_held(uid)
         if pod is not None and pod.woken_by:
             self._leave(pod)
             self._retry(pod, pod.woken_by, now_ns)
 
     def fail_held(self, uid: str, now_ns: int) -> None:
-        """No room could be made for a held pod, for no fault of its own: back off. Where something
-        happened meanwhile, from its attempt on: the claim of another may be gone that kept it out,
-        and who claims at the same moments would keep it out for ever."""
+        """No room could be made for a held pod, through no fault of its own, so it backs off. If an
+        event woke it since its attempt began, it is tried again instead: another pod's claim that
+        blocked it may be gone. Two pods that always claim at the same time would otherwise block
+        each other for ever."""
         pod = self._of_held(uid)
         if pod is None:
             return
@@ -195,27 +200,30 @@ class Queue:
             self._fail(pod, now_ns)
 
     def failed(self, uid: str, now_ns: int) -> None:
-        """The attempt failed for no fault of the pod's: a broken rule, or a bind that failed."""
+        """The attempt failed through no fault of the pod: a rule could not be evaluated, or a bind
+        failed."""
         pod = self._under_way(uid)
         if pod is not None:
             self._fail(pod, now_ns)
 
     def set_aside(self, uid: str, now_ns: int) -> None:
-        """Judging the pod takes more work than one decision may: it is tried ever more rarely."""
+        """To judge the pod takes more work than one decision may. It is tried less and less
+        often."""
         pod = self._under_way(uid)
         if pod is not None:
             pod.is_set_aside = True
             self._fail(pod, now_ns)
 
     def undecided(self, uid: str) -> None:
-        """The engine did not come to the pod: it is tried next, as if it had not been popped."""
+        """The engine did not come to this pod. It is tried next, as if it had not been taken from
+        the queue."""
         pod = self._under_way(uid)
         if pod is not None:
             pod.attempts -= 1
             self._enter(pod, Lane.ACTIVE, UNDECIDED)
 
     def gated(self, uid: str, now_ns: int) -> None:
-        """The attempt showed scheduling gates."""
+        """The attempt found scheduling gates."""
         pod = self._under_way(uid)
         if pod is not None:
             pod.timestamp_ns = now_ns
@@ -224,7 +232,7 @@ class Queue:
     # --- time ------------------------------------------------------------------------------------
 
     def flush(self, limit: int, now_ns: int) -> int:
-        """Retry pods parked for too long; how many, at most `limit`."""
+        """Retries pods that have been parked for too long. Returns how many, at most `limit`."""
         oldest_ns = now_ns - limits.PARKED_NS_MAX
         old: list[QueuedPod] = []
         for pod in self._parked.values():
@@ -240,9 +248,11 @@ class Queue:
         return len(old)
 
     def wake_all(self, event: str, limit: int, now_ns: int) -> int:
-        """Retry parked pods whoever rejected them (the rules changed); how many, at most `limit`.
+        """Retries parked pods, whichever rule rejected them, because the rules changed. Returns how
+        many, at most `limit`.
 
-        They keep their counts and their back-off: a reload a second must not become a hot loop."""
+        They keep their counts and their back-off, so that a reload each second does not become a
+        hot loop."""
         woken: list[str] = []
         for pod in self._parked.values():
             if pod.held:
@@ -254,7 +264,7 @@ class Queue:
         return len(woken)
 
     def unserved(self, serves: Callable[[str], bool]) -> list[str]:
-        """Waiting pods of profiles not served any more; those under way end by themselves."""
+        """Waiting pods whose profile is no longer served. Those under way end by themselves."""
         return [
             pod.uid
             for pod in self._pods.values()
@@ -262,12 +272,12 @@ class Queue:
         ]
 
     def next_ready_ns(self) -> int | None:
-        """When the next failed pod's back-off ends; None when none waits."""
+        """When the back-off of the next failed pod ends; None if no failed pod waits."""
         ends = self._error_backoff.first_key()
         return None if ends is None else ends[0]
 
     def entries(self) -> list[QueuedPod]:
-        """Every pod, to look at."""
+        """All pods, for inspection."""
         return list(self._pods.values())
 
     def statistics(self) -> QueueStatistics:
@@ -300,12 +310,12 @@ class Queue:
                 self._active.push(_order(pod), pod)
 
     def _under_way(self, uid: str) -> QueuedPod | None:
-        """The pod, if it is being tried: it may be gone, and an answer may come twice."""
+        """The pod, if it is being tried. It may have left, and an answer may come twice."""
         pod = self._pods.get(uid)
         return pod if pod is not None and pod.lane is Lane.ATTEMPT else None
 
     def _of_held(self, uid: str) -> QueuedPod | None:
-        """The pod, held no more; None if it left meanwhile."""
+        """The pod, which is held no longer; None if it left meanwhile."""
         pod = self._pods.get(uid)
         if pod is None or not pod.held:
             return None

@@ -32,24 +32,22 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """How the parts of the loop wake each other.
-
-    `deciding` is held during each decision: while another part holds it, none is under way.
-    """
+    """How the parts of the loop wake each other. `deciding` is locked during each decision, so a
+    part that holds it knows that no decision is under way."""
 
     to_decide: asyncio.Event = field(default_factory=asyncio.Event)
     to_ask_extenders: asyncio.Event = field(default_factory=asyncio.Event)
     deciding: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def work_came(self) -> None:
-        """There may be pods to try, or room for more of them."""
+        """There may be pods to try, or room for more pods."""
         self.to_decide.set()
         self.to_ask_extenders.set()
 
 
 class QueueFeed:
-    """`on_left` is called with the uid of each pod that leaves the queue because it is gone, on a
-    node, or served by nobody."""
+    """`on_left` is called with the uid of each pod that leaves the queue, because it is gone, on a
+    node, or no longer served."""
 
     def __init__(
         self, queue: Queue, clock: Clock, signals: Signals, *, on_left: Callable[[str], None]
@@ -61,7 +59,7 @@ class QueueFeed:
         self._served: frozenset[str] = frozenset()
 
     def serve(self, profiles: frozenset[str]) -> None:
-        """Only pods of these schedulerNames are ever queued."""
+        """From now on, only pods with these schedulerNames are queued."""
         self._served = profiles
 
     def serves(self, profile: str) -> bool:
@@ -80,7 +78,7 @@ class QueueFeed:
         )
 
     async def _in_slices(self, items: list[Item], take: Callable[[Item, int], None]) -> None:
-        """A page of 8,000 pods must not hold up the loop."""
+        """Splits the work, so that a page of 8,000 pods does not block the loop."""
         for start in range(0, len(items), limits.SLICE_PODS):
             if start:
                 await asyncio.sleep(0)
@@ -99,7 +97,7 @@ class QueueFeed:
 
 class EngineSink:
     """The `kpolicy.cluster.watch.resource.Sink` of the engine. `on_heard` is called with the
-    resource after something of it was applied."""
+    resource after each change that was applied."""
 
     def __init__(
         self,
@@ -153,7 +151,8 @@ class EngineSink:
         self._on_heard(resource)
 
     def _name(self, resource: str, unreadable: Unreadable) -> None:
-        """Counts each time, and logs each object once: it may come with every list."""
+        """Counts every unreadable object, and logs each object once, because it may come with every
+        list."""
         self.unreadable[resource] += 1
         key = f"{resource}/{unreadable.object}"
         if key in self._named:

@@ -27,10 +27,8 @@ class Lane(StrEnum):
 
 
 class Attempt(NamedTuple):
-    """One try to place a pod: the pod and its counts, as they were when the queue handed it out.
-
-    The queue's own record moves on meanwhile.
-    """
+    """One attempt to place a pod: the pod and its counts, as they were when the queue handed it
+    out. The queue's own record may change meanwhile."""
 
     uid: str
     namespace: str
@@ -59,28 +57,29 @@ class QueuedPod:
     priority: int
     profile: str
     created_ns: int
-    # Since when it waits for this attempt: set when it comes and at each return after a failure.
+    # The beginning of its wait for this attempt: set when it enters the queue, and at each return
+    # after a failure.
     timestamp_ns: int
     lane: Lane = Lane.ATTEMPT
-    # The number of its newest heap entry: older entries of the same pod are void.
+    # The number of its newest heap entry. Older entries of the same pod are ignored.
     ticket: int = -1
     attempts: int = 0
     rejections: int = 0
     errors: int = 0
-    # When it could first have been tried; 0 while it never could (gated).
+    # When it could first be tried; 0 while it has scheduling gates.
     first_active_ns: int = 0
     # How long it had waited when it was popped.
     waited_ns: int = 0
     rejected_by: tuple[str, ...] = ()
-    # An event that would have woken it came while it was being tried.
+    # The event that would have woken it, if one came while it was being tried.
     woken_by: str = ""
-    # Room is being made for it: it stays parked until that has come to an end.
+    # Its victims are being evicted: it stays parked until the preemption ends.
     held: bool = False
     # The trace of its last attempt, if that was kept: the next trace links to it.
     traced: TraceContext | None = None
     # The present attempt was caused by the periodic flush and not by a hint.
     flushed: bool = False
-    # Judging it takes more work than one decision may: it comes last, and backs off for longer.
+    # To judge it takes more work than one decision may. It is tried last, and backs off for longer.
     is_set_aside: bool = False
 
     @property
@@ -103,7 +102,7 @@ class QueuedPod:
         )
 
     def backoff_ends_ns(self) -> int:
-        """When its back-off ends; errors of ours count before rejections, as in kube-scheduler."""
+        """When its back-off ends. Errors count before rejections, as in kube-scheduler."""
         count = self.errors or self.rejections
         if count == 0:
             return self.timestamp_ns
@@ -134,7 +133,7 @@ class LaneHeap:
         self._live += 1
 
     def leave(self, pod: QueuedPod) -> None:
-        """Take out a pod that is in this heap."""
+        """Removes a pod that is in this heap."""
         pod.ticket = -1
         self._live -= 1
         if len(self._entries) > 2 * self._live + limits.STALE_ENTRIES_MIN:

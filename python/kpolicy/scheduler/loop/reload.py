@@ -44,7 +44,7 @@ Watch = Callable[[list[str], list[str]], Awaitable[Problem | None]]
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """`is_last_good`: not the present content of the source, but the last one that compiled."""
+    """`is_last_good`: the source now has other content, which did not compile."""
 
     program: Program
     generation: int
@@ -63,7 +63,8 @@ class InForce:
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """`result`: loaded, unchanged, or why not: unreadable, invalid, refused."""
+    """`result` is loaded or unchanged, or why the policy was not loaded: unreadable, invalid or
+    refused."""
 
     result: str
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -94,11 +95,11 @@ class Reloader:
         self._turn = asyncio.Lock()
         self.in_force: InForce | None = None
         self.last = Reloaded("none")
-        # The last one that was not put in force.
+        # The last policy that could not be put in force.
         self.refused: Reloaded | None = None
 
     def subscribe(self, listener: Callable[[Reloaded], None]) -> None:
-        """Calls it after every reload, whatever became of it."""
+        """Calls it after every reload, whatever the result."""
         self._listeners.append(listener)
 
     def policies(self) -> tuple[str, ...]:
@@ -116,8 +117,8 @@ class Reloader:
             return self._done(await self._apply(tuple(sources)))
 
     async def restore(self, sources: Sequence[Source]) -> Problem | None:
-        """Put in force what was good before, because what is wanted now is not. `last` goes on
-        saying what is wrong with that."""
+        """Puts the last good policy in force, because the present one cannot be used. `last` still
+        says what is wrong with the present one."""
         async with self._turn:
             restored = await self._apply(tuple(sources), is_last_good=True)
             if restored.problem is None and self.in_force is not None:
@@ -163,7 +164,7 @@ class Reloader:
     async def _load(self, program: Program) -> Problem | None:
         refusals = await self._runtime.engine.statistics.load(program.bytes)
         if not refusals:
-            # At once, so that no pod comes by unseen; nothing is decided before `_enforce`.
+            # Before the lists, so that no pod is missed. Nothing is decided before `_enforce`.
             self._feed.serve(frozenset(program.scheduler_names))
             return None
         first = refusals[0]

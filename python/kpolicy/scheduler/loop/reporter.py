@@ -21,7 +21,7 @@ from kpolicy.telemetry.attempt import ERROR, SCHEDULED, UNSCHEDULABLE, Step
 
 _log = PodLog(__name__)
 
-# Bound by another, gone, or the next leader's.
+# The pod was bound by another scheduler, is gone, or belongs to the next leader.
 _NOT_OURS = "the pod was not ours to bind any more"
 _RESULTS = {
     ConditionReason.UNSCHEDULABLE: UNSCHEDULABLE,
@@ -53,7 +53,7 @@ class Reporter:
         self._decisions = 0
 
     def begin(self, pod: Attempt) -> PodTry:
-        """A try, and the ids under which it will be known."""
+        """Begins an attempt, with the ids of its trace and log lines."""
         self._decisions += 1
         now_ns = self._runtime.clock.now_ns()
         decision_id = f"{self._run_id}-{self._decisions}"
@@ -62,7 +62,7 @@ class Reporter:
     def decided(
         self, subject: Placement | Rejection, basis: Basis, pod_try: PodTry | None = None
     ) -> PodTry:
-        """A decision that is acted on now, under the policies that are in force now."""
+        """A decision that is acted on now, under the policies in force."""
         if pod_try is None:
             pod_try = self.begin(subject.pod)
         else:
@@ -72,7 +72,7 @@ class Reporter:
         return pod_try
 
     def left(self, uid: str) -> None:
-        """The pod left the queue: writes about it that still wait are dropped."""
+        """The pod left the queue: waiting writes about it are dropped."""
         self.status.forget(uid)
 
     def rejected(self, rejection: Rejection, basis: Basis, pod_try: PodTry) -> None:
@@ -160,7 +160,8 @@ class Reporter:
         _log.info("evicted %s to make room for %s", eviction.key, pod.key, extra=fields)
 
     def room_settled(self, room: Room, seconds: float) -> None:
-        """No failure is reported of a pod that left, nor by a replica that leads no more."""
+        """Reports the end of a preemption. A failure is not reported if the pod left, or if this
+        replica no longer leads."""
         pod = room.plan.pod
         self._runtime.metrics.room_made(seconds, succeeded=room.is_made)
         if room.trouble and self._queue.get(pod.uid) is not None:

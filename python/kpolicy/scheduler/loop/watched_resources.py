@@ -28,7 +28,8 @@ RESOURCES: Final = {
     for kind in OBJECT_KINDS
 }
 
-# Without these there is nothing to place and nowhere to place it; others an older cluster may lack.
+# Without pods and nodes there is nothing to schedule. Other resources may be missing in an older
+# cluster.
 REQUIRED: Final = frozenset({"pods", "nodes"})
 
 
@@ -43,8 +44,9 @@ _NO_EVENT: Final = Status(500, "NotJson", "a line of the watch is no event")
 
 
 class ObjectSink(ABC):
-    """A `kpolicy.cluster.watch.resource.Sink` that parses the objects, for the few that the engine
-    does not read. An answer that is no list removes nothing, and the list begins anew."""
+    """A `kpolicy.cluster.watch.resource.Sink` that parses objects in Python, for the few resources
+    that the engine does not read. An answer that is not a list removes nothing, and the list starts
+    again."""
 
     def __init__(self) -> None:
         self._held: set[str] = set()
@@ -53,11 +55,11 @@ class ObjectSink(ABC):
 
     @abstractmethod
     def put(self, name: str, item: dict[str, Any]) -> None:
-        """The object of this name is there."""
+        """An object with this name exists."""
 
     @abstractmethod
     def remove(self, name: str) -> None:
-        """The object of this name is gone."""
+        """The object with this name is gone."""
 
     async def list_begin(self, resource: str) -> None:
         self._listed, self._is_list_whole = set(), True
@@ -95,7 +97,7 @@ class ObjectSink(ABC):
         return LinesRead(version)
 
     def _put(self, item: Any) -> str:
-        """Without a name it is passed over."""
+        """Ignores an object without a name."""
         name = _name(item)
         if name:
             self._held.add(name)

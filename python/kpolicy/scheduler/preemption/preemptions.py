@@ -24,7 +24,8 @@ CLAIM_GONE = "AssignedPodDelete"
 
 
 class Preemptions:
-    """`start` begins one in `group`, for a pod that the queue holds until it ends."""
+    """`start` begins a preemption in `group`, for a pod that the queue holds until the preemption
+    ends."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class Preemptions:
         self._reporter = reporter
         self._evictor = evictor
         self._window = asyncio.Semaphore(limits.EVICTIONS_IN_FLIGHT_MAX)
-        # By uid: two pods may have a victim in common, which is evicted once.
+        # By uid. Two pods may have the same victim, which is evicted once.
         self._evicting: dict[str, asyncio.Future[EvictionOutcome]] = {}
         self._ended = asyncio.Event()
         self.under_way = 0
@@ -56,7 +57,7 @@ class Preemptions:
         group.create_task(self._make_room(wanted, pod_try))
 
     async def drain(self, seconds: float) -> bool:
-        """Wait for those under way, at most so long."""
+        """Waits for preemptions under way, at most for this time."""
         async with self._runtime.clock.move_on_after(seconds):
             while self.under_way:
                 self._ended.clear()
@@ -75,7 +76,8 @@ class Preemptions:
         about(pod_try)
         room, began_ns = Room(wanted), self._runtime.clock.monotonic_ns()
         started_ns = self._runtime.clock.now_ns()
-        # Should we end here, the next one finds the claim and does not give the room to another.
+        # If this process ends here, the next leader finds the nomination, and gives the room to no
+        # other pod.
         if not await self._is_claimed(wanted.pod.uid):
             room.give_up(f"the nomination to {wanted.node} could not be written")
         room.spent(
@@ -98,8 +100,8 @@ class Preemptions:
         self._feed.signals.work_came()
 
     async def _is_claimed(self, uid: str) -> bool:
-        """Whether the API server has the claim. One that never takes it must not hold the pod for
-        ever: there may be room for it by now."""
+        """Whether the API server has accepted the nomination. If it never does, the pod must not be
+        held for ever: there may be room for it by now."""
         async with self._runtime.clock.move_on_after(limits.ROOM_CLAIM_S_MAX):
             return await self._reporter.status.written(uid)
         return False
@@ -138,19 +140,20 @@ class Preemptions:
             self._reporter.preempted(room.plan, eviction)
 
     async def _evict_once(self, eviction: Eviction) -> EvictionOutcome:
-        """Another preemption of the same victim waits for this request."""
+        """If another preemption evicts the same victim, waits for that request."""
         answered: asyncio.Future[EvictionOutcome] = asyncio.get_running_loop().create_future()
         self._evicting[eviction.uid] = answered
         try:
             outcome = await self._evictor.evict(eviction)
             answered.set_result(outcome)
         finally:
-            answered.cancel()  # only where there is no answer
+            answered.cancel()  # only if there was no answer
             del self._evicting[eviction.uid]
         self.outcomes[type(outcome).__name__] += 1
         return outcome
 
     def _is_wanted(self, uid: str) -> bool:
-        """Whether the pod still waits for the room: it may be deleted, or bound by someone else."""
+        """Whether the pod still waits for the room. It may have been deleted, or bound by another
+        scheduler."""
         pod = self._feed.queue.get(uid)
         return pod is not None and pod.held

@@ -26,13 +26,13 @@ from kpolicy.telemetry.attempt import Step
 if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
-# Behind this, kube-scheduler writes why preemption found no room.
+# After this text, kube-scheduler writes why preemption found no room.
 _PREEMPTION = "preemption: "
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`victims_total` counts also those that are leaving already and need no eviction."""
+    """`victims_total` also counts victims that are terminating already and need no eviction."""
 
     pod: Attempt
     node: str
@@ -42,7 +42,7 @@ class Plan:
 
     @property
     def together(self) -> tuple[Eviction, ...]:
-        """All but the last."""
+        """All victims except the last."""
         return self.evictions[:-1]
 
     @property
@@ -67,20 +67,20 @@ def plan(pod: Attempt, decision: Decision) -> Plan:
 
 
 def was_tried(decision: Decision) -> bool:
-    """Whether room was looked for at all: what `preemption_attempts_total` counts."""
+    """Whether the engine looked for room: `preemption_attempts_total` counts this."""
     return bool(decision.victims) or _PREEMPTION in decision.message
 
 
 @dataclass(slots=True)
 class Room:
     """The outcome of the preemption so far. `trouble` is the failure to report; a replica that may
-    no longer act reports none."""
+    no longer act reports no failure."""
 
     plan: Plan
     evicted: list[str] = field(default_factory=list)
     is_over: bool = False
     trouble: str = ""
-    # How the time was spent, in a trace.
+    # How the time was spent, for the trace.
     steps: list[Step] = field(default_factory=list)
 
     @property
@@ -132,6 +132,6 @@ class Room:
         )
 
     def give_up(self, trouble: str) -> None:
-        """The first trouble is the one that is reported."""
+        """Ends the preemption. The first failure is the one that is reported."""
         self.trouble = self.trouble or trouble
         self.is_over = True

@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """`failure`: why nothing could be compared, else empty."""
+    """`failure` says why the comparison was not possible; it is empty otherwise."""
 
     nodes: int = 0
     pods: int = 0
@@ -71,14 +71,14 @@ class Comparer:
         return await asyncio.shield(self._under_way)
 
     def begin_dump(self) -> None:
-        """Compare, and write the queue to the log; one at a time."""
+        """Compares, and writes the queue to the log, one dump at a time."""
         if self._dumping is None or self._dumping.done():
             self._dumping = self._group.create_task(self._dump(), name="dump")
 
     # --- for metrics -----------------------------------------------------------------------------
 
     def differences(self) -> dict[Labels, float]:
-        """The result of the last finished comparison; none before the first."""
+        """The result of the last comparison; None before the first one."""
         if not self._runs["compared"]:
             return {}
         return {
@@ -171,7 +171,7 @@ class Comparer:
 
 
 def _misfiled(entries: list[QueuedPod], lanes: QueueStatistics) -> list[Difference]:
-    """Lanes of the queue that hold another number of pods than name them."""
+    """Lanes of the queue that hold another number of pods than the pods' own lanes say."""
     in_lane = Counter(pod.lane for pod in entries)
     kept = {
         Lane.ACTIVE: lanes.active,
@@ -230,14 +230,14 @@ class HeldPod:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """The objects of the engine; pods by uid."""
+    """The objects that the engine holds; pods by uid."""
 
     nodes: frozenset[str]
     pods: Mapping[str, HeldPod]
 
     @classmethod
     def read(cls, lines: bytes) -> Holdings:
-        """`Engine.holdings`; a line at a time, so that other threads have their turn."""
+        """Reads `Engine.holdings` one line at a time, so that other threads can run."""
         first, *rest = lines.splitlines()
         pods = {}
         for line in rest:
@@ -273,7 +273,7 @@ def _pods(theirs: Roster, ours: Holdings) -> Iterator[Difference]:
         if held is None:
             yield Difference("pods", Side.MISSED, pod.key, uid)
             continue
-        # An assumed pod is on a node before the API server has heard of it.
+        # An assumed pod is on a node before the API server knows it.
         if pod.node != held.node and not (held.is_assumed and not pod.node):
             yield Difference("places", Side.DIFFERENT, pod.key, uid, pod.node, held.node)
         elif not pod.node and not held.node and pod.nominated != held.nominated:

@@ -1,6 +1,7 @@
 """The pages below /debug: why a pod is where it is, and whether our cache matches the API server.
 
-One explanation at a time, and at most one a second: the engine decides nothing meanwhile.
+Only one explanation is made at a time, and at most one each second, because the engine decides
+nothing meanwhile.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kpolicy.scheduler.wiring import Parts
 from kpolicy.telemetry.health_server import Page, Serve
 
 _JSON: Final = "application/json"
-_USAGE: Final = "ask for one pod: /debug/explain?pod=NAMESPACE/NAME (&output=json, &top=N)\n"
+_USAGE: Final = "name one pod: /debug/explain?pod=NAMESPACE/NAME (&output=json, &top=N)\n"
 _LANES: Final = {
     Lane.ACTIVE: "waits for its turn",
     Lane.BACKOFF: "backs off",
@@ -34,7 +35,7 @@ _LANES: Final = {
 
 
 class _Turns:
-    """One at a time, and a while between the end of one and the beginning of the next."""
+    """Lets one request run at a time, with a pause before the next one."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -43,7 +44,9 @@ class _Turns:
 
     def refuse(self) -> Page | None:
         if self._is_taken or self._clock.monotonic_ns() < self._next_ns:
-            return Page("one at a time, and one a second\n", 429, retry_after_s=1)
+            return Page(
+                "busy: only one request at a time, and one each second\n", 429, retry_after_s=1
+            )
         return None
 
     def __enter__(self) -> None:
@@ -89,7 +92,7 @@ class Pages:
             if not line:
                 return self._unknown(key)
             queue = self._queue(key)
-            # Megabytes, where there are thousands of nodes.
+            # With thousands of nodes, the answer has megabytes.
             if output == "json":
                 text = await asyncio.to_thread(_joined, line, queue)
                 return Page(text, content_type=_JSON)
@@ -97,7 +100,7 @@ class Pages:
 
     def _refused(self, turns: _Turns) -> Page | None:
         if not self._parts.informers.synced:
-            return Page("not yet: the first lists are not whole\n", 503, retry_after_s=1)
+            return Page("not ready: the first lists are not complete\n", 503, retry_after_s=1)
         return turns.refuse()
 
     def _unknown(self, key: str) -> Page:
@@ -116,7 +119,7 @@ class Pages:
 
 
 def queue_state(pod: QueuedPod, now_ns: int) -> dict[str, Any]:
-    """The pod's lane, since when it waits there, and when it is tried next, if that is known."""
+    """The pod's lane, how long it has waited there, and when it is tried next, if that is known."""
     state: dict[str, Any] = {
         "lane": pod.lane.value,
         "attempts": pod.attempts,
@@ -141,22 +144,24 @@ def _text(line: bytes, queue: Mapping[str, Any], top: int) -> str:
 def _queue_text(queue: Mapping[str, Any]) -> list[str]:
     if queue["lane"] == "none":
         return [
-            "  not in the queue: it is on a node, or no profile serves it; judged as if it waited"
+            "  not in the queue: it is on a node, or no profile serves it; explained as if pending"
         ]
     attempts = queue["attempts"]
     tried = "once" if attempts == 1 else f"{attempts:,} times"
     lane = _LANES[Lane(queue["lane"])]
     lines = [f"  {lane} since {queue['sinceSeconds']:g} s; tried {tried if attempts else 'never'}"]
     if queue.get("waitsForEvictions"):
-        lines.append("  victims are being evicted for it")
+        lines.append("  its victims are being evicted")
     elif "nextTrySecondsMax" in queue:
-        lines.append(f"  tried again within {queue['nextTrySecondsMax']:g} s, whatever happens")
+        lines.append(
+            f"  tried again within {queue['nextTrySecondsMax']:g} s, even if no event wakes it"
+        )
     return lines
 
 
 def _joined(line: bytes, queue: Mapping[str, Any]) -> str:
-    """The JSON of `kpolicy explain --output json`, and the queue: passed on unparsed, as it may be
-    large."""
+    """The JSON of `kpolicy explain --output json` and the state of the queue. The JSON is not
+    parsed, because it may be large."""
     return f'{line.decode().rstrip().removesuffix("}")},"queue":{json.dumps(queue)}}}\n'
 
 
@@ -177,7 +182,7 @@ _WHITESPACE: Final = re.compile(r"[ \t\n\r]*")
 
 
 def loads_in_steps(text: str) -> Any:
-    """The result of `json.loads`."""
+    """Returns what `json.loads` returns, but other threads can run in between."""
     value, end = _value(text, _skip(text, 0), _DEPTH_STEPPED)
     if _skip(text, end) != len(text):
         raise ValueError(f"more than one value, at {end}")

@@ -49,7 +49,7 @@ from kpolicy.telemetry.health_server import Check, Checks, HttpServer, Listener,
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """How the scheduler is: `not_ready` and `stopping` say why it is not in service."""
+    """The state of the scheduler: `not_ready` and `stopping` say why it is not in service."""
 
     not_ready: Callable[[], str]
     stopping: Callable[[], str]
@@ -99,7 +99,7 @@ def checks(thread: EngineThread, informers: Informers, life: Life) -> Checks:
 
 
 class Liveness:
-    """The checks, listed again for each request: tasks come and go."""
+    """The checks, which are listed again for each request because tasks start and end."""
 
     def __init__(self, thread: EngineThread, heartbeats: Heartbeats) -> None:
         self._thread = thread
@@ -153,7 +153,7 @@ Answer = TypeVar("Answer")
 
 
 class _Remembered(Generic[Answer]):
-    """Answers, not failures, for a short time; the oldest make room."""
+    """Remembers answers for a short time, but no failures. The oldest answers are dropped first."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -180,7 +180,7 @@ class DelegatedAccess:
         self._reviews = reviews
         self._users = _Remembered[ReviewedUser | None](clock)
         self._rights = _Remembered[bool](clock)
-        # Requests with invalid tokens wait for each other, and hold up no bind.
+        # Requests with invalid tokens wait for each other, so that they delay no bind.
         self._turns = asyncio.Semaphore(limits.REVIEWS_IN_FLIGHT_MAX)
         self._waiting = 0
 

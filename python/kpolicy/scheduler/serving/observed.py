@@ -20,7 +20,7 @@ from kpolicy.scheduler.wiring import Parts
 from kpolicy.telemetry.metrics import Labels
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
-# client-go's words, in which a watch is a GET.
+# The verbs of client-go, where a watch is a GET.
 _NO_ANSWER = "<error>"
 _METHODS = {"WATCH": "GET"}
 
@@ -29,7 +29,7 @@ _Metric: TypeAlias = tuple[str, str, str, Callable[[], Mapping[Labels, float]], 
 
 
 def request_timer(metrics: SchedulerMetrics, server: str) -> Callable[[str, float], None]:
-    """Return what an `ApiClient` of this server calls with the duration of each request."""
+    """Returns what an `ApiClient` of this server calls with the duration of each request."""
     host = urlsplit(server).netloc
     seconds_of = metrics.request_seconds
     return lambda verb, seconds: seconds_of.observe(seconds, (_METHODS.get(verb, verb), host))

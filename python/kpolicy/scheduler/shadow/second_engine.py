@@ -36,12 +36,13 @@ from kpolicy.scheduler.problem_codes import SHADOW_ASKS_NOBODY
 _log = logging.getLogger(__name__)
 
 
-# Decisions that have consequences; of others there is nothing to compare.
+# Decisions that are compared. The others have no result.
 ACTED_ON: Final = frozenset({Verdict.PLACED, Verdict.PARKED})
 
 
 class Result(StrEnum):
-    """`different_node` only where the node acted on is not among the shadow's best."""
+    """`different_node` is used only if the node in the decision is not among the shadow's best
+    nodes."""
 
     SAME = "same"
     DIFFERENT_NODE = "different_node"
@@ -54,12 +55,13 @@ class Result(StrEnum):
 
 # Results that are not logged.
 QUIET: Final = frozenset({Result.SAME, Result.NOT_JUDGED, Result.EXTENDERS_NOT_ASKED})
-# Extenders take nodes away and never add any: what is rejected without them stays so.
+# Extenders remove nodes and never add any: a pod that is rejected without them is rejected with
+# them too.
 _CERTAIN: Final = frozenset({Result.FAILED, Result.NOT_JUDGED, Result.WOULD_REJECT})
 
 
 def without_extenders(decision: Decision, opinion: Opinion) -> Result:
-    """The comparison of a pod that extenders of the shadow policy would have been asked about."""
+    """The comparison of a pod about which the shadow policy would have asked extenders."""
     result = compared(decision, opinion)
     is_rejected = result is Result.SAME and opinion.verdict == Verdict.PARKED
     return result if result in _CERTAIN or is_rejected else Result.EXTENDERS_NOT_ASKED
@@ -85,8 +87,8 @@ _HINT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Unasked:
-    """`by_profile`: of each extender that filters or scores, the resources that it manages; with
-    none, it is asked about every pod."""
+    """`by_profile`: the resources that each extender manages, for extenders that filter or score.
+    An extender without such resources is asked about every pod."""
 
     by_profile: Mapping[str, tuple[frozenset[str], ...]] = field(default_factory=dict)
 
@@ -124,7 +126,7 @@ class Unasked:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """`resources` must be watched, `stale` ones listed again."""
+    """`resources` must be watched; those in `stale` must be listed again."""
 
     refusals: tuple[Refusal, ...]
     resources: tuple[str, ...] = ()
@@ -133,7 +135,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class ShadowStatistics:
-    """`is_behind`: it saw not everything, and waits for new lists."""
+    """`is_behind`: the shadow missed some changes, and waits for new lists."""
 
     results: dict[Result, int]
     backlog: int
@@ -150,8 +152,8 @@ _Work: TypeAlias = "_Call | list[_Decided] | tuple[bytes, Unasked, Future[Loaded
 
 
 class Shadow:
-    """`on_behind` is called, in any thread, when new lists are needed for a new engine; then
-    `begin_anew`, and the lists."""
+    """`on_behind` is called in any thread when a new engine needs new lists. Then follow
+    `begin_anew` and the lists."""
 
     def __init__(
         self,
@@ -170,7 +172,7 @@ class Shadow:
         self._more = threading.Condition()
         self._is_stopped = False
         self._is_behind = False
-        self._whole: set[str] = set()  # resources whose list it has seen to the end
+        self._whole: set[str] = set()  # resources whose list it has read completely
         self._results: Counter[Result] = Counter()
         self._dropped = self._resyncs = 0
         self._lines_left, self._lines_since_ns = limits.SHADOW_LOG_LINES_MAX, 0
@@ -192,7 +194,7 @@ class Shadow:
     # --- from the thread of the engine in force: never waits --------------------------------------
 
     def saw(self, call: str, *arguments: object) -> None:
-        """The engine in force was fed this."""
+        """The engine in force was given this change."""
         size = sum(len(argument) for argument in arguments if isinstance(argument, bytes))
         with self._more:
             if self._is_behind:
@@ -204,10 +206,10 @@ class Shadow:
             self._put((call, arguments), size)
 
     def decided(self, decisions: Sequence[_Decided]) -> None:
-        """The engine in force decided so, of pods of these profiles."""
+        """The engine in force made these decisions, for pods of these profiles."""
         acted_on = [decision for decision in decisions if decision[0].verdict in ACTED_ON]
         with self._more:
-            # Deltas come first: without them everything after would be judged wrongly.
+            # Changes have precedence: without them, every later decision would be wrong.
             if self._is_behind or len(self._work) >= limits.SHADOW_BACKLOG_MAX // 2:
                 self._dropped += len(acted_on)
             elif acted_on:
@@ -216,14 +218,14 @@ class Shadow:
     # --- from the loop ----------------------------------------------------------------------------
 
     def load(self, program: bytes, unasked: Unasked) -> Future[Loaded]:
-        """Compare with this program from now on. Its extenders are not asked."""
+        """From now on, compares with this program. Its extenders are not asked."""
         loaded: Future[Loaded] = Future()
         with self._more:
             self._put((program, unasked, loaded), 0)
         return loaded
 
     def begin_anew(self) -> None:
-        """With an engine that has seen nothing; lists must follow. Nobody waits for it."""
+        """Starts again with an empty engine; lists must follow. No other part waits for this."""
         while True:
             engine, program = self._make(), self._program
             if program:
@@ -301,7 +303,7 @@ class Shadow:
                 self._log_difference(decision, opinion, result)
 
     def _concerned(self, decided: list[_Decided], engine: Engine) -> set[str]:
-        """Pods about which extenders would be asked, were it in force."""
+        """The pods about which extenders would be asked if the shadow policy were in force."""
         own = [
             (decision.uid, name) for decision, name in decided if name in self._unasked.by_profile
         ]

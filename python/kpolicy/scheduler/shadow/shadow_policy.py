@@ -34,10 +34,9 @@ _FED: Final = frozenset({"list_begin", "list_page", "list_end", "watch", "settle
 
 
 class ShadowFeed:
-    """The `Witness` of the engine in force: shows the shadow what that one gets and decides.
-
-    It runs in that engine's thread, so that the shadow sees the same in the same order.
-    """
+    """The `Witness` of the engine in force: it passes every change and decision to the shadow.
+    It runs in the thread of the engine in force, so that the shadow gets everything in the same
+    order."""
 
     def __init__(self, shadow: Shadow) -> None:
         self._shadow = shadow
@@ -84,11 +83,12 @@ class ShadowPolicy:
         self._loaded = Loaded(())
 
     def witness(self) -> ShadowFeed:
-        """For the thread of the engine in force."""
+        """Called in the thread of the engine in force."""
         return ShadowFeed(self._shadow)
 
     async def start(self, source: PolicySource) -> None:
-        """Before the first lists, so that all that the shadow policy reads is kept of them."""
+        """Called before the first lists, so that the engine keeps all that the shadow policy reads
+        of them."""
         self._loop = asyncio.get_running_loop()
         self._shadow.start()
         await self._read(source)
@@ -162,7 +162,7 @@ class ShadowPolicy:
         )
 
     async def _read(self, source: PolicySource) -> bool:
-        """Whether there is another program."""
+        """Whether there is a new program."""
         problem = self._problem = await self._put_in(source)
         if problem is not None:
             fields = {"code": problem.code, "hint": problem.hint}
@@ -209,6 +209,6 @@ class ShadowPolicy:
             await informers.list_anew()
 
     def _fell_behind(self) -> None:
-        """In any thread."""
+        """Called in any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._behind.set)
