@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from kpolicy.engine import (
     Applied,
     Engine,
-    KeptNode,
-    RefusedNode,
+    JudgedNodes,
     RemainingCandidates,
     Scheduled,
     Verdict,
@@ -91,28 +90,13 @@ class LoggedEngine(Engine):
             self._log(decision, scheduled.program_hash)
         return scheduled._replace(decisions=list(map(_timeless, scheduled.decisions)))
 
-    def choose(
-        self,
-        uid: str,
-        token: int,
-        kept: Sequence[KeptNode],
-        refused: Sequence[RefusedNode],
-        now_ns: int,
-    ) -> Decided:
-        return self._chosen(super().choose(uid, token, kept, refused, now_ns), now_ns)
+    def choose(self, uid: str, judged: JudgedNodes, now_ns: int) -> Decided:
+        return self._chosen(super().choose(uid, judged, now_ns), now_ns)
 
     def preempt(
-        self,
-        uid: str,
-        token: int,
-        kept: Sequence[KeptNode],
-        refused: Sequence[RefusedNode],
-        now_ns: int,
-        *,
-        left: RemainingCandidates,
+        self, uid: str, judged: JudgedNodes, left: RemainingCandidates, now_ns: int
     ) -> Decided:
-        decided = super().preempt(uid, token, kept, refused, now_ns, left=left)
-        return self._chosen(decided, now_ns)
+        return self._chosen(super().preempt(uid, judged, left, now_ns), now_ns)
 
     def _chosen(self, decided: Decided, now_ns: int) -> Decided:
         self._log(decided, super().schedule([], now_ns).program_hash)

@@ -22,13 +22,12 @@ from kpolicy.engine.named_answers import (
     Candidates,
     Decision,
     Filtered,
-    KeptNode,
+    JudgedNodes,
     Located,
     Opinion,
     PodChange,
     PreBindWrite,
     Refusal,
-    RefusedNode,
     RejectedNodes,
     RemainingCandidates,
     Scheduled,
@@ -135,47 +134,26 @@ class Engine:
         token, feasible, rejected = self._engine.filter(uid, now_ns)
         return Filtered(token, feasible, list(map(RejectedNodes._make, rejected)))
 
-    def choose(
-        self,
-        uid: str,
-        token: int,
-        kept: Sequence[KeptNode],
-        refused: Sequence[RefusedNode],
-        now_ns: int,
-    ) -> Decision:
+    def choose(self, uid: str, judged: JudgedNodes, now_ns: int) -> Decision:
         """Decide and assume among the kept nodes, each judged again. `Verdict.STALE`: none of them
         passes any more and something changed since `filter`, so filter again."""
-        return _decision(self._engine.choose(uid, token, kept, refused, now_ns))
+        return _decision(self._engine.choose(uid, *judged, now_ns))
 
-    def candidates(
-        self,
-        uid: str,
-        token: int,
-        kept: Sequence[KeptNode],
-        refused: Sequence[RefusedNode],
-        now_ns: int,
-    ) -> Candidates:
+    def candidates(self, uid: str, judged: JudgedNodes, now_ns: int) -> Candidates:
         """Where room can be made for a pod that none of the kept nodes will have, for those who ask
         others before they `preempt`. Where there are none, `choose` says what comes of it."""
-        token, nodes = self._engine.candidates(uid, token, kept, refused, now_ns)
+        token, nodes = self._engine.candidates(uid, *judged, now_ns)
         rooms = [
             CandidateNode(node, list(map(Victim._make, own)), count) for node, own, count in nodes
         ]
         return Candidates(token, rooms)
 
     def preempt(
-        self,
-        uid: str,
-        token: int,
-        kept: Sequence[KeptNode],
-        refused: Sequence[RefusedNode],
-        now_ns: int,
-        *,
-        left: RemainingCandidates,
+        self, uid: str, judged: JudgedNodes, left: RemainingCandidates, now_ns: int
     ) -> Decision:
         """As `choose`, but room is made only on nodes that are left of the candidates.
         `Verdict.STALE`: also where none of them makes room any more and something changed."""
-        return _decision(self._engine.preempt(uid, token, kept, refused, left, now_ns))
+        return _decision(self._engine.preempt(uid, *judged, left, now_ns))
 
     def located(self, uids: Sequence[str]) -> list[Located]:
         """Those of these pods that are on nodes, and on which."""

@@ -236,6 +236,14 @@ class RefusedNode(NamedTuple):
     is_unresolvable: bool = False
 
 
+class JudgedNodes(NamedTuple):
+    """What extenders answered about the feasible nodes of the `Filtered` with this token."""
+
+    token: int
+    kept: Sequence[KeptNode] = ()
+    refused: Sequence[RefusedNode] = ()
+
+
 class CandidateNode(NamedTuple):
     """A node on which room can be made; `violations`: victims beyond a disruption budget."""
 

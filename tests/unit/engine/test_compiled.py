@@ -15,6 +15,7 @@ from kpolicy.engine import (
     Applied,
     Decision,
     Engine,
+    JudgedNodes,
     KeptNode,
     Outcome,
     PodChange,
@@ -379,12 +380,12 @@ def test_a_decision_in_two_steps() -> None:
     assert feasible == ["big", "mid"]
     never = "UnschedulableAndUnresolvable"
     assert rejected == [("NodeResourcesFit", never, ["Insufficient cpu"], ["tiny"])]
-    decision = engine.choose(a, token, [KeptNode("big"), KeptNode("mid", 3)], [], NOW_NS)
+    decision = engine.choose(a, JudgedNodes(token, [KeptNode("big"), KeptNode("mid", 3)]), NOW_NS)
     assert (decision.verdict, decision.node, decision.score) == (Verdict.PLACED, "mid", 30)
     assert sizes(engine)["podsAssumed"] == 1
     token = engine.filter(b, NOW_NS).token
     refused = [RefusedNode("big", "no licence"), RefusedNode("mid", "no licence", True)]
-    decision = engine.choose(b, token, [], refused, NOW_NS)
+    decision = engine.choose(b, JudgedNodes(token, [], refused), NOW_NS)
     assert (decision.verdict, decision.rejected_by) == (
         Verdict.PARKED,
         ["Extender", "NodeResourcesFit"],
@@ -393,7 +394,7 @@ def test_a_decision_in_two_steps() -> None:
     assert decision.message == engine.message(b) == message
     token = engine.filter(c, NOW_NS).token
     engine.watch("nodes", line("DELETED", nodes[1]), NOW_NS)
-    decision = engine.choose(c, token, [KeptNode("mid")], [], NOW_NS)
+    decision = engine.choose(c, JudgedNodes(token, [KeptNode("mid")]), NOW_NS)
     assert (decision.verdict, decision.node) == (Verdict.STALE, "")
 
 
@@ -407,8 +408,8 @@ def test_room_is_made_where_others_leave_it() -> None:
     high = pod("high", cpu="900m", priority=2)
     engine.load_objects(encoded([node("n1", cpu="1"), node("n2", cpu="1"), *there, high]), "")
     uid = "default/high"
-    token = engine.filter(uid, NOW_NS).token
-    found = engine.candidates(uid, token, [], [], NOW_NS)
+    judged = JudgedNodes(engine.filter(uid, NOW_NS).token)
+    found = engine.candidates(uid, judged, NOW_NS)
     assert sorted(found.nodes) == [  # the search begins anywhere
         ("n1", [("default/a", "default", "a", False)], 0),
         ("n2", [("default/b", "default", "b", False)], 0),
@@ -418,16 +419,14 @@ def test_room_is_made_where_others_leave_it() -> None:
         (RemainingCandidates(found.token, "it is down", []), "preemption: it is down"),
         (RemainingCandidates(found.token, "", []), "preemption: no candidate node for preemption"),
     ):
-        decision = engine.preempt(uid, token, [], [], NOW_NS, left=left)
+        decision = engine.preempt(uid, judged, left, NOW_NS)
         assert (decision.verdict, decision.victims) == (Verdict.PARKED, [])
         assert decision.message.endswith(message)
     left = RemainingCandidates(found.token, "", [RemainingCandidate("n2", ["default/b"])])
-    decision = engine.preempt(uid, token, [], [], NOW_NS, left=left)
+    decision = engine.preempt(uid, judged, left, NOW_NS)
     assert (decision.nominated_node, [victim.name for victim in decision.victims]) == ("n2", ["b"])
     engine.watch("nodes", line("DELETED", node("n2", cpu="1")), NOW_NS)
-    decision = engine.preempt(
-        uid, token, [], [], NOW_NS, left=RemainingCandidates(found.token, "", None)
-    )
+    decision = engine.preempt(uid, judged, RemainingCandidates(found.token, "", None), NOW_NS)
     assert decision.verdict == Verdict.STALE
 
 

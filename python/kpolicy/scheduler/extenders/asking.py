@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from kpolicy.engine import (
     Candidates,
+    JudgedNodes,
     KeptNode,
     Located,
     RefusedNode,
@@ -51,6 +52,9 @@ class Asked:
     kept: tuple[KeptNode, ...] = ()
     refused: tuple[RefusedNode, ...] = ()
     error: str = ""
+
+    def judged(self, token: int) -> JudgedNodes:
+        return JudgedNodes(token, self.kept, self.refused)
 
 
 @dataclass(frozen=True, slots=True)

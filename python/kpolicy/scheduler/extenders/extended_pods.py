@@ -89,20 +89,10 @@ class TwoSteps:
         return await self._thread.call(self._thread.engine.filter, uid, self._clock.now_ns())
 
     async def _choose(self, uid: str, token: int, answers: Answers, basis: Basis) -> Decision:
-        asked, left = answers.asked, answers.left
-        if left is not None:
-            return await self._thread.call(
-                self._thread.engine.preempt,
-                uid,
-                token,
-                asked.kept,
-                asked.refused,
-                basis.started_ns,
-                left=left,
-            )
-        return await self._thread.call(
-            self._thread.engine.choose, uid, token, asked.kept, asked.refused, basis.started_ns
-        )
+        engine, judged = self._thread.engine, answers.asked.judged(token)
+        if answers.left is None:
+            return await self._thread.call(engine.choose, uid, judged, basis.started_ns)
+        return await self._thread.call(engine.preempt, uid, judged, answers.left, basis.started_ns)
 
     async def _ask(
         self, clients: Sequence[ExtenderClient], pod: Attempt, nodes: Sequence[str]
@@ -127,12 +117,7 @@ class TwoSteps:
     ) -> RemainingCandidates | Failed:
         """The candidates that extenders leave, or a failure if the pod could not be read."""
         candidates = await self._thread.call(
-            self._thread.engine.candidates,
-            pod.uid,
-            token,
-            asked.kept,
-            asked.refused,
-            self._clock.now_ns(),
+            self._thread.engine.candidates, pod.uid, asked.judged(token), self._clock.now_ns()
         )
         if not candidates.nodes:
             return RemainingCandidates(candidates.token, "", None)
