@@ -153,8 +153,7 @@ fmt: $(STAMPS)/python ## Format Rust, Python and Go
 
 .PHONY: generated
 generated: dev ## Write the files that follow from the engine's tables: built-ins, API kinds
-	@$(BIN)/python -m build.builtin_table
-	@$(BIN)/python -m build.object_kinds
+	@$(BIN)/python -m build.engine_tables
 
 .PHONY: lock
 lock: $(STAMPS)/python ## Write requirements.lock again from pyproject.toml

@@ -1,4 +1,4 @@
-"""The built-ins of the engine. Written by `make generated`; do not edit."""
+"""The built-ins of the engine. Written by `make generated`."""
 
 from __future__ import annotations
 

@@ -1,14 +1,15 @@
-"""What writes cost: an answer read by ours and by h11, a bind by our connections and by aiohttp's.
+"""What hand-written parts cost beside the libraries that could do the same.
 
-`python -m tests.unit.cluster.http1.speed` prints the figures of docs/dependencies.md.
+`python -m tests.written_by_hand` prints the figures of docs/dependencies.md.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import aiohttp
 import h11
@@ -17,7 +18,9 @@ from kpolicy.clock import SystemClock
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.http1.answer_reader import AnswerReader
 from kpolicy.cluster.http1.write_connections import WriteConnections
+from kpolicy.cluster.limits import KIB, WRITE_READ_BYTES
 from kpolicy.cluster.writes.binder import Binder, Binding, Bound
+from kpolicy.telemetry.metrics import Histogram
 from kpolicy.testing import ControlPlane, pod
 from tests.unit.cluster.doubles import client
 
@@ -30,6 +33,9 @@ ANSWER = (
 )
 ROUNDS, TIMES = 5, 5_000
 PODS, AT_ONCE = 3_000, 64
+STARTS: Final = 20
+OBSERVATIONS: Final = 1_000_000
+BOUNDS: Final = (0.001, 0.01, 0.1, 1.0)
 
 
 def by_ours() -> None:
@@ -111,7 +117,43 @@ async def print_binds() -> None:
         print(f"a bind over aiohttp's client: {await bind_microseconds(session):.0f} µs")
 
 
+async def print_starts() -> None:
+    """The fastest start and stop of the embedded control plane."""
+    times = []
+    for _ in range(STARTS):
+        began = time.perf_counter()
+        async with ControlPlane():
+            pass
+        times.append(time.perf_counter() - began)
+    print(f"the embedded control plane starts and stops in {min(times) * 1e3:.1f} ms")
+
+
+def print_buffers() -> None:
+    print(f"asyncio's TLS keeps {SSLProtocol.max_size // KIB} KiB for each connection")
+    print(f"our connections share {WRITE_READ_BYTES // KIB} KiB")
+
+
+def print_scrapes() -> None:
+    """A scrape that adds buckets counted elsewhere, and the same observations made in Python."""
+    joined = Histogram("joined", "", BOUNDS)
+    joined.join(lambda: {(): ([OBSERVATIONS, 0, 0, 0, 0], 0.0005 * OBSERVATIONS)})
+    began = time.process_time()
+    lines = list(joined.lines())
+    scrape = time.process_time() - began
+    assert lines
+    observed = Histogram("observed", "", BOUNDS)
+    began = time.process_time()
+    for _ in range(OBSERVATIONS):
+        observed.observe(0.0005)
+    each = time.process_time() - began
+    print(f"a scrape adds {OBSERVATIONS:,} observations of the engine in {scrape * 1e6:.0f} µs")
+    print(f"observing each of them in Python: {each * 1e3:.0f} ms")
+
+
 if __name__ == "__main__":
     for name, read in (("ours", by_ours), ("h11", by_h11)):
         print(f"{name}: {microseconds(read):.1f} µs an answer")
+    print_buffers()
+    print_scrapes()
+    asyncio.run(print_starts())
     asyncio.run(print_binds())

@@ -1,7 +1,7 @@
-"""Writes what follows from the engine's table of API kinds: `python -m build.object_kinds`.
+"""Writes the files that follow from the engine's tables: `python -m build.engine_tables`.
 
-The files are `object_kinds.py`, because most packages may not import the engine, and the rules of
-two roles. A test fails while a file differs from the table.
+Most packages may not import the engine, so the built-ins and the API kinds are Python modules; the
+rules of two roles list the kinds. Tests fail while a file differs from its table.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from kpolicy.engine import object_kinds
+from kpolicy.engine import built_ins, object_kinds
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-TABLE: Final = ROOT / "python/kpolicy/object_kinds.py"
+BUILTIN_TABLE: Final = ROOT / "python/kpolicy/policy/models/builtin_table.py"
+KIND_TABLE: Final = ROOT / "python/kpolicy/object_kinds.py"
 # The verbs of each role that lists every kind.
 ROLES: Final = {
     ROOT / "deploy/kustomize/base/cluster-role.yaml": "[list, watch]",
@@ -22,7 +23,17 @@ ROLES: Final = {
 }
 BEGIN: Final = "  # `make generated` writes these rules from the engine's table of kinds.\n"
 END: Final = "  # End of the rules that `make generated` writes.\n"
-_HEAD: Final = '''"""The API kinds that the engine reads. Written by `make generated`."""
+_BUILTIN_HEAD: Final = '''"""The built-ins of the engine. Written by `make generated`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# In the order of filters: name, whether it filters, whether it scores, whether kube-scheduler's
+# default profile has it, its weight there.
+BUILTIN_TABLE: Final[tuple[tuple[str, bool, bool, bool, int], ...]] = (
+'''
+_KIND_HEAD: Final = '''"""The API kinds that the engine reads. Written by `make generated`."""
 
 from __future__ import annotations
 
@@ -54,7 +65,16 @@ def word(name: str) -> str:
     return name[:head].lower() + name[head:]
 
 
-def table_text() -> str:
+def builtin_text() -> str:
+    """The whole of `builtin_table.py`, as ruff formats it."""
+    rows = (
+        f'    ("{name}", {filters}, {scores}, {is_default}, {weight}),\n'
+        for name, filters, scores, is_default, weight in built_ins()
+    )
+    return _BUILTIN_HEAD + "".join(rows) + ")\n"
+
+
+def kind_text() -> str:
     """The whole of `object_kinds.py`, as ruff formats it."""
 
     def row(name: str, resource: str, group: str, version: str, namespaced: bool) -> str:
@@ -67,7 +87,7 @@ def table_text() -> str:
 
     kinds = object_kinds()
     words = "".join(f'    "{word(name)}",\n' for name, *_ in kinds if name not in _PARTED)
-    return _HEAD + "".join(row(*kind) for kind in kinds) + _WORDS + words + "]\n"
+    return _KIND_HEAD + "".join(row(*kind) for kind in kinds) + _WORDS + words + "]\n"
 
 
 def role_text(written: str, verbs: str) -> str:
@@ -90,7 +110,7 @@ def _rules(verbs: str) -> Iterator[str]:
 def expected() -> dict[Path, str]:
     """Every file that is written, with its text."""
     roles = {path: role_text(path.read_text(), verbs) for path, verbs in ROLES.items()}
-    return {TABLE: table_text(), **roles}
+    return {BUILTIN_TABLE: builtin_text(), KIND_TABLE: kind_text(), **roles}
 
 
 if __name__ == "__main__":
