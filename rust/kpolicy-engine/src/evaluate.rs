@@ -61,7 +61,7 @@ impl Facts for World<'_> {
     }
 }
 
-pub fn answer(asked: &Query<'_>, cluster: &Cluster) -> Value {
+pub(crate) fn answer(asked: &Query<'_>, cluster: &Cluster) -> Value {
     let pod = match asked.pod {
         Some(key) => {
             let Some(entry) = cluster.pods().named(key) else {

@@ -116,10 +116,10 @@ events! {
 pub struct Events(u128);
 
 impl Events {
-    pub const NONE: Self = Self(0);
-    pub const ALL: Self = Self(u128::MAX);
+    pub(crate) const NONE: Self = Self(0);
+    pub(crate) const ALL: Self = Self(u128::MAX);
 
-    pub fn of(events: &[Event]) -> Self {
+    pub(crate) fn of(events: &[Event]) -> Self {
         Self(events.iter().fold(0, |bits, event| bits | event.bit()))
     }
 
@@ -136,7 +136,7 @@ impl Events {
     }
 
     #[must_use]
-    pub fn without(self, other: Self) -> Self {
+    pub(crate) fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 

@@ -27,7 +27,7 @@ const REFUSALS_MAX: usize = 100;
 pub struct Refusals(Vec<Refusal>);
 
 impl Refusals {
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         code: &'static str,
         place: &str,
@@ -40,11 +40,11 @@ impl Refusals {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub fn into_list(self) -> Vec<Refusal> {
+    pub(crate) fn into_list(self) -> Vec<Refusal> {
         self.0
     }
 }
@@ -69,11 +69,11 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub fn place(&self) -> &str {
+    pub(crate) fn place(&self) -> &str {
         &self.place
     }
 
-    pub fn place_of(&self, name: &str) -> String {
+    pub(crate) fn place_of(&self, name: &str) -> String {
         format!("{}.{name}", self.place)
     }
 
@@ -83,7 +83,11 @@ impl<'a> Fields<'a> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
-    pub fn required(&mut self, name: &'static str, refusals: &mut Refusals) -> Option<&'a Value> {
+    pub(crate) fn required(
+        &mut self,
+        name: &'static str,
+        refusals: &mut Refusals,
+    ) -> Option<&'a Value> {
         let found = self.optional(name);
         if found.is_none() {
             let place = self.place_of(name);
@@ -92,12 +96,12 @@ impl<'a> Fields<'a> {
         found
     }
 
-    pub fn text(&mut self, name: &'static str, refusals: &mut Refusals) -> Option<&'a str> {
+    pub(crate) fn text(&mut self, name: &'static str, refusals: &mut Refusals) -> Option<&'a str> {
         let value = self.required(name, refusals)?;
         self.typed(name, value.as_str(), "a string", value, refusals)
     }
 
-    pub fn text_or(
+    pub(crate) fn text_or(
         &mut self,
         name: &'static str,
         default: &'static str,
@@ -107,7 +111,7 @@ impl<'a> Fields<'a> {
         self.typed(name, value.as_str(), "a string", value, refusals)
     }
 
-    pub fn flag_or(
+    pub(crate) fn flag_or(
         &mut self,
         name: &'static str,
         default: bool,
@@ -117,7 +121,7 @@ impl<'a> Fields<'a> {
         self.typed(name, value.as_bool(), "true or false", value, refusals)
     }
 
-    pub fn integer(
+    pub(crate) fn integer(
         &mut self,
         name: &'static str,
         range: std::ops::RangeInclusive<i64>,
@@ -128,7 +132,7 @@ impl<'a> Fields<'a> {
         self.ranged(name, number, range, refusals)
     }
 
-    pub fn integer_or(
+    pub(crate) fn integer_or(
         &mut self,
         name: &'static str,
         default: i64,

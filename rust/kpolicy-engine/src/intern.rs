@@ -128,7 +128,7 @@ impl<T> Borrow<T> for ByValue<T> {
 }
 
 #[derive(Debug)]
-pub struct Interner<T> {
+pub(crate) struct Interner<T> {
     held: FxHashSet<ByValue<T>>,
     next_id: u64,
     bytes: usize,
@@ -142,7 +142,7 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: Hash + Eq> Interner<T> {
-    pub fn intern(&mut self, value: T) -> Shared<T> {
+    pub(crate) fn intern(&mut self, value: T) -> Shared<T> {
         if let Some(found) = self.held.get(&value) {
             return found.0.clone();
         }
@@ -155,12 +155,8 @@ impl<T: Hash + Eq> Interner<T> {
         shared
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.held.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.held.is_empty()
     }
 
     fn sweep(&mut self) {
@@ -179,15 +175,11 @@ impl<T: Hash + Eq> Interner<T> {
 }
 
 impl Interner<Arc<str>> {
-    pub fn name(&mut self, text: &str) -> Name {
+    pub(crate) fn name(&mut self, text: &str) -> Name {
         match self.held.get(text) {
             Some(found) => found.0.clone(),
             None => self.intern(Arc::from(text)),
         }
-    }
-
-    pub fn find_name(&self, text: &str) -> Option<Name> {
-        self.held.get(text).map(|found| found.0.clone())
     }
 }
 

@@ -16,10 +16,10 @@ const ENTRY_BYTES: usize = 8;
 
 /// How often each reason occurs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Histogram(BTreeMap<Cow<'static, str>, usize>);
+pub(crate) struct Histogram(BTreeMap<Cow<'static, str>, usize>);
 
 impl Histogram {
-    pub fn add(&mut self, reasons: &[Cow<'static, str>], nodes: usize) {
+    pub(crate) fn add(&mut self, reasons: &[Cow<'static, str>], nodes: usize) {
         if nodes == 0 {
             return;
         }
@@ -28,7 +28,7 @@ impl Histogram {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 

@@ -15,15 +15,15 @@ use crate::snapshot::{Cluster, Generation, Pod};
 use super::post_filter::Room;
 
 #[derive(Debug, PartialEq, Eq)]
-pub struct FitError {
-    pub message: Arc<str>,
+pub(crate) struct FitError {
+    pub(crate) message: Arc<str>,
     /// Names of the rejecting rules, sorted.
     pub rejected_by: Vec<Arc<str>>,
     /// Positions of the rejecting filters.
     pub rules: Vec<usize>,
     /// The rule that rejected the pod as a whole, if no node was asked.
     pub before_nodes: Option<Rejection>,
-    pub room: Room,
+    pub(crate) room: Room,
 }
 
 /// In what extenders had a say. What rests on that is not to be known again.
@@ -37,7 +37,7 @@ pub(super) enum Say<'a> {
 
 impl FitError {
     /// What the user reads of a pod that fits nowhere, and for which this came of making room.
-    pub fn of(unplaced: Unplaced<'_>, room: Room) -> Self {
+    pub(crate) fn of(unplaced: Unplaced<'_>, room: Room) -> Self {
         let Unplaced { profile, rejected, prepared, cluster, .. } = unplaced;
         let before = rejected.pre_filter.as_ref().map(|(_, status)| status.message());
         let histogram = match before {
@@ -60,7 +60,7 @@ impl FitError {
     }
 
     /// The outcome in a cluster without nodes. kube-scheduler clears an earlier nomination then.
-    pub fn without_nodes() -> Self {
+    pub(crate) fn without_nodes() -> Self {
         let room = Room { is_tried: true, ..Room::default() };
         Self {
             message: NO_NODES.into(),

@@ -32,8 +32,8 @@ use crate::rules::Status;
 use crate::snapshot::{Cluster, NodeSlot};
 use crate::timing::{Lasted, Meter, Stages, Unmetered};
 
-pub use fit_error::FitError;
-pub use sampling::Sampling;
+pub(crate) use fit_error::FitError;
+pub(crate) use sampling::Sampling;
 pub use shapes::CACHE_BYTES_MAX;
 
 use context::Context;
@@ -43,7 +43,7 @@ use shapes::{ShapeKey, Shapes};
 
 /// What became of one pod.
 #[derive(Debug)]
-pub enum CycleOutcome {
+pub(crate) enum CycleOutcome {
     Chosen {
         slot: NodeSlot,
         total: i64,
@@ -57,15 +57,15 @@ pub enum CycleOutcome {
 /// What came of a step, and how long its stages took.
 #[derive(Debug, Default)]
 pub struct Timed<T> {
-    pub outcome: T,
-    pub lasted: Lasted,
+    pub(crate) outcome: T,
+    pub(crate) lasted: Lasted,
 }
 
 /// Through what a cycle is watched.
 #[derive(Clone, Copy)]
 pub struct Watched<'a, M> {
-    pub stopwatch: &'a dyn Stopwatch,
-    pub meter: M,
+    pub(crate) stopwatch: &'a dyn Stopwatch,
+    pub(crate) meter: M,
 }
 
 /// Without an observer.
@@ -76,7 +76,7 @@ pub const UNWATCHED: Watched<'static, Unmetered> = Watched { stopwatch: &Still, 
 pub struct Extended {
     /// Nodes that they kept, and what each gets on top of its total.
     pub kept: BTreeMap<NodeSlot, i64>,
-    pub refused: Vec<NodeRejection>,
+    pub(crate) refused: Vec<NodeRejection>,
     /// Something changed since they were asked.
     pub is_stale: bool,
 }
@@ -90,18 +90,18 @@ pub struct Cycle {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub struct CacheSize {
-    pub shapes: usize,
-    pub columns: usize,
-    pub bytes: usize,
-    pub hits: u64,
-    pub misses: u64,
+pub(crate) struct CacheSize {
+    pub(crate) shapes: usize,
+    pub(crate) columns: usize,
+    pub(crate) bytes: usize,
+    pub(crate) hits: u64,
+    pub(crate) misses: u64,
     /// Decisions for which nodes were asked one by one, as columns would have held too much.
     pub uncached: u64,
 }
 
 impl Cycle {
-    pub fn size(&self) -> CacheSize {
+    pub(crate) fn size(&self) -> CacheSize {
         CacheSize {
             shapes: self.shapes.len(),
             columns: self.shapes.columns(),
@@ -118,7 +118,7 @@ impl Cycle {
     }
 
     /// Decides, and where no node will do, tries to make room.
-    pub fn decide<M: Meter>(
+    pub(crate) fn decide<M: Meter>(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
@@ -146,7 +146,7 @@ impl Cycle {
 
     /// The first half of a decision, for extenders: nodes that pass every filter, in order of
     /// names, and why the others do not.
-    pub fn filter<M: Meter>(
+    pub(crate) fn filter<M: Meter>(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
@@ -169,7 +169,7 @@ impl Cycle {
     /// The second half: chooses among those that extenders kept, or else makes room, among what they
     /// left of the candidates if they were asked. `None`: ask them again. What extenders say is not
     /// known of the next pod alike.
-    pub fn choose<M: Meter>(
+    pub(crate) fn choose<M: Meter>(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
@@ -201,7 +201,7 @@ impl Cycle {
     }
 
     /// Where looking at only some of the nodes stands.
-    pub fn sampling(&self) -> &Sampling {
+    pub(crate) fn sampling(&self) -> &Sampling {
         &self.sampling
     }
 

@@ -21,7 +21,7 @@ const PREFIX: &str = "preemption: ";
 
 /// What came of making room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Room {
+pub(crate) struct Room {
     pub nominated: Option<NodeSlot>,
     /// In order of importance.
     pub victims: Vec<Victim>,
@@ -46,7 +46,7 @@ impl HeapBytes for Room {
 }
 
 impl Room {
-    pub fn status(&self) -> StatusCode {
+    pub(crate) fn status(&self) -> StatusCode {
         match self.nominated {
             Some(_) => StatusCode::Success,
             None if self.is_settled || self.is_spent || self.is_too_much => {

@@ -10,7 +10,7 @@ const NODES_MIN: usize = 100;
 const PERCENTAGE_MIN: usize = 5;
 
 #[derive(Debug, Clone, Default)]
-pub struct Sampling {
+pub(crate) struct Sampling {
     next_start: usize,
 }
 
@@ -28,7 +28,7 @@ fn enough(percentage: i64, nodes: usize) -> usize {
 
 impl Sampling {
     /// Leaves as many feasible nodes as are enough; `feasible` is in order of names.
-    pub fn sample(
+    pub(crate) fn sample(
         &mut self,
         percentage: i64,
         feasible: Vec<NodeSlot>,

@@ -55,12 +55,8 @@ impl Engine {
     /// An engine without objects and with a program without profiles.
     pub fn new(seed: u64) -> Self {
         let empty: Arc<str> = "".into();
-        let program = Program {
-            hash: Arc::clone(&empty),
-            policies: Vec::new(),
-            tie_break: TieBreak::Random,
-            profiles: Vec::new(),
-        };
+        let program =
+            Program { hash: Arc::clone(&empty), tie_break: TieBreak::Random, profiles: Vec::new() };
         Self {
             cluster: Cluster::default(),
             program,

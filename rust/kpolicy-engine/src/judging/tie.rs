@@ -12,7 +12,7 @@ const DRAWS_MAX: u32 = 32;
 /// What decides a tie.
 #[derive(Debug, Clone, Copy)]
 pub struct Tie {
-    pub rule: TieBreak,
+    pub(crate) rule: TieBreak,
     pub seed: u64,
     /// The number of the decision.
     pub decision: u64,

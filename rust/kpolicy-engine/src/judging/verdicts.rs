@@ -18,7 +18,7 @@ const EXTENDER_NAME: &str = "Extender";
 
 /// The first filter that rejected a node.
 #[derive(Debug, Clone)]
-pub struct NodeRejection {
+pub(crate) struct NodeRejection {
     pub slot: NodeSlot,
     /// Position in the profile's filters, or [`EXTENDER`].
     pub filter: usize,
@@ -35,7 +35,7 @@ impl HeapBytes for NodeRejection {
 
 /// Why a pod fits nowhere.
 #[derive(Debug, Clone, Default)]
-pub struct Rejected {
+pub(crate) struct Rejected {
     /// The filter that rejected the pod before any node was looked at.
     pub pre_filter: Option<(usize, Status)>,
     /// Nodes looked at.
@@ -48,12 +48,12 @@ pub struct Rejected {
 pub(crate) type PreparedFilters<'a> = Vec<Option<&'a dyn PreparedFilter>>;
 
 impl Rejected {
-    pub fn by_pre_filter(filter: usize, status: Status) -> Self {
+    pub(crate) fn by_pre_filter(filter: usize, status: Status) -> Self {
         Self { pre_filter: Some((filter, status)), ..Self::default() }
     }
 
     /// The status of one node that was looked at.
-    pub fn status(
+    pub(crate) fn status(
         &self,
         node: &NodeRejection,
         prepared: &PreparedFilters<'_>,
@@ -68,7 +68,7 @@ impl Rejected {
     }
 
     /// How many nodes have which reason, nodes not looked at included.
-    pub fn histogram(
+    pub(crate) fn histogram(
         &self,
         profile: &Profile,
         prepared: &PreparedFilters<'_>,
@@ -100,7 +100,7 @@ impl Rejected {
 
     /// The status of nodes that were not looked at. kube-scheduler names all rules that rejected
     /// anything, not only those that narrowed.
-    pub fn status_outside(&self, profile: &Profile) -> Option<Status> {
+    pub(crate) fn status_outside(&self, profile: &Profile) -> Option<Status> {
         if self.narrowed_by.is_empty() {
             return None;
         }
@@ -109,7 +109,7 @@ impl Rejected {
     }
 
     /// Names of the rules that rejected the pod or any node, sorted.
-    pub fn rejected_by(&self, profile: &Profile) -> Vec<Arc<str>> {
+    pub(crate) fn rejected_by(&self, profile: &Profile) -> Vec<Arc<str>> {
         let name = |filter: usize| match filter {
             EXTENDER => Some(EXTENDER_NAME.into()),
             position => Some(Arc::clone(&profile.filters.get(position)?.name)),
@@ -120,7 +120,7 @@ impl Rejected {
     }
 
     /// Positions of those rules, in order.
-    pub fn rules(&self) -> Vec<usize> {
+    pub(crate) fn rules(&self) -> Vec<usize> {
         let filters = self.pre_filter.iter().map(|(filter, _)| *filter);
         let mut filters: Vec<usize> = filters
             .chain(self.narrowed_by.iter().copied())

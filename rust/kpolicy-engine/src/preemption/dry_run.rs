@@ -19,7 +19,7 @@ use super::{Candidate, Unplaced};
 
 /// Why a node is no candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unhelpful {
+pub(crate) enum Unhelpful {
     NoVictims,
     Rejected(Status),
     /// A rule could not judge.

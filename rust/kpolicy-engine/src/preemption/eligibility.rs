@@ -10,13 +10,13 @@ use crate::snapshot::NodeView;
 use super::{Unplaced, potential, victims};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NotEligible {
+pub(crate) enum NotEligible {
     Never,
     VictimsTerminating,
 }
 
 impl NotEligible {
-    pub fn message(self) -> &'static str {
+    pub(crate) fn message(self) -> &'static str {
         match self {
             Self::Never => "not eligible due to preemptionPolicy=Never.",
             Self::VictimsTerminating => {

@@ -30,10 +30,10 @@ use dry_run::DryRuns;
 use search_work::{PodPrices, WorkExceeded, WorkLeft};
 use victims::Evictable;
 
-pub use dry_run::Unhelpful;
-pub use eligibility::NotEligible;
+pub(crate) use dry_run::Unhelpful;
+pub(crate) use eligibility::NotEligible;
 pub use search_work::search_units_max;
-pub use trimmed::{Trimmed, among};
+pub(crate) use trimmed::{Trimmed, among};
 
 const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
 const NO_VICTIMS: &str = "No preemption victims found for incoming pod";
@@ -42,11 +42,11 @@ const NO_CANDIDATE: &str = "no candidate node for preemption";
 /// For whom room is to be made, and why there is none.
 #[derive(Debug, Clone, Copy)]
 pub struct Unplaced<'a> {
-    pub question: Question<'a>,
-    pub profile: &'a Profile,
-    pub rejected: &'a Rejected,
-    pub prepared: &'a PreparedFilters<'a>,
-    pub cluster: &'a Cluster,
+    pub(crate) question: Question<'a>,
+    pub(crate) profile: &'a Profile,
+    pub(crate) rejected: &'a Rejected,
+    pub(crate) prepared: &'a PreparedFilters<'a>,
+    pub(crate) cluster: &'a Cluster,
 }
 
 impl<'a> Unplaced<'a> {
@@ -75,7 +75,7 @@ pub enum Search {
 /// A node on which room can be made.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    pub slot: NodeSlot,
+    pub(crate) slot: NodeSlot,
     /// In order of importance, or in an extender's; there is at least one.
     pub victims: Vec<Arc<Pod>>,
     /// How many of them go beyond a disruption budget.
@@ -131,7 +131,7 @@ pub type CandidateMemo = ByNode<DryRun>;
 
 /// What came of it.
 #[derive(Debug)]
-pub enum Attempt {
+pub(crate) enum Attempt {
     /// The pod may not evict any; what it is nominated to stays.
     NotEligible(NotEligible),
     Found {
@@ -155,7 +155,7 @@ pub enum Attempt {
 }
 
 impl Attempt {
-    pub fn chosen(&self) -> Option<&Candidate> {
+    pub(crate) fn chosen(&self) -> Option<&Candidate> {
         match self {
             Self::Found { candidates, chosen } => candidates.get(*chosen).map(AsRef::as_ref),
             _ => None,
@@ -163,7 +163,7 @@ impl Attempt {
     }
 
     /// Why there is no room; empty where there is.
-    pub fn message(&self, nodes_total: usize) -> String {
+    pub(crate) fn message(&self, nodes_total: usize) -> String {
         match self {
             Self::NotEligible(why) => why.message().to_owned(),
             Self::Found { .. } => String::new(),
@@ -178,7 +178,7 @@ impl Attempt {
 }
 
 /// Looks for a node where evicting pods makes room. `memo` is up to date and good for the pod.
-pub fn attempt(unplaced: Unplaced<'_>, search: Search, memo: &mut CandidateMemo) -> Attempt {
+pub(crate) fn attempt(unplaced: Unplaced<'_>, search: Search, memo: &mut CandidateMemo) -> Attempt {
     if let Some(why) = eligibility::refusal(unplaced) {
         return Attempt::NotEligible(why);
     }

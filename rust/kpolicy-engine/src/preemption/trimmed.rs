@@ -12,7 +12,7 @@ use super::{Attempt, Candidate, Unplaced, eligibility, pick};
 
 /// What extenders said of the candidates.
 #[derive(Debug, Clone, Default)]
-pub struct Trimmed {
+pub(crate) struct Trimmed {
     /// `None`: there were none to ask about.
     pub candidates: Option<Vec<Arc<Candidate>>>,
     /// Why one that may not fail gave no answer; empty where all did.
@@ -23,7 +23,11 @@ pub struct Trimmed {
 }
 
 /// Picks among what is left.
-pub fn among(unplaced: Unplaced<'_>, candidates: &[Arc<Candidate>], failure: &str) -> Attempt {
+pub(crate) fn among(
+    unplaced: Unplaced<'_>,
+    candidates: &[Arc<Candidate>],
+    failure: &str,
+) -> Attempt {
     if let Some(why) = eligibility::refusal(unplaced) {
         return Attempt::NotEligible(why);
     }

@@ -26,7 +26,7 @@ const FORMAT: i64 = 1;
 const ANY_SCHEDULER: &str = "*";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TieBreak {
+pub(crate) enum TieBreak {
     /// By lot, drawn from the seed and the number of the decision.
     Random,
     /// The first by name.
@@ -37,9 +37,8 @@ pub enum TieBreak {
 
 #[derive(Debug)]
 pub struct Program {
-    pub hash: Arc<str>,
-    pub policies: Vec<Box<str>>,
-    pub tie_break: TieBreak,
+    pub(crate) hash: Arc<str>,
+    pub(crate) tie_break: TieBreak,
     pub profiles: Vec<Profile>,
 }
 
@@ -54,7 +53,7 @@ impl Program {
     }
 
     /// The profile that serves pods of a scheduler name.
-    pub fn profile_of(&self, scheduler_name: &str) -> Option<usize> {
+    pub(crate) fn profile_of(&self, scheduler_name: &str) -> Option<usize> {
         let named = |name: &str| {
             self.profiles.iter().position(|profile| profile.scheduler_name.as_ref() == name)
         };
@@ -70,14 +69,14 @@ impl Program {
     }
 
     /// What expressions read by API path, of all profiles.
-    pub fn paths(&self) -> ApiPaths {
+    pub(crate) fn paths(&self) -> ApiPaths {
         let mut paths = ApiPaths::default();
         self.profiles.iter().for_each(|profile| paths.add_all(&profile.paths));
         paths
     }
 
     /// Kinds that must be watched, in order.
-    pub fn kinds(&self) -> Vec<Kind> {
+    pub(crate) fn kinds(&self) -> Vec<Kind> {
         let mut kinds = vec![Kind::Pod, Kind::Node];
         for profile in &self.profiles {
             profile.filters.iter().for_each(|filter| kinds.extend(filter.kinds()));
@@ -115,8 +114,7 @@ fn read(document: &Value, refusals: &mut Refusals) -> Option<Program> {
             return None;
         }
     };
-    let policies: Vec<Box<str>> = policies?.into_iter().map(Into::into).collect();
-    let limits = limits::read(&mut fields, policies.len(), refusals)?;
+    let limits = limits::read(&mut fields, policies?.len(), refusals)?;
     let mut profiles: Vec<Profile> = Vec::new();
     for (place, item) in items? {
         if let Some(profile) = profile::read(item, &place, &limits, refusals) {
@@ -129,5 +127,5 @@ fn read(document: &Value, refusals: &mut Refusals) -> Option<Program> {
     }
     fields.finish(refusals);
     format?;
-    Some(Program { hash: hash?.into(), policies, tie_break, profiles })
+    Some(Program { hash: hash?.into(), tie_break, profiles })
 }

@@ -30,7 +30,7 @@ pub const CRITERIA: [Criterion; 5] = [
 /// How many candidates are enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Enough {
-    pub min_candidate_nodes_percentage: i64,
+    pub(crate) min_candidate_nodes_percentage: i64,
     pub min_candidate_nodes_absolute: i64,
 }
 
@@ -40,7 +40,7 @@ pub struct Preemption {
     /// Each counts where those before it tie; what is not listed does not count.
     pub order: Vec<Criterion>,
     /// `None`: every pod of lower priority may go.
-    pub victims: Option<VictimRule>,
+    pub(crate) victims: Option<VictimRule>,
     /// What looking for victims has taken so far.
     pub units: AtomicU64,
 }

@@ -25,7 +25,7 @@ const WEIGHTS_MAX: i64 = 20_000_000;
 
 #[derive(Debug)]
 pub struct Profile {
-    pub scheduler_name: Arc<str>,
+    pub(crate) scheduler_name: Arc<str>,
     /// 100: every node; 0: as many as kube-scheduler would choose for the size of the cluster.
     pub percentage_of_nodes_to_score: i64,
     /// In the order in which they are asked.
@@ -47,13 +47,13 @@ pub struct Profile {
 
 impl Profile {
     /// Who may be evicted, where the policy says more than that they matter less.
-    pub fn victims(&self) -> Option<&VictimRule> {
+    pub(crate) fn victims(&self) -> Option<&VictimRule> {
         self.preemption.as_ref()?.victims.as_ref()
     }
 
     /// The position of `DynamicResources` among the filters, which shapes what users read when a
     /// pod fits nowhere.
-    pub fn dynamic_resources(&self) -> Option<usize> {
+    pub(crate) fn dynamic_resources(&self) -> Option<usize> {
         self.filters.iter().position(|filter| filter.name.as_ref() == dynamic_resources::NAME)
     }
 }

@@ -9,7 +9,7 @@ use super::names;
 
 /// Amounts by resource; `scalars` are sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Amounts {
+pub(crate) struct Amounts {
     pub cpu_milli: i64,
     pub memory: i64,
     pub ephemeral_storage: i64,
@@ -18,7 +18,7 @@ pub struct Amounts {
 
 /// What a node offers to pods.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Allocatable {
+pub(crate) struct Allocatable {
     pub amounts: Amounts,
     /// 0 where the node does not say, so that it takes no pod.
     pub pods: i64,
@@ -26,7 +26,7 @@ pub struct Allocatable {
 
 impl Amounts {
     /// The tracked part of exact quantities, each rounded up.
-    pub fn rounded<'a>(
+    pub(crate) fn rounded<'a>(
         quantities: impl Iterator<Item = (&'a str, Quantity)>,
         names_held: &mut Interner<Arc<str>>,
     ) -> Self {
@@ -50,12 +50,12 @@ impl Amounts {
         amounts
     }
 
-    pub fn scalar(&self, name: &Name) -> i64 {
+    pub(crate) fn scalar(&self, name: &Name) -> i64 {
         self.scalars.iter().find(|(have, _)| have == name).map_or(0, |(_, amount)| *amount)
     }
 
     /// By the API's name; 0 where absent or not tracked.
-    pub fn get(&self, name: &str) -> i64 {
+    pub(crate) fn get(&self, name: &str) -> i64 {
         match name {
             names::CPU => self.cpu_milli,
             names::MEMORY => self.memory,
@@ -69,7 +69,7 @@ impl Amounts {
     }
 
     /// Adds, or takes away with `sign` −1. Scalars that the other lacks stay.
-    pub fn add(&mut self, other: &Self, sign: i64) {
+    pub(crate) fn add(&mut self, other: &Self, sign: i64) {
         self.cpu_milli = self.cpu_milli.saturating_add(other.cpu_milli.saturating_mul(sign));
         self.memory = self.memory.saturating_add(other.memory.saturating_mul(sign));
         self.ephemeral_storage =
@@ -92,7 +92,7 @@ impl Amounts {
 }
 
 impl Allocatable {
-    pub fn of(list: &ResourceList, names_held: &mut Interner<Arc<str>>) -> Self {
+    pub(crate) fn of(list: &ResourceList, names_held: &mut Interner<Arc<str>>) -> Self {
         let amounts =
             Amounts::rounded(list.iter().map(|(name, amount)| (name, *amount)), names_held);
         let pods = list.get(names::PODS).map_or(0, |quantity| quantity.units_rounded_up());

@@ -19,14 +19,14 @@ const NANOS_PER_MILLI: i128 = 1_000_000;
 
 /// CPU and memory with a default for containers that name none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct NonZero {
+pub(crate) struct NonZero {
     pub cpu_milli: i64,
     pub memory: i64,
 }
 
 /// One pod's requests by use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Requests {
+pub(crate) struct Requests {
     /// Whether the pod fits: the spec with pod-level requests.
     pub fit: Amounts,
     /// What it holds once on a node, and balance: also what a resize has reached.
@@ -89,7 +89,7 @@ impl<'a> Sums<'a> {
 }
 
 impl Requests {
-    pub fn of(pod: &Pod, names_held: &mut Interner<Arc<str>>) -> Self {
+    pub(crate) fn of(pod: &Pod, names_held: &mut Interner<Arc<str>>) -> Self {
         let mut rounded = |sums: &Sums<'_>| Amounts::rounded(sums.0.iter().copied(), names_held);
         let fit = rounded(&sum(pod, Reading { pod_level: true, ..Reading::default() }));
         let holding = Reading { status: true, pod_level: true, ..Reading::default() };

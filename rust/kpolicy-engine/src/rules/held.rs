@@ -11,7 +11,7 @@ pub enum HeldBytes {
 }
 
 impl HeldBytes {
-    pub fn count(self) -> usize {
+    pub(crate) fn count(self) -> usize {
         match self {
             Self::Fixed(bytes) | Self::Changing(bytes) => bytes,
         }

@@ -18,19 +18,15 @@ impl Key {
         }
     }
 
-    pub fn parts(&self) -> &[u64] {
+    pub(crate) fn parts(&self) -> &[u64] {
         &self.0
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }

@@ -37,8 +37,8 @@ pub enum Normalization {
 /// A normalisation with the extremes of one cycle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
-    pub lowest: f64,
-    pub highest: f64,
+    pub(crate) lowest: f64,
+    pub(crate) highest: f64,
 }
 
 impl Fitted {

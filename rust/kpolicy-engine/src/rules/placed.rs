@@ -30,7 +30,11 @@ pub struct FilterRule {
 }
 
 impl FilterRule {
-    pub fn new(name: Arc<str>, conditions: Option<Arc<Conditions>>, rule: Box<dyn Filter>) -> Self {
+    pub(crate) fn new(
+        name: Arc<str>,
+        conditions: Option<Arc<Conditions>>,
+        rule: Box<dyn Filter>,
+    ) -> Self {
         let of_conditions = conditions.as_ref().map(|conditions| conditions.needs.events());
         let events = rule.events().with(of_conditions.unwrap_or(Events::NONE));
         let more_events = more_events(&*rule);
@@ -139,15 +143,15 @@ impl FilterRule {
 #[derive(Debug)]
 pub struct ScoreRule {
     pub name: Arc<str>,
-    pub weight: i64,
-    pub scale: Scale,
+    pub(crate) weight: i64,
+    pub(crate) scale: Scale,
     /// `None`: it holds for every pod.
     conditions: Option<Arc<Conditions>>,
     rule: Box<dyn Score>,
 }
 
 impl ScoreRule {
-    pub fn new(
+    pub(crate) fn new(
         name: Arc<str>,
         weight: i64,
         scale: Scale,
@@ -194,7 +198,7 @@ impl ScoreRule {
         rests_on_cluster(self.conditions.as_deref())
     }
 
-    pub fn kinds(&self) -> &'static [Kind] {
+    pub(crate) fn kinds(&self) -> &'static [Kind] {
         self.rule.kinds()
     }
 }

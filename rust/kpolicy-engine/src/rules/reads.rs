@@ -11,12 +11,12 @@ pub struct Reads {
 }
 
 impl Reads {
-    pub const fn parts(node: NodeParts) -> Self {
+    pub(crate) const fn parts(node: NodeParts) -> Self {
         Self { node, load: false }
     }
 
     #[must_use]
-    pub const fn and_load(self) -> Self {
+    pub(crate) const fn and_load(self) -> Self {
         Self { load: true, ..self }
     }
 }

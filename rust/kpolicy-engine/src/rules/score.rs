@@ -14,13 +14,7 @@ use super::{Fault, HeldBytes, Key, Normalization, Reads, Refresh};
 pub struct Feasible<'a> {
     /// By slot.
     pub mask: &'a [bool],
-    pub count: usize,
-}
-
-impl Feasible<'_> {
-    pub fn has(self, node: NodeView<'_>) -> bool {
-        self.mask.get(node.slot.index()).copied().unwrap_or(false)
-    }
+    pub(crate) count: usize,
 }
 
 /// A rule that says how good a node is for a pod.

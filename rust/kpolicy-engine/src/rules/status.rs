@@ -33,7 +33,7 @@ impl Code {
         self.0 & FAILED_BIT != 0
     }
 
-    pub const fn meaning(self) -> u16 {
+    pub(crate) const fn meaning(self) -> u16 {
         self.0 & !FAILED_BIT
     }
 }
@@ -62,8 +62,8 @@ impl Rejection {
 /// Why an expression could not be evaluated: one of the codes that `kpolicy rule` explains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    pub code: &'static str,
-    pub message: Arc<str>,
+    pub(crate) code: &'static str,
+    pub(crate) message: Arc<str>,
 }
 
 impl Fault {
@@ -83,15 +83,15 @@ pub struct Status {
 }
 
 impl Status {
-    pub fn unschedulable(reason: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn unschedulable(reason: impl Into<Cow<'static, str>>) -> Self {
         Self { rejection: Rejection::Unschedulable, reasons: vec![reason.into()], fault: None }
     }
 
-    pub fn unresolvable(reason: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn unresolvable(reason: impl Into<Cow<'static, str>>) -> Self {
         Self { rejection: Rejection::Unresolvable, reasons: vec![reason.into()], fault: None }
     }
 
-    pub fn error(reason: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn error(reason: impl Into<Cow<'static, str>>) -> Self {
         Self { rejection: Rejection::Error, reasons: vec![reason.into()], fault: None }
     }
 

@@ -14,7 +14,7 @@ use super::node::NodeSlot;
 use super::pod::{Identity, Pod, PodAffinity};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// All pods, terminating ones too.
     pub pods: u32,
     pub terminating: u32,
@@ -25,12 +25,12 @@ pub struct Row<T> {
     /// Its key in `Rows::by_id`.
     id: (u64, u64),
     pub what: T,
-    pub by_node: BTreeMap<NodeSlot, Tally>,
+    pub(crate) by_node: BTreeMap<NodeSlot, Tally>,
 }
 
 /// Pods with affinity terms; where a term names no namespaces, it means this one.
 #[derive(Debug, Clone)]
-pub struct Asking {
+pub(crate) struct Asking {
     pub namespace: Name,
     pub affinity: Shared<PodAffinity>,
 }
@@ -94,7 +94,7 @@ impl Census {
     }
 
     /// Pods that have any affinity or anti-affinity to pods.
-    pub fn asking(&self) -> &[Row<Asking>] {
+    pub(crate) fn asking(&self) -> &[Row<Asking>] {
         &self.asking.rows
     }
 

@@ -215,7 +215,7 @@ impl Cluster {
     }
 
     /// Keeps room for a pending pod on a node, until it is confirmed, forgotten or superseded.
-    pub fn assume(&mut self, uid: &str, slot: NodeSlot) -> bool {
+    pub(crate) fn assume(&mut self, uid: &str, slot: NodeSlot) -> bool {
         let Some(node) = self.nodes.view(slot).map(|view| Arc::clone(&view.node.name)) else {
             return false;
         };
@@ -236,7 +236,7 @@ impl Cluster {
     }
 
     /// Gives up the room of an assumed pod, which is pending again.
-    pub fn forget(&mut self, uid: &str) -> Vec<Occurrence> {
+    pub(crate) fn forget(&mut self, uid: &str) -> Vec<Occurrence> {
         let Some(entry) = self.pods.get(uid).filter(|entry| entry.is_assumed()).cloned() else {
             return Vec::new();
         };
@@ -254,14 +254,14 @@ impl Cluster {
 
     /// Takes a pod off its node to judge it as if it were not there; to be put back before anything
     /// else happens.
-    pub fn lift(&mut self, uid: &str) -> Option<PodEntry> {
+    pub(crate) fn lift(&mut self, uid: &str) -> Option<PodEntry> {
         let entry = self.pods.get(uid).filter(|entry| entry.node().is_some())?.clone();
         self.take_off(&entry);
         Some(entry)
     }
 
     /// Undoes [`Cluster::lift`].
-    pub fn put_back(&mut self, entry: PodEntry) {
+    pub(crate) fn put_back(&mut self, entry: PodEntry) {
         if let Place::On { node, held, .. } = &entry.place {
             match self.nodes.find(node) {
                 Some(slot) => self.put_on(slot, Arc::clone(held)),
@@ -272,7 +272,7 @@ impl Cluster {
     }
 
     /// Holds a node for a pending pod while preemption makes room; an empty name lets go.
-    pub fn nominate(&mut self, uid: &str, node: &Arc<str>) {
+    pub(crate) fn nominate(&mut self, uid: &str, node: &Arc<str>) {
         if let Some(PodEntry { pod, place: Place::Pending }) = self.pods.get(uid) {
             let pod = Arc::clone(pod);
             if self.nominations.node_of(uid) != Some(node) {
@@ -285,7 +285,7 @@ impl Cluster {
     }
 
     /// Gives up what is held for a pending pod; whom that may help hears of it as of a pod deleted.
-    pub fn renounce(&mut self, uid: &str) -> Option<Occurrence> {
+    pub(crate) fn renounce(&mut self, uid: &str) -> Option<Occurrence> {
         let pod = Arc::clone(&self.pods.get(uid)?.pod);
         let was_held = self.nominations.remove(uid);
         let was_renounced = self.nominations.settle(uid).is_some();
@@ -297,7 +297,7 @@ impl Cluster {
     }
 
     /// A pod is leaving, although the watch has not said so.
-    pub fn note_eviction(&mut self, uid: &Arc<str>) {
+    pub(crate) fn note_eviction(&mut self, uid: &Arc<str>) {
         if self.pods.get(uid).is_some_and(|entry| !entry.pod.is_terminating) {
             self.evictions.note(uid);
         }
@@ -327,7 +327,7 @@ impl Cluster {
     }
 
     /// Namespace and name of all objects of a kind (not of pods, which go by uid).
-    pub fn object_keys(&self, kind: Kind) -> Vec<(Box<str>, Box<str>)> {
+    pub(crate) fn object_keys(&self, kind: Kind) -> Vec<(Box<str>, Box<str>)> {
         match kind {
             Kind::Node => {
                 self.nodes.iter().map(|view| ("".into(), view.node.name.as_ref().into())).collect()

@@ -17,7 +17,7 @@ pub(crate) const EPHEMERAL_STORAGE: usize = 2;
 const EXACT_MAX: i64 = 1 << 45;
 
 #[derive(Debug, Default)]
-pub struct Columns {
+pub(crate) struct Columns {
     pub live: Vec<bool>,
     pub allocatable: [Vec<f64>; 3],
     pub requested: [Vec<f64>; 3],
@@ -34,15 +34,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    pub fn len(&self) -> usize {
-        self.live.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.live.is_empty()
-    }
-
-    pub fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         self.inexact_count == 0
     }
 

@@ -58,7 +58,7 @@ impl Domains {
         &self.ids
     }
 
-    pub fn id(&self, slot: NodeSlot) -> u32 {
+    pub(crate) fn id(&self, slot: NodeSlot) -> u32 {
         self.id_at(slot.index())
     }
 
@@ -73,11 +73,7 @@ impl Domains {
         self.values.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.values.len() <= 1
-    }
-
-    pub fn value(&self, id: u32) -> Option<&str> {
+    pub(crate) fn value(&self, id: u32) -> Option<&str> {
         count(1);
         if id == ABSENT {
             return None;
@@ -85,7 +81,7 @@ impl Domains {
         self.values.get(id as usize).map(AsRef::as_ref)
     }
 
-    pub fn find(&self, value: &str) -> Option<u32> {
+    pub(crate) fn find(&self, value: &str) -> Option<u32> {
         self.by_value.get(value).copied()
     }
 

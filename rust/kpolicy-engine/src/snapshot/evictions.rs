@@ -8,12 +8,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 #[derive(Debug, Default)]
-pub struct Evictions {
+pub(crate) struct Evictions {
     uids: FxHashSet<Arc<str>>,
 }
 
 impl Evictions {
-    pub fn contains(&self, uid: &str) -> bool {
+    pub(crate) fn contains(&self, uid: &str) -> bool {
         !self.uids.is_empty() && self.uids.contains(uid)
     }
 

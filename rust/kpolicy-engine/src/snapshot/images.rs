@@ -11,13 +11,13 @@ use crate::model::Image;
 use super::node::NodeSlot;
 
 #[derive(Debug, Default)]
-pub struct Images {
+pub(crate) struct Images {
     by_name: FxHashMap<Box<str>, Vec<(NodeSlot, i64)>>,
 }
 
 impl Images {
     /// Nodes that have the image, each once, with its size in bytes there.
-    pub fn on(&self, name: &str) -> &[(NodeSlot, i64)] {
+    pub(crate) fn on(&self, name: &str) -> &[(NodeSlot, i64)] {
         self.by_name.get(name).map_or(&[], Vec::as_slice)
     }
 

@@ -52,7 +52,7 @@ impl Change {
 pub struct Generation(u64);
 
 impl Generation {
-    pub fn number(self) -> u64 {
+    pub(crate) fn number(self) -> u64 {
         self.0
     }
 }
@@ -66,7 +66,7 @@ pub struct Log {
 
 impl Log {
     /// The generation of the newest change.
-    pub fn generation(&self) -> Generation {
+    pub(crate) fn generation(&self) -> Generation {
         self.generation
     }
 
@@ -100,11 +100,7 @@ impl<'a> Changes<'a> {
         self.entries.range(self.start..)
     }
 
-    pub fn len(self) -> usize {
+    pub(crate) fn len(self) -> usize {
         self.entries.len() - self.start
-    }
-
-    pub fn is_empty(self) -> bool {
-        self.len() == 0
     }
 }

@@ -24,20 +24,21 @@ mod lanes_read;
 
 use std::sync::Arc;
 
-use crate::intern::{Interner, Name};
+use crate::intern::Interner;
 
 pub use census::Census;
 pub use domains::Domains;
-pub use evictions::Evictions;
-pub use images::Images;
+pub(crate) use evictions::Evictions;
 pub use lanes_read::lanes_read;
+
 pub use log::{Change, Changes, Generation, Log};
 pub use node::{Load, Node, NodeParts, NodeSlot, NodeView};
 pub use nodes::Nodes;
 pub use objects::Objects;
 pub use occurrence::Occurrence;
 pub use pod::Pod;
-pub use pods::{Nominations, Place, PodEntry, Pods};
+
+pub use pods::{Nominations, PodEntry, Pods};
 
 use node::NodeTables;
 use pod::PodTables;
@@ -75,16 +76,16 @@ impl Cluster {
         &self.nominations
     }
 
-    pub fn evictions(&self) -> &Evictions {
+    pub(crate) fn evictions(&self) -> &Evictions {
         &self.evictions
     }
 
-    pub fn objects(&self) -> &Objects {
+    pub(crate) fn objects(&self) -> &Objects {
         &self.objects
     }
 
     /// Objects that stand as decided, not as the API server has them yet.
-    pub fn promises(&self) -> &Promises {
+    pub(crate) fn promises(&self) -> &Promises {
         &self.promises
     }
 
@@ -97,27 +98,25 @@ impl Cluster {
     }
 
     /// The changes since a generation, if there are few enough to be looked at one by one.
-    pub fn changes_since(&self, seen: Option<Generation>) -> Option<(Generation, Changes<'_>)> {
+    pub(crate) fn changes_since(
+        &self,
+        seen: Option<Generation>,
+    ) -> Option<(Generation, Changes<'_>)> {
         let seen = seen?;
         let changes = self.log.since(seen)?;
         (changes.len() <= self.nodes.len()).then_some((seen, changes))
     }
 
-    /// A name as pods and nodes hold it, if any does.
-    pub fn find_name(&self, text: &str) -> Option<Name> {
-        self.names.find_name(text)
-    }
-
-    pub fn templates(&self) -> usize {
+    pub(crate) fn templates(&self) -> usize {
         self.pod_tables.templates()
     }
 
-    pub fn identities(&self) -> usize {
+    pub(crate) fn identities(&self) -> usize {
         self.pod_tables.identities()
     }
 
     /// Labels of a namespace; `None` if it is not known.
-    pub fn namespace_labels(&self, namespace: &str) -> Option<&crate::model::Labels> {
+    pub(crate) fn namespace_labels(&self, namespace: &str) -> Option<&crate::model::Labels> {
         self.objects.namespaces.get("", namespace).map(|found| &found.meta.labels)
     }
 
@@ -130,13 +129,13 @@ impl Cluster {
 /// A hypothetical node: some pods are added or removed.
 #[derive(Debug, Clone)]
 pub struct Imagined<'a> {
-    pub slot: NodeSlot,
-    pub node: &'a Node,
-    pub load: Load,
+    pub(crate) slot: NodeSlot,
+    pub(crate) node: &'a Node,
+    pub(crate) load: Load,
 }
 
 impl Imagined<'_> {
-    pub fn view(&self) -> NodeView<'_> {
+    pub(crate) fn view(&self) -> NodeView<'_> {
         NodeView { slot: self.slot, node: self.node, load: &self.load }
     }
 }

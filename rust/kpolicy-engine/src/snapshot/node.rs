@@ -30,21 +30,21 @@ impl NodeSlot {
 pub struct NodeParts(u16);
 
 impl NodeParts {
-    pub const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
     /// Appeared or vanished; every rule reads it.
     pub const EXISTENCE: Self = Self(1);
-    pub const LABELS: Self = Self(1 << 1);
-    pub const TAINTS: Self = Self(1 << 2);
-    pub const UNSCHEDULABLE: Self = Self(1 << 3);
-    pub const ALLOCATABLE: Self = Self(1 << 4);
-    pub const CAPACITY: Self = Self(1 << 5);
-    pub const CONDITIONS: Self = Self(1 << 6);
-    pub const ANNOTATIONS: Self = Self(1 << 7);
-    pub const IMAGES: Self = Self(1 << 8);
-    pub const FEATURES: Self = Self(1 << 9);
+    pub(crate) const LABELS: Self = Self(1 << 1);
+    pub(crate) const TAINTS: Self = Self(1 << 2);
+    pub(crate) const UNSCHEDULABLE: Self = Self(1 << 3);
+    pub(crate) const ALLOCATABLE: Self = Self(1 << 4);
+    pub(crate) const CAPACITY: Self = Self(1 << 5);
+    pub(crate) const CONDITIONS: Self = Self(1 << 6);
+    pub(crate) const ANNOTATIONS: Self = Self(1 << 7);
+    pub(crate) const IMAGES: Self = Self(1 << 8);
+    pub(crate) const FEATURES: Self = Self(1 << 9);
     /// What expressions read by API path.
     pub const API_VALUES: Self = Self(1 << 10);
-    pub const ALL: Self = Self((1 << 11) - 1);
+    pub(crate) const ALL: Self = Self((1 << 11) - 1);
 
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
@@ -55,7 +55,7 @@ impl NodeParts {
         self.0 & other.0 != 0
     }
 
-    pub const fn is_empty(self) -> bool {
+    pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
     }
 }
@@ -64,10 +64,10 @@ impl NodeParts {
 #[derive(Debug)]
 pub struct Node {
     pub name: Arc<str>,
-    pub object: model::Node,
-    pub allocatable: Allocatable,
-    pub capacity: Allocatable,
-    pub taints: Shared<Box<[Taint]>>,
+    pub(crate) object: model::Node,
+    pub(crate) allocatable: Allocatable,
+    pub(crate) capacity: Allocatable,
+    pub(crate) taints: Shared<Box<[Taint]>>,
     /// A number that follows from the name alone, to draw lots by.
     pub draw_number: u64,
 }
@@ -75,9 +75,9 @@ pub struct Node {
 /// What pods on the node hold.
 #[derive(Debug, Clone, Default)]
 pub struct Load {
-    pub pods: Vec<Arc<Pod>>,
-    pub requested: Amounts,
-    pub requested_nonzero: NonZero,
+    pub(crate) pods: Vec<Arc<Pod>>,
+    pub(crate) requested: Amounts,
+    pub(crate) requested_nonzero: NonZero,
     /// How many of `pods` want host ports.
     pub pods_with_ports: u32,
     /// How many of `pods` have volumes that a rule reads.
@@ -93,7 +93,7 @@ pub struct Load {
 pub struct NodeView<'a> {
     pub slot: NodeSlot,
     pub node: &'a Node,
-    pub load: &'a Load,
+    pub(crate) load: &'a Load,
 }
 
 /// The tables behind the shared parts of nodes.
@@ -148,7 +148,7 @@ impl Node {
 }
 
 impl Load {
-    pub fn put(&mut self, pod: Arc<Pod>) {
+    pub(crate) fn put(&mut self, pod: Arc<Pod>) {
         self.count(&pod, 1);
         self.pods.push(pod);
     }

@@ -40,7 +40,7 @@ impl Nodes {
         self.by_name.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
@@ -78,7 +78,7 @@ impl Nodes {
         })
     }
 
-    pub fn columns(&self) -> &Columns {
+    pub(crate) fn columns(&self) -> &Columns {
         count(self.entries.len());
         &self.columns
     }
@@ -88,7 +88,7 @@ impl Nodes {
         self.domains.column(key, self)
     }
 
-    pub fn images(&self) -> &Images {
+    pub(crate) fn images(&self) -> &Images {
         &self.images
     }
 

@@ -90,7 +90,7 @@ macro_rules! stores {
         }
 
         impl Objects {
-            pub fn len(&self) -> usize {
+            pub(crate) fn len(&self) -> usize {
                 0 $($(+ self.$store.len())?)*
             }
 
@@ -136,10 +136,6 @@ impl Objects {
     /// The generation at which a kind last changed; the first if never.
     pub fn changed_at(&self, kind: Kind) -> Generation {
         self.changed_at.get(&kind).copied().unwrap_or_default()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     pub(super) fn note_change(&mut self, kind: Kind, generation: Generation) {

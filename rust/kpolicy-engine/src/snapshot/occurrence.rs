@@ -25,7 +25,7 @@ pub enum Occurrence {
 }
 
 impl Occurrence {
-    pub fn is_assigned(&self) -> bool {
+    pub(crate) fn is_assigned(&self) -> bool {
         matches!(self, Self::Pod { is_assigned: true, .. })
     }
 }

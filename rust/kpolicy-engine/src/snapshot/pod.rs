@@ -22,7 +22,7 @@ pub struct Identity {
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub struct NodeAffinity {
+pub(crate) struct NodeAffinity {
     pub selector: Option<Labels>,
     pub required: Option<NodeSelector>,
     pub preferred: Box<[(i32, NodeSelectorTerm)]>,
@@ -31,7 +31,7 @@ pub struct NodeAffinity {
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub struct PodAffinity {
+pub(crate) struct PodAffinity {
     pub required: Box<[PodAffinityTerm]>,
     pub preferred: Box<[(i32, PodAffinityTerm)]>,
     pub anti_required: Box<[PodAffinityTerm]>,
@@ -39,7 +39,7 @@ pub struct PodAffinity {
 }
 
 impl PodAffinity {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.required.is_empty()
             && self.preferred.is_empty()
             && self.anti_required.is_empty()
@@ -49,21 +49,21 @@ impl PodAffinity {
 
 /// Images of init containers, then of containers, in source order and with duplicates.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub struct Images {
+pub(crate) struct Images {
     pub init_containers: Box<[Box<str>]>,
     pub containers: Box<[Box<str>]>,
 }
 
 /// Containers as specified: without what the status says of them.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub struct Containers {
+pub(crate) struct Containers {
     pub init: Box<[model::Container]>,
     pub regular: Box<[model::Container]>,
 }
 
 /// What the pod's specification asks that only some nodes declare to have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct NeededFeatures {
+pub(crate) struct NeededFeatures {
     pub restarts_all_containers: bool,
     pub host_network: bool,
     pub host_users: Option<bool>,
@@ -77,19 +77,19 @@ pub struct Template {
     pub priority: i32,
     pub priority_class_name: Name,
     pub never_preempts: bool,
-    pub requests: Shared<Requests>,
+    pub(crate) requests: Shared<Requests>,
     pub tolerations: Shared<Box<[Toleration]>>,
-    pub node_affinity: Shared<NodeAffinity>,
-    pub pod_affinity: Shared<PodAffinity>,
+    pub(crate) node_affinity: Shared<NodeAffinity>,
+    pub(crate) pod_affinity: Shared<PodAffinity>,
     pub spread: Shared<Box<[SpreadConstraint]>>,
     /// Host ports of containers and sidecars, sorted and unique.
     pub ports: Shared<Box<[HostPort]>>,
     /// Without those that no rule reads.
     pub volumes: Shared<Box<[Volume]>>,
-    pub images: Shared<Images>,
-    pub containers: Shared<Containers>,
+    pub(crate) images: Shared<Images>,
+    pub(crate) containers: Shared<Containers>,
     pub owner: Option<Shared<OwnerReference>>,
-    pub needed_features: NeededFeatures,
+    pub(crate) needed_features: NeededFeatures,
     pub scheduling_gates: Box<[Box<str>]>,
     pub resource_claims: Box<[Box<str>]>,
     pub pod_group: Option<Box<str>>,
@@ -98,19 +98,19 @@ pub struct Template {
 
 #[derive(Debug, Clone)]
 pub struct Pod {
-    pub uid: Arc<str>,
-    pub name: Arc<str>,
-    pub identity: Shared<Identity>,
+    pub(crate) uid: Arc<str>,
+    pub(crate) name: Arc<str>,
+    pub(crate) identity: Shared<Identity>,
     pub template: Shared<Template>,
-    pub annotations: Shared<Labels>,
+    pub(crate) annotations: Shared<Labels>,
     /// `spec.nodeName`; empty while pending.
     pub node_name: Arc<str>,
     /// `status.nominatedNodeName`, or empty.
     pub nominated_node_name: Arc<str>,
-    pub created_seconds: Option<i64>,
-    pub start_seconds: Option<i64>,
-    pub is_terminating: bool,
-    pub preempted_by_scheduler: bool,
+    pub(crate) created_seconds: Option<i64>,
+    pub(crate) start_seconds: Option<i64>,
+    pub(crate) is_terminating: bool,
+    pub(crate) preempted_by_scheduler: bool,
     /// What expressions read by API path.
     pub api_values: Shared<ApiValues>,
 }
@@ -128,19 +128,19 @@ impl Pod {
         PodTables::default().row(model::Pod::default(), &mut Interner::default())
     }
 
-    pub fn namespace(&self) -> &Name {
+    pub(crate) fn namespace(&self) -> &Name {
         &self.identity.namespace
     }
 
-    pub fn labels(&self) -> &Labels {
+    pub(crate) fn labels(&self) -> &Labels {
         &self.identity.labels
     }
 
-    pub fn priority(&self) -> i32 {
+    pub(crate) fn priority(&self) -> i32 {
         self.template.priority
     }
 
-    pub fn requests(&self) -> &Requests {
+    pub(crate) fn requests(&self) -> &Requests {
         &self.template.requests
     }
 
@@ -163,7 +163,7 @@ impl Pod {
             + template.owner.as_ref().map_or(0, Shared::bytes)
     }
 
-    pub fn is_gated(&self) -> bool {
+    pub(crate) fn is_gated(&self) -> bool {
         !self.template.scheduling_gates.is_empty()
     }
 

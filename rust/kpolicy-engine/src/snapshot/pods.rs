@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::pod::Pod;
 
 #[derive(Debug, Clone)]
-pub enum Place {
+pub(crate) enum Place {
     Pending,
     /// `held` is the row whose requests the node carries.
     On {
@@ -24,7 +24,7 @@ pub enum Place {
 pub struct PodEntry {
     /// The pod as the API server last showed it.
     pub pod: Arc<Pod>,
-    pub place: Place,
+    pub(crate) place: Place,
 }
 
 impl PodEntry {
@@ -63,23 +63,19 @@ impl Pods {
         self.by_uid.get(uid)
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_uid.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.by_uid.is_empty()
-    }
-
-    pub fn assumed(&self) -> usize {
+    pub(crate) fn assumed(&self) -> usize {
         self.assumed
     }
 
-    pub fn pending(&self) -> usize {
+    pub(crate) fn pending(&self) -> usize {
         self.pending
     }
 
-    pub fn on_unknown_nodes(&self) -> usize {
+    pub(crate) fn on_unknown_nodes(&self) -> usize {
         self.waiting.values().map(Vec::len).sum()
     }
 
@@ -159,7 +155,7 @@ struct Nominated {
 }
 
 impl Nominations {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.node_of.is_empty()
     }
 
@@ -168,17 +164,17 @@ impl Nominations {
     }
 
     /// Changes whenever any nomination does.
-    pub fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.version
     }
 
     /// The version at which those to this node changed last; 0 where there are none.
-    pub fn version_on(&self, node: &str) -> u64 {
+    pub(crate) fn version_on(&self, node: &str) -> u64 {
         if self.is_empty() { 0 } else { self.by_node.get(node).map_or(0, |own| own.version) }
     }
 
     /// Pods nominated to a node, in order of uid.
-    pub fn on(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
+    pub(crate) fn on(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
         self.by_node.get(node).into_iter().flat_map(|own| own.by_uid.values())
     }
 

@@ -29,16 +29,16 @@ struct Promise {
 }
 
 #[derive(Debug, Default)]
-pub struct Promises {
+pub(crate) struct Promises {
     by_object: BTreeMap<ObjectKey, Promise>,
 }
 
 impl Promises {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_object.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.by_object.is_empty()
     }
 
@@ -80,7 +80,12 @@ impl Promises {
 impl Cluster {
     /// Lets objects stand as they are going to be once a pod is bound, so that other pods see them
     /// so. `relied_on` are those that must stay as they are, promised or not.
-    pub fn promise(&mut self, uid: &Arc<str>, objects: Vec<Object>, relied_on: &[(Kind, Meta)]) {
+    pub(crate) fn promise(
+        &mut self,
+        uid: &Arc<str>,
+        objects: Vec<Object>,
+        relied_on: &[(Kind, Meta)],
+    ) {
         for (kind, meta) in relied_on {
             self.promises.join(&key_of(*kind, meta), uid);
         }
@@ -98,7 +103,7 @@ impl Cluster {
     }
 
     /// A volume as the API server showed it last, whatever is promised.
-    pub fn confirmed_volume(&self, name: &str) -> Option<&Arc<PersistentVolume>> {
+    pub(crate) fn confirmed_volume(&self, name: &str) -> Option<&Arc<PersistentVolume>> {
         match self.confirmed(Kind::PersistentVolume, "", name) {
             Some(Object::PersistentVolume(volume)) => Some(volume),
             _ => self.objects.volumes.get("", name),
@@ -106,7 +111,7 @@ impl Cluster {
     }
 
     /// As [`Cluster::told_volume`].
-    pub fn confirmed_claim(
+    pub(crate) fn confirmed_claim(
         &self,
         namespace: &str,
         name: &str,

@@ -14,7 +14,7 @@ use crate::snapshot::{Cluster, NodeSlot};
 use super::point::{Point, StatusCode};
 
 /// Time goes to the rule that is told of next.
-pub trait Meter: Copy {
+pub(crate) trait Meter: Copy {
     /// About the rule at this position in the profile's filters, or scores, from here on.
     #[must_use]
     fn at(self, position: usize) -> Self;
@@ -72,12 +72,12 @@ pub struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    pub fn new(stopwatch: &'a dyn Stopwatch, positions: usize) -> Self {
+    pub(crate) fn new(stopwatch: &'a dyn Stopwatch, positions: usize) -> Self {
         let rules = RefCell::new(vec![OfRule::default(); positions]);
         Self { stopwatch, since_ns: Cell::new(stopwatch.elapsed_ns()), rules }
     }
 
-    pub fn meter(&self) -> Metered<'_> {
+    pub(crate) fn meter(&self) -> Metered<'_> {
         Metered { tally: self, position: 0 }
     }
 
@@ -94,7 +94,7 @@ impl<'a> Tally<'a> {
 
 /// The kind that measures.
 #[derive(Clone, Copy)]
-pub struct Metered<'a> {
+pub(crate) struct Metered<'a> {
     tally: &'a Tally<'a>,
     position: usize,
 }
@@ -172,21 +172,21 @@ impl<M: Meter> Meter for Option<M> {
 }
 
 /// Nodes by what a filter said of each.
-pub struct Verdicts<'a> {
+pub(crate) struct Verdicts<'a> {
     counts: &'a mut [u64; StatusCode::ALL.len()],
     known: FxHashMap<Code, StatusCode>,
 }
 
 impl Verdicts<'_> {
     /// Codes by slot, of every node.
-    pub fn all(&mut self, filter: &dyn PreparedFilter, codes: &[Code], cluster: &Cluster) {
+    pub(crate) fn all(&mut self, filter: &dyn PreparedFilter, codes: &[Code], cluster: &Cluster) {
         for view in cluster.nodes().iter() {
             let code = codes.get(view.slot.index()).copied().unwrap_or_default();
             self.one(filter, view.slot, code, cluster);
         }
     }
 
-    pub fn one(
+    pub(crate) fn one(
         &mut self,
         filter: &dyn PreparedFilter,
         slot: NodeSlot,

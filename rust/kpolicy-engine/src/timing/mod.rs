@@ -10,9 +10,9 @@ mod point;
 mod stages;
 mod timings;
 
-pub use meter::{Meter, Metered, Tally, Unmetered, Verdicts};
+pub(crate) use meter::{Meter, Tally, Unmetered};
 pub use point::{Point, StatusCode};
-pub use stages::{Lasted, Stages};
+pub(crate) use stages::{Lasted, Stages};
 pub use timings::{Series, Timings};
 
 /// One cycle out of so many is looked at rule by rule (kube-scheduler: each with a chance of a tenth).

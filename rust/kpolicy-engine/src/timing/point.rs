@@ -15,7 +15,7 @@ pub enum Point {
 }
 
 impl Point {
-    pub const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::PreFilter,
         Self::Filter,
         Self::PostFilter,
@@ -24,7 +24,7 @@ impl Point {
         Self::Normalize,
     ];
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::PreFilter => "PreFilter",
             Self::Filter => "Filter",
@@ -35,12 +35,7 @@ impl Point {
         }
     }
 
-    /// One observation is one node, not one pod.
-    pub fn is_by_node(self) -> bool {
-        matches!(self, Self::Filter | Self::Score)
-    }
-
-    pub fn is_of_scores(self) -> bool {
+    pub(crate) fn is_of_scores(self) -> bool {
         matches!(self, Self::PreScore | Self::Score | Self::Normalize)
     }
 }
@@ -55,10 +50,10 @@ pub enum StatusCode {
 }
 
 impl StatusCode {
-    pub const ALL: [Self; 5] =
+    pub(crate) const ALL: [Self; 5] =
         [Self::Success, Self::Skip, Self::Unschedulable, Self::Unresolvable, Self::Error];
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Success => "Success",
             Self::Skip => "Skip",

@@ -6,14 +6,14 @@ use super::point::{Point, StatusCode};
 
 /// The time and outcome of one finished stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
-    pub status: StatusCode,
+pub(crate) struct Ended {
+    pub(crate) status: StatusCode,
     pub took_ns: u64,
 }
 
 /// Time goes to the stage that ends next.
 #[derive(Clone, Copy)]
-pub struct Stages<'a> {
+pub(crate) struct Stages<'a> {
     stopwatch: &'a dyn Stopwatch,
     since_ns: u64,
     ended: Lasted,
@@ -21,7 +21,7 @@ pub struct Stages<'a> {
 
 /// What the stages lasted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Lasted {
+pub(crate) struct Lasted {
     pre_filter: Option<Ended>,
     filter: Option<Ended>,
     post_filter: Option<Ended>,
@@ -32,11 +32,11 @@ pub struct Lasted {
 }
 
 impl<'a> Stages<'a> {
-    pub fn begin(stopwatch: &'a dyn Stopwatch) -> Self {
+    pub(crate) fn begin(stopwatch: &'a dyn Stopwatch) -> Self {
         Self { stopwatch, since_ns: stopwatch.elapsed_ns(), ended: Lasted::default() }
     }
 
-    pub fn stopwatch(&self) -> &'a dyn Stopwatch {
+    pub(crate) fn stopwatch(&self) -> &'a dyn Stopwatch {
         self.stopwatch
     }
 
@@ -45,22 +45,22 @@ impl<'a> Stages<'a> {
         now_ns.saturating_sub(std::mem::replace(&mut self.since_ns, now_ns))
     }
 
-    pub fn end(&mut self, point: Point, status: StatusCode) {
+    pub(crate) fn end(&mut self, point: Point, status: StatusCode) {
         let took_ns = self.lap_ns();
         self.ended.put(point, Ended { status, took_ns });
     }
 
     /// A stage within another.
-    pub fn end_within(&mut self, point: Point, status: StatusCode, took_ns: u64) {
+    pub(crate) fn end_within(&mut self, point: Point, status: StatusCode, took_ns: u64) {
         self.ended.put(point, Ended { status, took_ns });
     }
 
     /// Scoring that kube-scheduler would not have done.
-    pub fn end_unnamed_score(&mut self) {
+    pub(crate) fn end_unnamed_score(&mut self) {
         self.ended.unnamed_score_ns += self.lap_ns();
     }
 
-    pub fn lasted(&self) -> Lasted {
+    pub(crate) fn lasted(&self) -> Lasted {
         self.ended
     }
 }
@@ -78,7 +78,7 @@ impl Lasted {
     }
 
     /// Stages that were gone through.
-    pub fn each(&self) -> impl Iterator<Item = (Point, Ended)> {
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Point, Ended)> {
         let stages = [
             (Point::PreFilter, self.pre_filter),
             (Point::Filter, self.filter),
@@ -91,19 +91,19 @@ impl Lasted {
 
     /// Without what the first of two steps has told of.
     #[must_use]
-    pub fn of_second_step(self) -> Self {
+    pub(crate) fn of_second_step(self) -> Self {
         Self { pre_filter: None, filter: None, ..self }
     }
 
-    pub fn filter_ns(&self) -> u64 {
+    pub(crate) fn filter_ns(&self) -> u64 {
         took_ns(self.pre_filter) + took_ns(self.filter)
     }
 
-    pub fn post_filter_ns(&self) -> u64 {
+    pub(crate) fn post_filter_ns(&self) -> u64 {
         took_ns(self.post_filter)
     }
 
-    pub fn score_ns(&self) -> u64 {
+    pub(crate) fn score_ns(&self) -> u64 {
         took_ns(self.pre_score) + took_ns(self.score) + self.unnamed_score_ns
     }
 }

@@ -94,7 +94,7 @@ impl Timings {
         Some(Tally::new(stopwatch, places.filters.len().max(places.scores.len()).max(1)))
     }
 
-    pub fn add_stages(&mut self, profile: usize, lasted: &Lasted) {
+    pub(crate) fn add_stages(&mut self, profile: usize, lasted: &Lasted) {
         let Some(places) = self.places.get(profile) else { return };
         for (point, ended) in lasted.each() {
             if let Some(histogram) = self.stages.at(places.stages, point, ended.status) {
@@ -103,7 +103,7 @@ impl Timings {
         }
     }
 
-    pub fn add_rules(&mut self, profile: usize, tally: &Tally<'_>) {
+    pub(crate) fn add_rules(&mut self, profile: usize, tally: &Tally<'_>) {
         let Some(places) = self.places.get(profile) else { return };
         for (position, of_rule) in tally.rules().iter().enumerate() {
             let asked = Point::ALL.into_iter().zip(of_rule).filter(|(_, spent)| spent.is_reported);

@@ -23,8 +23,8 @@ pub(super) const COST_EXCEEDED: &str = "KR110";
 /// What a policy says under `limits`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limits {
-    pub per_node: Option<u64>,
-    pub per_cycle: Option<u64>,
+    pub(crate) per_node: Option<u64>,
+    pub(crate) per_cycle: Option<u64>,
 }
 
 /// What all rules of a profile may really spend on one node of a large cluster: a quarter of what one
@@ -183,7 +183,7 @@ impl Ledger {
         }
     }
 
-    pub fn limits(&self, policy: usize) -> Limits {
+    pub(crate) fn limits(&self, policy: usize) -> Limits {
         self.limits.get(policy).copied().unwrap_or_default()
     }
 

@@ -20,33 +20,33 @@ use super::world::{ClusterWorld, PodWorld};
 use super::{explained, fault_of, wrong_type};
 
 #[derive(Debug)]
-pub struct Conditions {
-    pub expressions: Vec<Expression>,
+pub(crate) struct Conditions {
+    pub(crate) expressions: Vec<Expression>,
     /// The texts of the expressions, in their order.
     pub(super) sources: Vec<Source>,
-    pub needs: Needs,
-    pub fails_on_errors: bool,
-    pub rule: Arc<str>,
+    pub(crate) needs: Needs,
+    pub(crate) fails_on_errors: bool,
+    pub(crate) rule: Arc<str>,
 }
 
-pub enum Holds {
+pub(crate) enum Holds {
     Yes,
     No,
     Unknown(Fault),
 }
 
 impl Conditions {
-    pub fn reads_namespace(&self) -> bool {
+    pub(crate) fn reads_namespace(&self) -> bool {
         self.needs.namespace()
     }
 
-    pub fn paths(&self) -> ApiPaths {
+    pub(crate) fn paths(&self) -> ApiPaths {
         let mut paths = ApiPaths::default();
         self.expressions.iter().for_each(|expression| paths_of(expression, &mut paths));
         paths
     }
 
-    pub fn hold(&self, pod: &Pod, cluster: &Cluster) -> Holds {
+    pub(crate) fn hold(&self, pod: &Pod, cluster: &Cluster) -> Holds {
         let sums = DomainSums::default();
         let world = ClusterWorld { pod: PodWorld { pod, cluster }, sums: &sums };
         let mut unknown = None;
@@ -64,7 +64,7 @@ impl Conditions {
         unknown.map_or(Holds::Yes, Holds::Unknown)
     }
 
-    pub fn watches(&self, changes: Changes<'_>) -> bool {
+    pub(crate) fn watches(&self, changes: Changes<'_>) -> bool {
         changes.iter().any(|change| match change {
             Change::Object(kind) => self.needs.namespace() && *kind == Kind::Namespace,
             Change::Node(_, parts) => {

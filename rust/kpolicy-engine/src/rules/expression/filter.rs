@@ -39,7 +39,7 @@ pub(super) struct Spec {
 }
 
 #[derive(Debug, Clone)]
-pub struct ExpressionFilter(pub(super) Arc<Spec>);
+pub(crate) struct ExpressionFilter(pub(super) Arc<Spec>);
 
 #[derive(Debug, Clone)]
 struct PreparedCondition {

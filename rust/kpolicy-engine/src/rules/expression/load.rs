@@ -24,19 +24,19 @@ use super::{EvaluationCounts, Written};
 const POINTS_MAX: usize = 64;
 
 #[derive(Debug)]
-pub struct LoadedFilter {
-    pub rule: ExpressionFilter,
-    pub counts: Arc<EvaluationCounts>,
+pub(crate) struct LoadedFilter {
+    pub(crate) rule: ExpressionFilter,
+    pub(crate) counts: Arc<EvaluationCounts>,
     /// It only counts what it would have rejected.
     pub is_audit: bool,
-    pub paths: ApiPaths,
+    pub(crate) paths: ApiPaths,
 }
 
 #[derive(Debug)]
-pub struct LoadedScore {
-    pub rule: ExpressionScore,
-    pub counts: Arc<EvaluationCounts>,
-    pub paths: ApiPaths,
+pub(crate) struct LoadedScore {
+    pub(crate) rule: ExpressionScore,
+    pub(crate) counts: Arc<EvaluationCounts>,
+    pub(crate) paths: ApiPaths,
 }
 
 /// An expression whose result is one of some types.
@@ -115,7 +115,7 @@ fn drawn(cost: u64, limits: Limits) -> u64 {
     cost.min(Allowance::of_one_node(limits).per_node())
 }
 
-pub fn filter(
+pub(crate) fn filter(
     fields: &mut Fields<'_>,
     name: &Arc<str>,
     (policy, ledger): (usize, &mut Ledger),
@@ -161,7 +161,7 @@ pub fn filter(
     Some(LoadedFilter { rule: ExpressionFilter(Arc::new(spec)), counts, is_audit, paths })
 }
 
-pub fn score(
+pub(crate) fn score(
     fields: &mut Fields<'_>,
     name: &Arc<str>,
     (policy, ledger): (usize, &mut Ledger),
@@ -188,7 +188,7 @@ pub fn score(
 }
 
 /// The pods that may be evicted.
-pub fn victims(
+pub(crate) fn victims(
     fields: &mut Fields<'_>,
     name: &Arc<str>,
     limits: Limits,
@@ -211,7 +211,7 @@ pub fn victims(
 }
 
 /// The conditions under which a rule holds, if there are any.
-pub fn conditions(
+pub(crate) fn conditions(
     fields: &mut Fields<'_>,
     rule: &Arc<str>,
     refusals: &mut Refusals,

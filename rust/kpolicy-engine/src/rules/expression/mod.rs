@@ -40,13 +40,13 @@ use source::Source;
 
 pub use allowance::{COST_PER_CYCLE_MAX, Ledger, Limits};
 pub(crate) use api_path::paths_of;
-pub use conditions::{Conditions, Holds};
+pub(crate) use conditions::{Conditions, Holds};
 pub(crate) use domain_sums::DomainSums;
 pub(crate) use facts::{CATALOGUE, rests_on_pod, verified};
 pub use facts::{FactRow, facts};
-pub use load::{LoadedFilter, LoadedScore, conditions, filter, score, victims};
+pub(crate) use load::{conditions, filter, score, victims};
 pub use plan::evaluation_plan;
-pub use victims::{PreparedVictims, VictimRule};
+pub(crate) use victims::{PreparedVictims, VictimRule};
 pub use witness::Witness;
 pub(crate) use world::{ClusterWorld, NodeWorld, PodWorld};
 
@@ -71,7 +71,7 @@ impl EvaluationCounts {
         self.units.fetch_add(budget.spent(), Ordering::Relaxed);
     }
 
-    pub fn statistics(&self) -> RuleStatistics {
+    pub(crate) fn statistics(&self) -> RuleStatistics {
         let read = |counted: &AtomicU64| counted.load(Ordering::Relaxed);
         RuleStatistics {
             errors: read(&self.errors),

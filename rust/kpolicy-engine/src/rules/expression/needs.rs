@@ -12,7 +12,7 @@ use super::facts::{self, Root};
 
 /// The parts of the world that expressions read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Needs(Parts);
+pub(crate) struct Needs(Parts);
 
 const fn of(parts: &[Part]) -> Parts {
     Parts::of(parts)
@@ -33,14 +33,14 @@ const OF_POD: Parts = of(&[
 
 impl Needs {
     /// Of all facts that an expression names, or the first one that the engine does not know.
-    pub fn of(expression: &Expression) -> Result<Self, String> {
+    pub(crate) fn of(expression: &Expression) -> Result<Self, String> {
         Self::of_all(expression, |fact| {
             facts::row(fact).is_some_and(|(root, _)| root != Root::Victim)
         })
     }
 
     /// The needs of an expression that may also read a victim.
-    pub fn with_victim(expression: &Expression) -> Result<Self, String> {
+    pub(crate) fn with_victim(expression: &Expression) -> Result<Self, String> {
         Self::of_all(expression, |_| true)
     }
 
@@ -55,42 +55,42 @@ impl Needs {
     }
 
     #[must_use]
-    pub fn with(self, other: Self) -> Self {
+    pub(crate) fn with(self, other: Self) -> Self {
         Self(self.0.with(other.0))
     }
 
-    pub fn parts(self) -> Parts {
+    pub(crate) fn parts(self) -> Parts {
         self.0
     }
 
     /// Of the node itself.
-    pub fn node(self) -> NodeParts {
+    pub(crate) fn node(self) -> NodeParts {
         self.0.of_node()
     }
 
     /// Pods on the node, or what they hold.
-    pub fn load(self) -> bool {
+    pub(crate) fn load(self) -> bool {
         self.0.meets(of(&[Part::Load, Part::LoadInDetail]))
     }
 
-    pub fn other_pods(self) -> bool {
+    pub(crate) fn other_pods(self) -> bool {
         self.0.has(Part::OtherPods)
     }
 
-    pub fn other_nodes(self) -> bool {
+    pub(crate) fn other_nodes(self) -> bool {
         self.0.has(Part::OtherNodes)
     }
 
-    pub fn namespace(self) -> bool {
+    pub(crate) fn namespace(self) -> bool {
         self.0.has(Part::Namespace)
     }
 
     /// Whether an answer may change while the pod stays as it is and no node is looked at.
-    pub fn is_of_cluster(self) -> bool {
+    pub(crate) fn is_of_cluster(self) -> bool {
         self.other_pods() || self.other_nodes() || self.namespace()
     }
 
-    pub fn key(self, pod: &Pod, key: &mut Key) {
+    pub(crate) fn key(self, pod: &Pod, key: &mut Key) {
         let template = &pod.template;
         let parts = [
             (Part::PodIdentity, pod.identity.id()),
@@ -111,17 +111,17 @@ impl Needs {
     }
 
     /// Events that may change an answer; new nodes are always new.
-    pub fn events(self) -> Events {
+    pub(crate) fn events(self) -> Events {
         self.0.with(of(&[Part::NodeExistence])).events()
     }
 
     /// Whether a change of a node in these parts may change the node's answer.
-    pub fn is_changed_by(self, parts: NodeParts) -> bool {
+    pub(crate) fn is_changed_by(self, parts: NodeParts) -> bool {
         parts.meets(self.node().with(NodeParts::EXISTENCE))
     }
 
     /// Whether the pending pod's own parts are read.
-    pub fn reads_pod(self) -> bool {
+    pub(crate) fn reads_pod(self) -> bool {
         self.0.meets(OF_POD)
     }
 }

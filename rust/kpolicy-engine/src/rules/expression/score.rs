@@ -23,7 +23,7 @@ pub(super) struct Spec {
 }
 
 #[derive(Debug, Clone)]
-pub struct ExpressionScore(pub(super) Arc<Spec>);
+pub(crate) struct ExpressionScore(pub(super) Arc<Spec>);
 
 #[derive(Debug)]
 struct PreparedExpressionScore {

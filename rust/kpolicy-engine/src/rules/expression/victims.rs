@@ -16,41 +16,45 @@ use super::world::{ClusterWorld, NodeWorld, PodWorld};
 use super::{EvaluationCounts, Written, fault_of, wrong_type};
 
 #[derive(Debug)]
-pub struct VictimRule(pub(super) Written);
+pub(crate) struct VictimRule(pub(super) Written);
 
 impl VictimRule {
-    pub fn key(&self, pod: &Pod, key: &mut Key) {
+    pub(crate) fn key(&self, pod: &Pod, key: &mut Key) {
         self.0.needs.key(pod, key);
     }
 
     /// Whether what it says of the pods of a node rests on no other node.
-    pub fn is_local(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         self.0.is_local()
     }
 
-    pub fn reads_namespace(&self) -> bool {
+    pub(crate) fn reads_namespace(&self) -> bool {
         self.0.needs.namespace()
     }
 
-    pub fn paths(&self) -> ApiPaths {
+    pub(crate) fn paths(&self) -> ApiPaths {
         let mut paths = ApiPaths::default();
         paths_of(&self.0.expression, &mut paths);
         paths
     }
 
-    pub fn counts(&self) -> (Arc<str>, Arc<EvaluationCounts>) {
+    pub(crate) fn counts(&self) -> (Arc<str>, Arc<EvaluationCounts>) {
         (self.0.name.clone(), self.0.counts.clone())
     }
 
     /// For a pod that needs room.
-    pub fn prepared<'a>(&'a self, pod: &'a Pod, cluster: &'a Cluster) -> PreparedVictims<'a> {
+    pub(crate) fn prepared<'a>(
+        &'a self,
+        pod: &'a Pod,
+        cluster: &'a Cluster,
+    ) -> PreparedVictims<'a> {
         let (residual, sums) = (self.0.folded(pod, cluster), DomainSums::default());
         PreparedVictims { rule: &self.0, residual, pod, cluster, sums }
     }
 }
 
 #[derive(Debug)]
-pub struct PreparedVictims<'a> {
+pub(crate) struct PreparedVictims<'a> {
     rule: &'a Written,
     residual: Expression,
     pod: &'a Pod,
@@ -60,12 +64,12 @@ pub struct PreparedVictims<'a> {
 
 impl PreparedVictims<'_> {
     /// Whether this pod of the node may go; the node is seen as it is, with all of its pods.
-    pub fn allows(&self, victim: &Pod, node: NodeView<'_>) -> bool {
+    pub(crate) fn allows(&self, victim: &Pod, node: NodeView<'_>) -> bool {
         self.judged(victim, node).0
     }
 
     /// As [`PreparedVictims::allows`], and the units that it took.
-    pub fn judged(&self, victim: &Pod, node: NodeView<'_>) -> (bool, u64) {
+    pub(crate) fn judged(&self, victim: &Pod, node: NodeView<'_>) -> (bool, u64) {
         let mut budget = Budget::new(self.rule.allowance.per_node());
         let allows = self.evaluated(victim, node, &mut budget);
         (allows, budget.spent())

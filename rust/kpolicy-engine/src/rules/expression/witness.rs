@@ -38,7 +38,7 @@ pub struct Witness {
 }
 
 impl Witness {
-    pub fn of_filter(
+    pub(crate) fn of_filter(
         name: &Arc<str>,
         conditions: Option<&Arc<Conditions>>,
         part: Option<ExpressionFilter>,
@@ -51,7 +51,7 @@ impl Witness {
         })
     }
 
-    pub fn of_score(
+    pub(crate) fn of_score(
         name: &Arc<str>,
         conditions: Option<&Arc<Conditions>>,
         part: Option<ExpressionScore>,
@@ -64,7 +64,7 @@ impl Witness {
         })
     }
 
-    pub fn is_filter(&self) -> bool {
+    pub(crate) fn is_filter(&self) -> bool {
         matches!(self.part, Part::Filter(_))
     }
 

@@ -178,7 +178,7 @@ fn code(reasons: u16) -> Code {
 }
 
 impl Bindings {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bind.is_empty() && self.provision.is_empty()
     }
 

@@ -22,19 +22,19 @@ mod reserve;
 use crate::fields::{Fields, Refusals};
 
 pub use decide::{Bindings, decide};
-pub use progress::progress;
+pub(crate) use progress::progress;
 
-pub const NAME: &str = "VolumeBinding";
+pub(crate) const NAME: &str = "VolumeBinding";
 
 const BIND_TIMEOUT_SECONDS_DEFAULT: i64 = 600;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VolumeBinding {
+pub(crate) struct VolumeBinding {
     /// How long the caller that binds waits until claims are bound.
     pub bind_timeout_seconds: i64,
 }
 
-pub fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<VolumeBinding> {
+pub(crate) fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<VolumeBinding> {
     let bind_timeout_seconds = args.integer_or(
         "bindTimeoutSeconds",
         BIND_TIMEOUT_SECONDS_DEFAULT,

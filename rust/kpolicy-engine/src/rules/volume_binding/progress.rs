@@ -14,7 +14,7 @@ use super::needs::{is_bound, selected_node};
 /// Why it goes no further: not yet, or not at all.
 type Stop = VolumeProgress;
 
-pub fn progress(awaited: &AwaitedVolume, cluster: &Cluster) -> VolumeProgress {
+pub(crate) fn progress(awaited: &AwaitedVolume, cluster: &Cluster) -> VolumeProgress {
     let is_there = |entry: &&PodEntry| entry.node().is_some_and(|node| *node == awaited.node);
     let Some(entry) = cluster.pods().get(&awaited.uid).filter(is_there) else {
         return VolumeProgress::Gone;

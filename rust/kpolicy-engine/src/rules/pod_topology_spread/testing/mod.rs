@@ -110,7 +110,7 @@ pub(crate) fn scores(
     let mut whole = vec![0; mask.len()];
     prepared.normalize_all(cluster, feasible, &raw, &mut whole);
     let each = cluster.nodes().by_rank().iter().filter_map(|slot| cluster.nodes().view(*slot));
-    each.filter(|view| feasible.has(*view))
+    each.filter(|view| mask[view.slot.index()])
         .map(|view| {
             let value = prepared.raw(cluster, view);
             assert_eq!(value.to_bits(), raw[view.slot.index()].to_bits(), "{}", view.node.name);

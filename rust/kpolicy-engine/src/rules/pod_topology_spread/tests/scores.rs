@@ -25,7 +25,7 @@ fn pods_alike_in_what_selectors_see_share_a_key() {
         [SpreadConstraint { match_label_keys: ["index".into()].into(), ..own[0].clone() }];
     let first = key(spread_pod("index=0", &by_label), &mut cluster);
     assert_ne!(first[0], key(spread_pod("index=1", &by_label), &mut cluster)[0]);
-    assert!(first[1].is_empty(), "no soft constraint, nothing read");
+    assert!(first[1].parts().is_empty(), "no soft constraint, nothing read");
 }
 
 #[test]
