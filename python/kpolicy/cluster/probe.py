@@ -2,7 +2,7 @@
 
 `Backoff` is the schedule of client-go's reflector with its whole range at random, so that informers
 and replicas that failed together do not come back together. `Patience` repeats the first requests
-while the API server starts; it does not wait for what waiting cannot mend (names, TLS, credentials,
+while the API server starts; it does not retry what waiting cannot correct (names, TLS, credentials,
 permissions, resources that are not served).
 """
 

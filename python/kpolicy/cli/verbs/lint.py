@@ -254,20 +254,20 @@ class _Lint:
                 raise CannotWorkError("--fix changes files; for stdin there is --diff")
             shipped = next((source for source in unit if not Path(source.name).is_file()), None)
             if shipped is not None:
-                raise CannotWorkError(f"{shipped.name} comes with kpolicy: copy it, then mend it")
+                raise CannotWorkError(f"{shipped.name} comes with kpolicy: copy it, then correct the copy")
             fixed = self._fixed(index)
             for before, source in zip(unit, fixed.sources, strict=True):
                 if before.text != source.text:
                     write_back(Path(source.name), source.encoded)
             self._units[index] = fixed.sources
-            for finding in fixed.mended:
+            for finding in fixed.findings:
                 place = place_of(finding)
                 where = f"{place.file}:{place.line}:{place.column}"
-                print(f"{where}: mended {finding.code}: {finding.message}", file=sys.stderr)
-            if fixed.mended:
-                count = len(fixed.mended)
+                print(f"{where}: fixed {finding.code}: {finding.message}", file=sys.stderr)
+            if fixed.findings:
+                count = len(fixed.findings)
                 findings = f"{count} {'finding' if count == 1 else 'findings'}"
-                print(f"mended {findings} in {self._args.paths[index]}", file=sys.stderr)
+                print(f"fixed {findings} in {self._args.paths[index]}", file=sys.stderr)
 
     def show_changes(self) -> int:
         """Prints the changes that `fix` would make."""

@@ -27,7 +27,7 @@ class Fixed:
     """The sources after the fixes, the findings that were fixed, and the result of compiling."""
 
     sources: tuple[Source, ...]
-    mended: tuple[Diagnostic, ...]
+    findings: tuple[Diagnostic, ...]
     compiled: Compiled
 
 
@@ -40,7 +40,7 @@ def fixed(
 ) -> Fixed:
     """Applies the fixes of chosen findings, again and again until none is left."""
     now, compiled = tuple(sources), compile_sources(sources)
-    mended: list[Diagnostic] = []
+    done: list[Diagnostic] = []
     for _ in range(ROUNDS_MAX):
         wanted = [
             finding
@@ -54,8 +54,8 @@ def fixed(
         if not applied:
             break
         now, compiled = after, compile_sources(after)
-        mended += applied
-    return Fixed(now, tuple(mended), compiled)
+        done += applied
+    return Fixed(now, tuple(done), compiled)
 
 
 def _harmless(

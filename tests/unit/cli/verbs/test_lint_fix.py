@@ -1,4 +1,4 @@
-"""`kpolicy lint --fix`: what is mended, what is left as it was, and that it ends."""
+"""`kpolicy lint --fix`: what is corrected, what is left as it was, and that it ends."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ def test_a_file_is_changed_only_where_it_must_be(
     out, err = capsys.readouterr()
     assert file.read_text("utf-8") == AFTER
     assert out == ""
-    assert "batch.yaml:18:7: mended KP102: unknown field `wieght` in a priority" in err
+    assert "batch.yaml:18:7: fixed KP102: unknown field `wieght` in a priority" in err
     assert err.splitlines()[-2:] == [
-        "mended 8 findings in batch.yaml",
+        "fixed 8 findings in batch.yaml",
         "no findings in 1 file",
     ]
 
@@ -85,7 +85,7 @@ def test_a_second_run_changes_nothing(file: Path, capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert cli.main(["lint", "batch.yaml", "--fix"]) == 0
     assert file.read_text("utf-8") == AFTER
-    assert "mended" not in capsys.readouterr().err
+    assert "fixed " not in capsys.readouterr().err
 
 
 def test_a_diff_shows_and_changes_nothing(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,7 +99,7 @@ def test_a_diff_shows_and_changes_nothing(file: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr() == ("", "nothing to mend\n")
 
 
-def test_only_chosen_codes_are_mended(file: Path) -> None:
+def test_only_chosen_codes_are_corrected(file: Path) -> None:
     cli.main(["lint", "batch.yaml", "--fix", "--select", "KP102"])
     assert file.read_text("utf-8") == BEFORE.replace("wieght", "weight")
 
@@ -115,7 +115,7 @@ def test_unsafe_fixes_are_asked_for(file: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    ("written", "mended"),
+    ("written", "corrected"),
     [
         ("pod.request('cpu') > '5m'", "pod.request('cpu') > cpu('5m')"),
         ("'pod.request(\"cpu\") > ''5m'''", "'pod.request(\"cpu\") > cpu(''5m'')'"),
@@ -124,22 +124,22 @@ def test_unsafe_fixes_are_asked_for(file: Path, capsys: pytest.CaptureFixture[st
         ("|\n        nod.ready\n          || true", "|\n        node.ready\n          || true"),
     ],
 )
-def test_expressions_are_mended_in_every_style(written: str, mended: str) -> None:
+def test_expressions_are_corrected_in_every_style(written: str, corrected: str) -> None:
     text = AFTER.replace("node.ready", written)
     done = fixed([Source("p.yaml", text)], compile_policy, is_unsafe=True)
-    assert done.sources[0].text == AFTER.replace("node.ready", mended)
+    assert done.sources[0].text == AFTER.replace("node.ready", corrected)
 
 
-def test_a_config_map_is_mended_inside() -> None:
+def test_a_config_map_is_corrected_inside() -> None:
     indented = "".join(f"    {line}\n" for line in BEFORE.splitlines())
     head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: p}\ndata:\n  p.yaml: |\n"
     expected = "".join(f"    {line}\n" for line in AFTER.splitlines())
     done = fixed([Source("p.yaml", head + indented)], compile_policy)
-    mended = str(done.sources[0].text).replace("# kpolicy: ignore[KP404]\n", "")
-    assert "weight: 3" in mended
-    assert 'country: "no"' in mended
+    corrected = str(done.sources[0].text).replace("# kpolicy: ignore[KP404]\n", "")
+    assert "weight: 3" in corrected
+    assert 'country: "no"' in corrected
     assert done.compiled.program is not None
-    assert len(mended.splitlines()) >= len((head + expected).splitlines())
+    assert len(corrected.splitlines()) >= len((head + expected).splitlines())
 
 
 def test_a_field_that_is_there_already_is_not_written_twice() -> None:
