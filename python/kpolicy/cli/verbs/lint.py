@@ -254,7 +254,9 @@ class _Lint:
                 raise CannotWorkError("--fix changes files; for stdin there is --diff")
             shipped = next((source for source in unit if not Path(source.name).is_file()), None)
             if shipped is not None:
-                raise CannotWorkError(f"{shipped.name} comes with kpolicy: copy it, then correct the copy")
+                raise CannotWorkError(
+                    f"{shipped.name} comes with kpolicy: copy it, then correct the copy"
+                )
             fixed = self._fixed(index)
             for before, source in zip(unit, fixed.sources, strict=True):
                 if before.text != source.text:

@@ -42,7 +42,9 @@ def simulation_text(summary: Summary) -> list[str]:
     placed = f"{summary.placed:,} of {counted(total, 'pod')} placed"
     lines = [f"{placed} on {counted(summary.nodes, 'node')}, {summary.pending:,} pending"]
     if summary.not_served:
-        lines.append(f"{counted(summary.not_served, 'pod')} more of schedulers that are not served")
+        lines.append(
+            f"{counted(summary.not_served, 'pod')} more with a schedulerName that is not served"
+        )
     lines += _reasons(summary)
     if summary.utilisation:
         rows = [
@@ -87,7 +89,7 @@ def difference_text(pair: Difference) -> Iterator[str]:
             why = ", ".join(rejection.reasons)
             yield f"  {rejection.rule} of the {rejection.policy} policy rejects {what}: {why}"
         case Outscored() as outscored if outscored.is_tie:
-            yield "  both are as good as each other under either policy; the tie fell otherwise"
+            yield "  both nodes have equal scores under each policy; another of them was chosen"
         case Outscored() as outscored:
             rows = [
                 [
@@ -113,7 +115,7 @@ def _scores(scored: Scored, node: str) -> str:
 def diff_text(diff: Diff) -> list[str]:
     differ = len(diff.differences)
     summary = diff.line()["summary"]
-    head = f"{differ:,} of {counted(diff.pods, 'pod')} would be decided otherwise"
+    head = f"{differ:,} of {counted(diff.pods, 'pod')} would be decided differently"
     placed = f"placed: {diff.placed_by_old:,} by the old policy, {diff.placed_by_new:,} by the new"
     kinds = [[f"{summary[kind]:,}", words] for kind, words in _WORDS.items() if summary[kind]]
     rules = [[f"{count:,}", rule] for rule, count in summary["byRule"].items()]

@@ -37,7 +37,7 @@ def text(explained: Explanation, top: int = TOP) -> list[str]:
     nodes = explained.get("nodes", [])
     lines = [verdict(explained)]
     if "preFilter" in explained:
-        lines += ["", f"  before any node: {_reasons(explained['preFilter'])}"]
+        lines += ["", f"  before any node was checked: {_reasons(explained['preFilter'])}"]
     else:
         lines += _rejections(nodes)
     lines += _scores(explained, top)
@@ -76,7 +76,7 @@ def _rejections(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
     lines = _nodes_by_reason("  rejected nodes, by the first rule that rejects", names)
     if further:
         rows = [[f"{count:,}", why] for why, count in largest_first(further)]
-        lines.append("  and would be rejected as well by")
+        lines.append("  also rejected by")
         lines += columns(rows, right=(0,), indent="    ")
     return lines
 
@@ -119,7 +119,7 @@ def _errors(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
         for error in node.get("errors", ()):
             why = f"rule {error['rule']} could not be evaluated: {error['message']}"
             names[f"{why} ({error['code']})"].append(node["name"])
-    return _nodes_by_reason("  scored 0, by the rule that erred", names)
+    return _nodes_by_reason("  scored 0, by the rule that had an error", names)
 
 
 def _part(node: Mapping[str, Any], rule: str) -> str:
@@ -151,7 +151,7 @@ def _spared(spared: Mapping[str, Sequence[str]]) -> list[str]:
         return []
     ordered = sorted(spared.items())
     rows = [[node, f"keeps {listed(pods, _NAMES_SHOWN)}"] for node, pods in ordered[:_NODES_SHOWN]]
-    lines = ["  by `preemption.victims` of the policy", *columns(rows, indent="    ")]
+    lines = ["  pods that `preemption.victims` protects", *columns(rows, indent="    ")]
     more = len(ordered) - len(rows)
     return lines + ([f"    and {counted(more, 'node')} more"] if more else [])
 

@@ -137,7 +137,7 @@ def _versions(header: Header) -> list[str]:
     """One line where all kinds are of one version."""
     by_version = _by_value(header.origin.resource_versions)
     if len(by_version) == 1:
-        return [f"version   {version}, of every kind" for version in by_version]
+        return [f"version   {version} for every kind" for version in by_version]
     return [f"version   {version} of {', '.join(kinds)}" for version, kinds in by_version.items()]
 
 

@@ -262,7 +262,7 @@ def of_other_versions(recordings: Iterable[Recorded]) -> Iterator[Diagnostic]:
             message = (
                 f"recorded of Kubernetes {cluster}; kpolicy decides as {KUBERNETES_RELEASE} does"
             )
-            hint = "kube-scheduler of that cluster may have decided otherwise"
+            hint = "kube-scheduler of that cluster may have decided differently"
             yield remark("KP504", message, hint=hint).at(at)
 
 

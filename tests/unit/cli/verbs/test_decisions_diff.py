@@ -127,14 +127,14 @@ def test_text(capsys: Capture) -> None:
         "default/there: n1 → n2 (on a node)\n"
         "  fence of the new policy rejects n1: ssd nodes are kept free\n"
         "\n"
-        "2 of 3 pods would be decided otherwise\n"
+        "2 of 3 pods would be decided differently\n"
         "  2  go to another node\n"
         "placed: 3 by the old policy, 3 by the new\n"
         "rules that made a difference\n"
         "  2  fence\n"
     )
     assert main(["diff", "-s", "cluster.json", "old.yaml", "old.yaml"]) == 0
-    assert capsys.readouterr().out.startswith("0 of 2 pods would be decided otherwise\n")
+    assert capsys.readouterr().out.startswith("0 of 2 pods would be decided differently\n")
 
 
 def test_what_earlier_pods_took_is_the_reason_of_later_ones(capsys: Capture) -> None:

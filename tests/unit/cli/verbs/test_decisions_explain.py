@@ -35,7 +35,7 @@ default/giant: fits none of 4 nodes
     2  Insufficient cpu (NodeResourcesFit)                 n1, n2
     1  node(s) had untolerated taint(s) (TaintToleration)  n3
     1  node(s) were unschedulable (NodeUnschedulable)      n4
-  and would be rejected as well by
+  also rejected by
     2  Insufficient cpu (NodeResourcesFit)
 
   0/4 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, \

@@ -19,7 +19,7 @@ default/fits   n2
 default/giant  (pending)
 
 1 of 2 pods placed on 4 nodes, 1 pending
-1 pod more of schedulers that are not served
+1 pod more with a schedulerName that is not served
 
 what keeps pods pending
   1  0/4 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, \

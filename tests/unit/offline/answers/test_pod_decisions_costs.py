@@ -93,7 +93,7 @@ def test_a_priority_that_the_cycle_does_not_cover_counts_nothing_and_says_why() 
         [error] = each["errors"]
         assert (error["rule"], error["code"]) == ("dear", "KR110")
     lines = "\n".join(shown(explanation))
-    assert "scored 0, by the rule that erred" in lines
+    assert "scored 0, by the rule that had an error" in lines
     assert "rule dear could not be evaluated" in lines
     few = explained([*nodes(10), pod("w")], policy)
     assert not any("errors" in each for each in few["nodes"])

@@ -28,7 +28,7 @@ def test_a_rejection_of_the_whole_pod_is_printed_once() -> None:
     assert text(explained) == [
         "a/b: fits none of 2 nodes",
         "",
-        "  before any node: claim not found (VolumeBinding)",
+        "  before any node was checked: claim not found (VolumeBinding)",
         "",
         "  0/2 nodes are available: claim not found.",
     ]
@@ -52,7 +52,7 @@ def test_preemption_names_victims_and_node() -> None:
     kept = {f"n{number}": ["ns/a", "ns/b", "ns/c", "ns/d"] for number in range(7)}
     explained["preemption"] = {"node": "n2", "spared": kept}
     lines = text(explained)
-    lines = lines[lines.index("  by `preemption.victims` of the policy") + 1 :]
+    lines = lines[lines.index("  pods that `preemption.victims` protects") + 1 :]
     assert lines[0] == "    n0  keeps ns/a, ns/b, ns/c and 1 more"
     assert lines[5:] == ["    and 2 nodes more"]
     explained["preemption"] = {"message": "No preemption victims found."}
