@@ -15,11 +15,15 @@ const UNKNOWN_OBJECT: &str = "EV101";
 
 /// What is asked: IR and variables as in `kpolicy_cel`, and whose facts are read.
 pub struct Query<'a> {
+    /// The expression in the IR of `kpolicy_cel`.
     pub ir: &'a Value,
+    /// Values of the variables that the expression names, by name.
     pub variables: &'a Value,
     /// `namespace/name`.
     pub pod: Option<&'a str>,
+    /// The node's name.
     pub node: Option<&'a str>,
+    /// Whether the answer says what each part of the expression gave.
     pub traced: bool,
 }
 

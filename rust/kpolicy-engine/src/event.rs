@@ -27,8 +27,11 @@ macro_rules! events {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Event {
             $($(#[$doc])* $event,)+
+            /// An object of another kind is added.
             ObjectAdd(Kind),
+            /// An object of another kind changes.
             ObjectUpdate(Kind),
+            /// An object of another kind is deleted.
             ObjectDelete(Kind),
         }
 
@@ -76,16 +79,25 @@ macro_rules! events {
 }
 
 events! {
+    /// A node is added.
     NodeAdd, "a node is added", "NodeAdd";
+    /// A node is deleted.
     NodeDelete, "a node is removed", "NodeDelete";
+    /// `status.allocatable` of a node differs.
     NodeAllocatable, "what a node can allocate changes", "NodeUpdateNodeAllocatable";
+    /// Labels of a node differ.
     NodeLabel, "a label of a node changes", "NodeUpdateNodeLabel";
     /// Taints differ, or the node became schedulable.
     NodeTaint, "a taint of a node changes, or it takes pods again", "NodeUpdateNodeTaint";
+    /// Conditions of a node differ.
     NodeCondition, "a condition of a node changes", "NodeUpdateNodeCondition";
+    /// Annotations of a node differ.
     NodeAnnotation, "an annotation of a node changes", "NodeUpdateNodeAnnotation";
+    /// `status.declaredFeatures` of a node differ.
     NodeFeature, "a declared feature of a node changes", "NodeUpdateNodeDeclaredFeature";
+    /// `status.capacity` of a node differs.
     NodeCapacity, "the capacity of a node changes", "NodeUpdate";
+    /// `status.images` of a node differ.
     NodeImages, "the images on a node change", "NodeUpdate";
     /// The node takes no more pods. (`NodeTaint` says that it takes pods again.)
     NodeCordon, "a node takes no more pods", "NodeUpdate";
@@ -93,13 +105,18 @@ events! {
     NodeUpdate, "something else of a node changes", "NodeUpdate";
     /// Pods on nodes, and for updates also the waiting pod itself.
     PodAdd, "a pod is placed on a node", "AssignedPodAdd";
+    /// A pod on a node is deleted or reaches a terminal phase.
     PodDelete, "a pod leaves a node", "AssignedPodDelete";
+    /// Labels of a pod differ.
     PodLabel, "a label of a pod changes",
         "AssignedPodUpdatePodLabel" or "UnschedulablePodUpdatePodLabel";
+    /// A pod requests less of some resource than before.
     PodScaleDown, "a pod comes to request less",
         "AssignedPodUpdatePodScaleDown" or "UnschedulablePodUpdatePodScaleDown";
+    /// Tolerations of a pod differ.
     PodToleration, "a toleration of the pod changes",
         "AssignedPodUpdatePodToleration" or "UnschedulablePodUpdatePodToleration";
+    /// The last of `spec.schedulingGates` is removed.
     PodGatesGone, "the pod's last scheduling gate is removed",
         "UnschedulablePodUpdatePodSchedulingGatesEliminated";
     /// A pod on a node is being deleted.
@@ -130,6 +147,7 @@ impl Events {
             .fold(Self::NONE, |events, kind| events.with(Self::of(&Event::of_object(*kind))))
     }
 
+    /// The events of both sets.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -140,6 +158,7 @@ impl Events {
         Self(self.0 & !other.0)
     }
 
+    /// Whether the set has the event.
     pub fn contains(self, event: Event) -> bool {
         self.0 & event.bit() != 0
     }

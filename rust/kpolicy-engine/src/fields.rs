@@ -23,6 +23,7 @@ pub const CONFLICT: &str = "PR106";
 /// A program with more faults than this is not read further.
 const REFUSALS_MAX: usize = 100;
 
+/// What a reader found wrong with the program so far; bounded in number.
 #[derive(Debug, Default)]
 pub struct Refusals(Vec<Refusal>);
 
@@ -58,6 +59,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// Starts to read a value as an object; refuses anything else.
     pub fn of(value: &'a Value, place: impl Into<String>, refusals: &mut Refusals) -> Option<Self> {
         let place = place.into();
         match value.as_object() {

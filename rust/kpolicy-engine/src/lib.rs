@@ -3,6 +3,8 @@
 //! Objects arrive decoded (`model`) and programs as JSON values. The engine has no Python, HTTP,
 //! files, async runtime or clock: time is `now_ns`, chance a seed.
 
+#![warn(missing_docs)]
+
 pub mod api;
 pub mod cycle;
 pub mod engine;

@@ -10,12 +10,14 @@ use crate::snapshot::NodeParts;
 /// The parts, and the list of all of them.
 macro_rules! parts {
     ($($(#[$doc:meta])* $part:ident,)+) => {
+        /// A part of the cluster, or of the pending pod, that an answer may depend on.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Part {
             $($(#[$doc])* $part,)+
         }
 
         impl Part {
+            /// Every part, in the order of declaration.
             pub const ALL: &[Self] = &[$(Self::$part),+];
         }
     };
@@ -24,12 +26,17 @@ macro_rules! parts {
 parts! {
     /// Of the pending pod: namespace and labels.
     PodIdentity,
+    /// What the pending pod requests, with overhead.
     PodRequests,
+    /// `spec.tolerations` of the pending pod.
     PodTolerations,
+    /// `spec.priority` of the pending pod.
     PodPriority,
+    /// Node selector and node affinity of the pending pod.
     PodNodeAffinity,
     /// Anything else of the pod's specification.
     PodTemplate,
+    /// Annotations of the pending pod.
     PodAnnotations,
     /// Its name or uid, which no other pod shares.
     PodName,
@@ -37,14 +44,23 @@ parts! {
     PodApiValues,
     /// Which nodes there are.
     NodeExistence,
+    /// Labels of the node.
     NodeLabels,
+    /// `spec.taints` of the node.
     NodeTaints,
+    /// `spec.unschedulable` of the node.
     NodeUnschedulable,
+    /// `status.allocatable` of the node.
     NodeAllocatable,
+    /// `status.capacity` of the node.
     NodeCapacity,
+    /// `status.conditions` of the node.
     NodeConditions,
+    /// Annotations of the node.
     NodeAnnotations,
+    /// `status.images` of the node.
     NodeImages,
+    /// `status.declaredFeatures` of the node.
     NodeFeatures,
     /// What is read of the node by API path.
     NodeApiValues,
@@ -163,8 +179,10 @@ impl Part {
 pub struct Parts(u64);
 
 impl Parts {
+    /// The empty set.
     pub const NONE: Self = Self(0);
 
+    /// The set of these parts.
     pub const fn of(parts: &[Part]) -> Self {
         let mut bits = 0;
         let mut position = 0;
@@ -175,19 +193,23 @@ impl Parts {
         Self(bits)
     }
 
+    /// The parts of both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
+    /// Whether the part is in the set.
     pub const fn has(self, part: Part) -> bool {
         self.0 & (1 << part as u64) != 0
     }
 
+    /// Whether the two sets have a part in common.
     pub const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
+    /// The parts of the set, in the order of [`Part::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Part> {
         Part::ALL.iter().copied().filter(move |part| self.has(*part))
     }
@@ -197,6 +219,7 @@ impl Parts {
         self.iter().fold(Events::NONE, |events, part| events.with(part.events()))
     }
 
+    /// The parts of a node among them, as the snapshot compares nodes.
     pub fn of_node(self) -> NodeParts {
         self.iter().fold(NodeParts::NONE, |parts, part| parts.with(part.of_node()))
     }

@@ -11,6 +11,7 @@ use super::totals::INFEASIBLE;
 /// Slots of one block: few enough to be looked through at once, many enough that there are few blocks.
 const BLOCK: usize = 128;
 
+/// The highest total of each block of slots.
 #[derive(Debug, Default)]
 pub struct Best {
     by_block: Vec<i32>,
@@ -34,6 +35,7 @@ impl Best {
         }
     }
 
+    /// The highest total of all nodes; `INFEASIBLE` if no node is feasible.
     pub fn highest(&self) -> i32 {
         highest(&self.by_block)
     }

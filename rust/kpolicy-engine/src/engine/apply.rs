@@ -36,6 +36,7 @@ impl Engine {
         self.lists.named.insert(kind, FxHashSet::default());
     }
 
+    /// A full list ends: objects of the kind that it did not name are deleted.
     pub fn list_end(&mut self, kind: Kind, now_ns: i64, applied: &mut Applied) {
         let Some(named) = self.lists.named.remove(&kind) else { return };
         for meta in self.held(kind) {

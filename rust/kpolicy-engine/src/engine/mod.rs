@@ -94,6 +94,7 @@ impl Engine {
         self.cycle.limit(bytes_max);
     }
 
+    /// The hash of the program in force, which every batch of decisions names.
     pub fn program_hash(&self) -> Arc<str> {
         Arc::clone(&self.program.hash)
     }
@@ -191,6 +192,7 @@ impl Engine {
         evaluate::answer(asked, &self.cluster)
     }
 
+    /// Sizes of the snapshot and of the caches, and what rules counted.
     pub fn statistics(&self) -> Statistics {
         let (pods, cache) = (self.cluster.pods(), self.cycle.size());
         Statistics {
@@ -237,6 +239,7 @@ impl Engine {
         &self.cluster
     }
 
+    /// The program in force.
     pub fn program(&self) -> &Program {
         &self.program
     }

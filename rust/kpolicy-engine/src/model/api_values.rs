@@ -16,10 +16,12 @@ use super::Kind;
 pub struct ApiPaths(BTreeMap<Kind, BTreeSet<Box<str>>>);
 
 impl ApiPaths {
+    /// Asks for a path of objects of a kind.
     pub fn add(&mut self, kind: Kind, path: &str) {
         self.0.entry(kind).or_default().insert(path.into());
     }
 
+    /// Asks for all paths of another set too.
     pub fn add_all(&mut self, other: &Self) {
         for (kind, path) in other.iter() {
             self.add(kind, path);
@@ -31,10 +33,12 @@ impl ApiPaths {
         self.0.get(&kind).into_iter().flatten().map(AsRef::as_ref)
     }
 
+    /// Kinds and paths, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Kind, &str)> {
         self.0.iter().flat_map(|(kind, paths)| paths.iter().map(|path| (*kind, path.as_ref())))
     }
 
+    /// Whether no path is asked for.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

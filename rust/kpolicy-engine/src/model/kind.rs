@@ -25,7 +25,10 @@ macro_rules! kinds {
         /// A kind of objects.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Kind {
-            $($kind,)*
+            $(
+                #[doc = concat!("Kind `", $name, "`.")]
+                $kind,
+            )*
         }
 
         impl Kind {

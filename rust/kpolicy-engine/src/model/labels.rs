@@ -7,19 +7,23 @@ use crate::heap::HeapBytes;
 pub struct Labels(Box<[(Box<str>, Box<str>)]>);
 
 impl Labels {
+    /// The value of a key; `None` if it is absent.
     pub fn get(&self, key: &str) -> Option<&str> {
         let position = self.0.binary_search_by(|(have, _)| have.as_ref().cmp(key)).ok()?;
         self.0.get(position).map(|(_, value)| value.as_ref())
     }
 
+    /// Keys and values in the order of keys.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_ref(), value.as_ref()))
     }
 
+    /// How many pairs there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Whether there are no pairs.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -89,13 +89,18 @@ macro_rules! object_kinds {
 pub struct Meta {
     /// Empty for cluster-scoped objects.
     pub namespace: Box<str>,
+    /// `metadata.name`.
     pub name: Box<str>,
     /// Where an object has none (a file written by hand), the decoder puts `namespace/name`.
     pub uid: Box<str>,
+    /// `metadata.resourceVersion`, or empty.
     pub resource_version: Box<str>,
+    /// `metadata.labels`.
     pub labels: Labels,
+    /// `metadata.annotations`.
     pub annotations: Labels,
     /// Seconds since the epoch; `None` where absent.
     pub creation_seconds: Option<i64>,
+    /// `metadata.deletionTimestamp`, in seconds since the epoch.
     pub deletion_seconds: Option<i64>,
 }

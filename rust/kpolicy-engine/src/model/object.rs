@@ -12,7 +12,10 @@ macro_rules! objects {
         /// One decoded object.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum Object {
-            $($kind(Arc<super::$model>),)*
+            $(
+                #[doc = concat!("An object of kind ", stringify!($kind), ".")]
+                $kind(Arc<super::$model>),
+            )*
         }
 
         impl Object {

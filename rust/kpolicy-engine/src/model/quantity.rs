@@ -15,16 +15,20 @@ const NANOS_PER_UNIT: i128 = 1_000_000_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
 
 impl Quantity {
+    /// Nothing.
     pub const ZERO: Self = Self { nanos: 0 };
 
+    /// Of an amount in nano-units.
     pub fn from_nanos(nanos: i128) -> Self {
         Self { nanos }
     }
 
+    /// Of an amount in whole units.
     pub fn from_units(units: i64) -> Self {
         Self { nanos: i128::from(units) * NANOS_PER_UNIT }
     }
 
+    /// The amount in nano-units.
     pub fn nanos(self) -> i128 {
         self.nanos
     }
@@ -39,6 +43,7 @@ impl Quantity {
         held(rounded_up(self.nanos, NANOS_PER_MILLI))
     }
 
+    /// The sum, held at the ends of 128 bits.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self { nanos: self.nanos.saturating_add(other.nanos) }

@@ -7,25 +7,35 @@ use super::labels::Labels;
 /// `None` where the API has no selector at all (it matches nothing); an empty list matches all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Selector {
+    /// All must hold.
     pub requirements: Box<[Requirement]>,
 }
 
+/// A condition on the value of one label.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Requirement {
+    /// The label's key.
     pub key: Box<str>,
+    /// How its value is compared.
     pub operator: SelectorOperator,
     /// Sorted and unique, except for `Gt` and `Lt`, which have one value.
     pub values: Box<[Box<str>]>,
 }
 
+/// `operator` of a requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SelectorOperator {
+    /// The label has one of the values.
     In,
+    /// The label is absent or has none of the values.
     NotIn,
+    /// The label is there.
     Exists,
+    /// The label is absent.
     DoesNotExist,
     /// Node affinity only: both sides as 64-bit integers.
     Gt,
+    /// As `Gt`, for less.
     Lt,
     /// An operator that the API does not know: the requirement cannot be parsed.
     Invalid,
@@ -44,6 +54,7 @@ impl HeapBytes for Selector {
 }
 
 impl Requirement {
+    /// Whether labels meet the requirement.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.accepts(labels.get(&self.key))
     }
@@ -75,10 +86,12 @@ impl Requirement {
 }
 
 impl Selector {
+    /// Whether labels meet all requirements.
     pub fn matches(&self, labels: &Labels) -> bool {
         self.requirements.iter().all(|requirement| requirement.matches(labels))
     }
 
+    /// Whether it has no requirements, and so matches any labels.
     pub fn is_everything(&self) -> bool {
         self.requirements.is_empty()
     }

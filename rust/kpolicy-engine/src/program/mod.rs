@@ -35,14 +35,17 @@ pub(crate) enum TieBreak {
     LeastPods,
 }
 
+/// A compiled policy, verified and ready to decide.
 #[derive(Debug)]
 pub struct Program {
     pub(crate) hash: Arc<str>,
     pub(crate) tie_break: TieBreak,
+    /// Each serves the pods of one scheduler name, or of any.
     pub profiles: Vec<Profile>,
 }
 
 impl Program {
+    /// Reads a program document and verifies it; all refusals at once if it is not valid.
     pub fn load(document: &Value) -> Result<Self, Vec<Refusal>> {
         let mut refusals = Refusals::default();
         let program = read(document, &mut refusals);

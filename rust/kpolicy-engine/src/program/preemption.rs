@@ -11,10 +11,15 @@ use crate::fields::{Fields, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE};
 /// What decides between candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Criterion {
+    /// The fewest victims beyond a disruption budget.
     FewestPdbViolations,
+    /// The lowest priority of the most important victim.
     LowestMaxPriority,
+    /// The smallest sum of the victims' priorities.
     SmallestPrioritySum,
+    /// The fewest victims.
     FewestVictims,
+    /// The latest start of that victim of highest priority which started first.
     LatestStart,
 }
 
@@ -31,11 +36,14 @@ pub const CRITERIA: [Criterion; 5] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Enough {
     pub(crate) min_candidate_nodes_percentage: i64,
+    /// kube-scheduler's `minCandidateNodesAbsolute`.
     pub min_candidate_nodes_absolute: i64,
 }
 
+/// How pods of a profile make room by evicting others.
 #[derive(Debug)]
 pub struct Preemption {
+    /// When the search for candidates may stop.
     pub enough: Enough,
     /// Each counts where those before it tie; what is not listed does not count.
     pub order: Vec<Criterion>,

@@ -23,6 +23,7 @@ const MINOR_MAX: i64 = 999;
 /// The largest sum of a profile's weights: a total of hundredfolds then fits 32 bits.
 const WEIGHTS_MAX: i64 = 20_000_000;
 
+/// The rules for pods of one scheduler name.
 #[derive(Debug)]
 pub struct Profile {
     pub(crate) scheduler_name: Arc<str>,
@@ -32,6 +33,7 @@ pub struct Profile {
     pub filters: Vec<FilterRule>,
     /// Filters that never reject: they are asked about the chosen node, and count.
     pub audits: Vec<(FilterRule, Arc<EvaluationCounts>)>,
+    /// Scores with their weights, in the order in which they are asked.
     pub scores: Vec<ScoreRule>,
     /// What expression rules counted, by name, filters first.
     pub counts: Vec<(Arc<str>, Arc<EvaluationCounts>)>,

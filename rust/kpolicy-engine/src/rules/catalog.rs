@@ -15,6 +15,7 @@ pub type MakeScore = fn(&mut Fields<'_>, &mut Refusals) -> Option<Box<dyn Score>
 /// A plugin of kube-scheduler that filters, scores, or both.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltIn {
+    /// kube-scheduler's name of the plugin.
     pub name: &'static str,
     filter: Option<MakeFilter>,
     score: Option<MakeScore>,
@@ -47,10 +48,12 @@ impl BuiltIn {
         Self { weight, ..self }
     }
 
+    /// Whether the plugin can filter.
     pub fn filters(&self) -> bool {
         self.filter.is_some()
     }
 
+    /// Whether the plugin can score.
     pub fn scores(&self) -> bool {
         self.score.is_some()
     }
@@ -60,10 +63,12 @@ fn named(name: &str) -> Option<&'static BuiltIn> {
     BUILT_INS.iter().find(|built_in| built_in.name == name)
 }
 
+/// The reader of a filter's arguments by the plugin's name; `None` if it does not filter.
 pub fn filter(name: &str) -> Option<MakeFilter> {
     named(name)?.filter
 }
 
+/// The reader of a score's arguments by the plugin's name; `None` if it does not score.
 pub fn score(name: &str) -> Option<MakeScore> {
     named(name)?.score
 }

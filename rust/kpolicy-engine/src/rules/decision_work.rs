@@ -123,6 +123,7 @@ impl DecisionWork {
         Self { parts, units_max: spec_units_max(cluster.nodes().len()) }
     }
 
+    /// Units of work of a decision about the pod, summed over the parts of its spec.
     pub fn units(&self) -> u64 {
         sum(self.parts.iter().map(|part| part.units))
     }

@@ -16,6 +16,7 @@ use super::{Code, HeldBytes, Key, Reads, Refresh, Reservation, Status};
 /// What a prepared filter says before any node is looked at (kube-scheduler's PreFilter).
 #[derive(Debug, Clone, Copy)]
 pub enum Stage<'a> {
+    /// Every node is to be checked.
     Check,
     /// It has nothing to say in this cycle; nominated pods are not put before it either.
     Skip,
@@ -89,6 +90,7 @@ pub fn more_events(rule: &dyn Filter) -> Events {
 
 /// A filter made ready for all pods of one key.
 pub trait PreparedFilter: Debug + Send + Sync {
+    /// What of a node its verdict rests on.
     fn reads(&self) -> Reads;
 
     /// Follows the changes since the last call (or since `prepare`).
@@ -97,6 +99,7 @@ pub trait PreparedFilter: Debug + Send + Sync {
         Refresh::Nodes
     }
 
+    /// What the rule says before any node is checked.
     fn stage(&self) -> Stage<'_> {
         Stage::Check
     }
@@ -106,6 +109,7 @@ pub trait PreparedFilter: Debug + Send + Sync {
         None
     }
 
+    /// The verdict on one node.
     fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code;
 
     /// What one `check` may take besides what any rule takes, in units: that of an expression.

@@ -12,6 +12,7 @@ pub const IGNORED: f64 = f64::NEG_INFINITY;
 pub(crate) const SCORE_MAX: i64 = 100;
 pub(super) const SCORE_MAX_F: f64 = 100.0;
 
+/// How raw scores of a rule become scores of 0–100.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Normalization {
     /// Raw scores are within 0–100 already; what is not is clamped.
@@ -25,11 +26,19 @@ pub enum Normalization {
     /// Topology spreading: the smaller the better, the largest keeps its share of the smallest.
     Spread,
     /// A straight line through two points; beyond them it is clamped.
-    Linear { from: (f64, f64), to: (f64, f64) },
+    Linear {
+        /// The raw score and the score of one point.
+        from: (f64, f64),
+        /// The raw score and the score of the other point.
+        to: (f64, f64),
+    },
     /// A line through points in order of x; level beyond its ends.
     Shape(Box<[(f64, f64)]>),
     /// For expressions: as `Highest`, but without truncating the raw scores first.
-    Proportion { is_reversed: bool },
+    Proportion {
+        /// The largest raw score becomes 0, not 100.
+        is_reversed: bool,
+    },
     /// The rule does it itself, for all nodes at once.
     Whole,
 }

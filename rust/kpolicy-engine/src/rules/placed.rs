@@ -129,6 +129,7 @@ impl FilterRule {
         passes_somewhere(self.prepare(pod, cluster).as_deref(), cluster)
     }
 
+    /// As [`Filter::kinds`].
     pub fn kinds(&self) -> &'static [Kind] {
         self.rule.kinds()
     }
@@ -142,6 +143,7 @@ impl FilterRule {
 /// A score in its place in a profile.
 #[derive(Debug)]
 pub struct ScoreRule {
+    /// The rule's name in the profile.
     pub name: Arc<str>,
     pub(crate) weight: i64,
     pub(crate) scale: Scale,

@@ -5,6 +5,7 @@ use crate::snapshot::NodeParts;
 /// What of a node an answer rests on: when that changes, this node is asked again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reads {
+    /// Parts of the node itself, which only updates of the node change.
     pub node: NodeParts,
     /// Which pods are on the node, or what they hold.
     pub load: bool,

@@ -17,8 +17,10 @@ const PARTS: i64 = 10;
 /// The range of a rule's normalised scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Scale {
+    /// 0–100, as releases after 1.16 score.
     #[default]
     Hundred,
+    /// 0–10, as releases up to 1.16 scored.
     Ten,
 }
 

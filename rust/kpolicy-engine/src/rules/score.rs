@@ -40,6 +40,7 @@ pub trait Score: Debug + Send + Sync {
 
 /// A score made ready for all pods of one key.
 pub trait PreparedScore: Debug + Send + Sync {
+    /// What of a node its raw score rests on.
     fn reads(&self) -> Reads;
 
     /// As [`super::PreparedFilter::refresh`].
@@ -54,6 +55,7 @@ pub trait PreparedScore: Debug + Send + Sync {
         false
     }
 
+    /// Takes the set of feasible nodes, for a rule whose raw scores depend on it.
     fn see_feasible(&mut self, cluster: &Cluster, feasible: Feasible<'_>) {
         let _ = (cluster, feasible);
     }
@@ -91,6 +93,7 @@ pub trait PreparedScore: Debug + Send + Sync {
         nodes
     }
 
+    /// How its raw scores become 0–100.
     fn normalization(&self) -> &Normalization {
         &Normalization::AsIs
     }

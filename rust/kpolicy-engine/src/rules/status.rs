@@ -13,6 +13,7 @@ pub struct Code(u16);
 const FAILED_BIT: u16 = 1 << 15;
 
 impl Code {
+    /// The node passes.
     pub const PASS: Self = Self(0);
 
     /// A rejection; `meaning` is the rule's own: 1 to 32,767.
@@ -25,10 +26,12 @@ impl Code {
         Self(meaning | FAILED_BIT)
     }
 
+    /// Whether the node passes.
     pub const fn passes(self) -> bool {
         self.0 == 0
     }
 
+    /// Whether the rule could not judge the node.
     pub const fn is_failure(self) -> bool {
         self.0 & FAILED_BIT != 0
     }
@@ -38,6 +41,7 @@ impl Code {
     }
 }
 
+/// How a rule rejects: kube-scheduler's status codes other than success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rejection {
     /// Evicting pods may help.
@@ -76,7 +80,9 @@ impl Fault {
 /// Why a node, or a pod as a whole, was rejected. Reasons are in the order of checking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
+    /// Whether evicting pods may help.
     pub rejection: Rejection,
+    /// Texts for people, as kube-scheduler words them.
     pub reasons: Vec<Cow<'static, str>>,
     /// Where an expression that could not be evaluated is the reason.
     pub fault: Option<Fault>,

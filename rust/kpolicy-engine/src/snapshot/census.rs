@@ -81,6 +81,7 @@ impl<T> Rows<T> {
     }
 }
 
+/// Counts of pods on nodes: by namespace and labels, and by the affinity terms that they carry.
 #[derive(Debug, Default)]
 pub struct Census {
     identities: Rows<Shared<Identity>>,

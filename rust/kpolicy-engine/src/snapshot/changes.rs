@@ -24,6 +24,7 @@ impl Cluster {
         self.nodes.rank();
     }
 
+    /// Adds or replaces a node; `None` if nothing that rules read differs.
     pub fn set_node(&mut self, object: model::Node) -> Option<Occurrence> {
         let new = Arc::new(self.node_tables.row(object, &mut self.names));
         let old = self.nodes.find(&new.name).and_then(|slot| self.nodes.shared(slot));
@@ -44,6 +45,7 @@ impl Cluster {
         Some(Occurrence::Node { old, new: Some(new), parts })
     }
 
+    /// Deletes a node; its pods wait until a node of that name appears.
     pub fn remove_node(&mut self, name: &str) -> Option<Occurrence> {
         let (slot, node, pods) = self.nodes.remove(name)?;
         for pod in pods {
@@ -202,6 +204,7 @@ impl Cluster {
         }
     }
 
+    /// Deletes a pod and its nomination.
     pub fn remove_pod(&mut self, uid: &str) -> Vec<Occurrence> {
         let Some(entry) = self.pods.remove(uid) else { return Vec::new() };
         self.evictions.end(uid);
@@ -320,6 +323,7 @@ impl Cluster {
         (replaced.old != replaced.new).then(|| self.note_object(replaced))
     }
 
+    /// Deletes an object of another kind; `None` if it is not there.
     pub fn remove_object(&mut self, kind: Kind, namespace: &str, name: &str) -> Option<Occurrence> {
         let replaced = self.objects.remove(kind, namespace, name)?;
         self.promises.end(&(kind, namespace.into(), name.into()));

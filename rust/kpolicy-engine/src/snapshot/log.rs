@@ -18,17 +18,21 @@ const LOG_BYTES_MAX: usize = 8 << 20;
 /// A pod that holds less is ordinary.
 const ORDINARY_POD_BYTES: usize = 4 << 10;
 
+/// One change of the snapshot, as small as a cache needs it.
 #[derive(Debug, Clone)]
 pub enum Change {
     /// Parts of a node differ; with [`NodeParts::EXISTENCE`] it appeared or vanished.
     Node(NodeSlot, NodeParts),
+    /// A pod was added to the load of a node.
     PodPut(NodeSlot, Arc<Pod>),
+    /// A pod was removed from the load of a node.
     PodTaken(NodeSlot, Arc<Pod>),
     /// An object of another kind appeared, changed or vanished.
     Object(Kind),
 }
 
 impl Change {
+    /// The node that it is about; `None` for objects of other kinds.
     pub fn slot(&self) -> Option<NodeSlot> {
         match self {
             Self::Node(slot, _) | Self::PodPut(slot, _) | Self::PodTaken(slot, _) => Some(*slot),
@@ -57,6 +61,7 @@ impl Generation {
     }
 }
 
+/// A ring of the newest changes.
 #[derive(Debug, Default)]
 pub struct Log {
     entries: VecDeque<Change>,
@@ -96,6 +101,7 @@ pub struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
+    /// Oldest first.
     pub fn iter(self) -> impl Iterator<Item = &'a Change> {
         self.entries.range(self.start..)
     }

@@ -44,6 +44,7 @@ use node::NodeTables;
 use pod::PodTables;
 use promises::Promises;
 
+/// The snapshot: all objects that rules may read, indexed for them, and the log of changes.
 #[derive(Debug, Default)]
 pub struct Cluster {
     nodes: Nodes,
@@ -60,18 +61,22 @@ pub struct Cluster {
 }
 
 impl Cluster {
+    /// Nodes by slot, with the load of pods on each.
     pub fn nodes(&self) -> &Nodes {
         &self.nodes
     }
 
+    /// All pods by uid, and where each is.
     pub fn pods(&self) -> &Pods {
         &self.pods
     }
 
+    /// Pods on nodes, grouped by what rules count.
     pub fn census(&self) -> &Census {
         &self.census
     }
 
+    /// Which pods are nominated to which nodes.
     pub fn nominations(&self) -> &Nominations {
         &self.nominations
     }
@@ -89,10 +94,12 @@ impl Cluster {
         &self.promises
     }
 
+    /// The newest changes, for caches that follow them.
     pub fn log(&self) -> &Log {
         &self.log
     }
 
+    /// The generation of the newest change.
     pub fn generation(&self) -> Generation {
         self.log.generation()
     }

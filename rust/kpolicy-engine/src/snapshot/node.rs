@@ -15,6 +15,7 @@ use super::pod::Pod;
 pub struct NodeSlot(u32);
 
 impl NodeSlot {
+    /// The position in a column.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -46,11 +47,13 @@ impl NodeParts {
     pub const API_VALUES: Self = Self(1 << 10);
     pub(crate) const ALL: Self = Self((1 << 11) - 1);
 
+    /// The parts of both sets.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
+    /// Whether the two sets have a part in common.
     pub const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -63,6 +66,7 @@ impl NodeParts {
 /// What only updates of the node itself change.
 #[derive(Debug)]
 pub struct Node {
+    /// `metadata.name`.
     pub name: Arc<str>,
     pub(crate) object: model::Node,
     pub(crate) allocatable: Allocatable,
@@ -91,7 +95,9 @@ pub struct Load {
 /// One node as a rule sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeView<'a> {
+    /// The node's place in columns.
     pub slot: NodeSlot,
+    /// The node without its pods.
     pub node: &'a Node,
     pub(crate) load: &'a Load,
 }

@@ -21,6 +21,7 @@ struct Entry {
     load: Load,
 }
 
+/// All nodes by slot and by name, with columns of their labels, domains and images.
 #[derive(Debug, Default)]
 pub struct Nodes {
     entries: Vec<Option<Entry>>,
@@ -49,10 +50,12 @@ impl Nodes {
         self.entries.len()
     }
 
+    /// The slot of the node of this name.
     pub fn find(&self, name: &str) -> Option<NodeSlot> {
         self.by_name.get(name).copied()
     }
 
+    /// The node in a slot; `None` if the slot is free.
     pub fn view(&self, slot: NodeSlot) -> Option<NodeView<'_>> {
         count(1);
         let entry = self.entries.get(slot.index())?.as_ref()?;
@@ -70,6 +73,7 @@ impl Nodes {
         self.entries.get(slot.index())?.as_ref().map(|entry| Arc::clone(&entry.node))
     }
 
+    /// All nodes in the order of slots.
     pub fn iter(&self) -> impl Iterator<Item = NodeView<'_>> {
         self.entries.iter().enumerate().filter_map(|(index, entry)| {
             count(1);

@@ -81,9 +81,13 @@ macro_rules! stores {
     ($(
         $kind:ident $api:tt: $model:ident $(in $store:ident)?, decoder $decoder:ident;
     )*) => {
+        /// Objects of all kinds but pods and nodes, by namespace and name.
         #[derive(Debug, Default)]
         pub struct Objects {
-            $($(pub $store: Store<crate::model::$model>,)?)*
+            $($(
+                #[doc = concat!("Objects of kind ", stringify!($kind), ".")]
+                pub $store: Store<crate::model::$model>,
+            )?)*
             /// The attachments by node.
             pub attached: Attached,
             changed_at: BTreeMap<Kind, Generation>,

@@ -96,11 +96,13 @@ pub struct Template {
     pub service_account_name: Name,
 }
 
+/// A pod as rules read it: a small row that shares what pods of one template have in common.
 #[derive(Debug, Clone)]
 pub struct Pod {
     pub(crate) uid: Arc<str>,
     pub(crate) name: Arc<str>,
     pub(crate) identity: Shared<Identity>,
+    /// The part of the spec that pods of one template share.
     pub template: Shared<Template>,
     pub(crate) annotations: Shared<Labels>,
     /// `spec.nodeName`; empty while pending.

@@ -20,6 +20,7 @@ pub(crate) enum Place {
     },
 }
 
+/// One pod, and where it is.
 #[derive(Debug, Clone)]
 pub struct PodEntry {
     /// The pod as the API server last showed it.
@@ -28,6 +29,7 @@ pub struct PodEntry {
 }
 
 impl PodEntry {
+    /// The node that it is on or assumed on; `None` while pending.
     pub fn node(&self) -> Option<&Arc<str>> {
         match &self.place {
             Place::Pending => None,
@@ -35,6 +37,7 @@ impl PodEntry {
         }
     }
 
+    /// Whether it was placed by a decision that the watch has not confirmed yet.
     pub fn is_assumed(&self) -> bool {
         matches!(self.place, Place::On { is_assumed: true, .. })
     }
@@ -49,6 +52,7 @@ impl PodEntry {
     }
 }
 
+/// All pods, by uid.
 #[derive(Debug, Default)]
 pub struct Pods {
     by_uid: FxHashMap<Arc<str>, PodEntry>,
@@ -59,6 +63,7 @@ pub struct Pods {
 }
 
 impl Pods {
+    /// The pod of this uid.
     pub fn get(&self, uid: &str) -> Option<&PodEntry> {
         self.by_uid.get(uid)
     }
@@ -159,6 +164,7 @@ impl Nominations {
         self.node_of.is_empty()
     }
 
+    /// The node that the pod of this uid is nominated to.
     pub fn node_of(&self, uid: &str) -> Option<&Arc<str>> {
         self.node_of.get(uid)
     }

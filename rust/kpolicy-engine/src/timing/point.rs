@@ -5,10 +5,15 @@ use crate::rules::Rejection;
 /// An extension point of kube-scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Point {
+    /// Preparing filters for a pod.
     PreFilter,
+    /// Checking nodes.
     Filter,
+    /// Looking for victims.
     PostFilter,
+    /// Preparing scores for a pod.
     PreScore,
+    /// Raw scores of nodes.
     Score,
     /// From raw scores to 0–100.
     Normalize,
@@ -40,12 +45,18 @@ impl Point {
     }
 }
 
+/// The outcome of an extension point: kube-scheduler's status codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatusCode {
+    /// It did its work.
     Success,
+    /// It has nothing to say in this cycle.
     Skip,
+    /// It rejected; evicting pods may help.
     Unschedulable,
+    /// It rejected; evicting pods cannot help.
     Unresolvable,
+    /// It failed.
     Error,
 }
 

@@ -40,10 +40,13 @@ struct Table<const N: usize>(Vec<Named<N>>);
 pub struct Series {
     /// A rule's, or a profile's.
     pub name: Arc<str>,
+    /// kube-scheduler's name of the extension point.
     pub point: &'static str,
+    /// kube-scheduler's name of the status code.
     pub status: &'static str,
     /// By bucket, not cumulated; the last one is without a bound.
     pub counts: Vec<u64>,
+    /// All observations together.
     pub sum_ns: u64,
 }
 
@@ -56,6 +59,7 @@ struct Places {
     preemption: usize,
 }
 
+/// Histograms of how long stages and rules took.
 #[derive(Debug, Default)]
 pub struct Timings {
     stages: Table<12>,

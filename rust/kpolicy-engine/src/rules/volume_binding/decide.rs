@@ -45,6 +45,7 @@ pub struct Binding {
 /// What is to be done before a pod can be bound to its node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bindings {
+    /// Claims, each with the existing volume that it takes.
     pub bind: Vec<Binding>,
     /// To be provisioned on the node.
     pub provision: Vec<Arc<PersistentVolumeClaim>>,

@@ -1,0 +1,39 @@
+//! The engine's public vocabulary: what goes in (objects, outcomes) and what comes out (pod changes,
+//! wakes, decisions).
+//!
+//! All values are flat, so that `kpolicy-py` can turn them into tuples.
+//!
+//! [`crate::Engine`] has the functions.
+
+mod applied;
+mod decision;
+mod extenders;
+mod opinion;
+mod statistics;
+mod stopwatch;
+mod volumes;
+
+pub use crate::model::{Event, Kind, Object};
+pub use applied::{Applied, PodChange, PodState, Wake};
+pub use decision::{Batch, BindOutcome, Decision, ScheduledUnit, Verdict, Victim};
+pub use extenders::{
+    CandidateNode, Candidates, Filtered, KeptNode, Located, RefusedNode, RejectedNodes,
+    RemainingCandidate, RemainingCandidates,
+};
+pub use opinion::{Acted, Opinion};
+pub use statistics::{RuleStatistics, Statistics};
+pub use stopwatch::{Still, Stopwatch};
+pub use volumes::{AwaitedVolume, PreBindWrite, VolumeProgress, VolumeWork};
+
+/// Why something was refused. `place` is a JSON path of the program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// A code of `fields`, which says what sort of fault it is.
+    pub code: &'static str,
+    /// A JSON path of the program, such as `$.profiles[0]`.
+    pub place: String,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right; may be empty.
+    pub hint: String,
+}

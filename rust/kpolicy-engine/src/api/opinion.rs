@@ -1,0 +1,27 @@
+//! Another engine's decisions, and what this one would have decided (shadow policies).
+
+use std::sync::Arc;
+
+use super::decision::Verdict;
+
+/// What another engine decided for a pod; `node` is empty where it placed it nowhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Acted {
+    /// The pod's uid.
+    pub uid: Arc<str>,
+    /// The node that it chose.
+    pub node: Arc<str>,
+}
+
+/// What this engine would have decided instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opinion {
+    /// What this engine would have decided.
+    pub verdict: Verdict,
+    /// The pod's uid.
+    pub uid: Arc<str>,
+    /// The other's node if it is among the best, another best one otherwise; empty unless placed.
+    pub node: Arc<str>,
+    /// Whether the other's node passes every filter.
+    pub accepts: bool,
+}

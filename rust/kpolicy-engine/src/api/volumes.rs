@@ -1,0 +1,61 @@
+//! Claims that must be bound before their pod, and how far each is.
+
+use std::sync::Arc;
+
+/// A write that a reservation waits for, by what it is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PreBindWrite {
+    /// A claim that is to be bound.
+    Volume(VolumeWork),
+}
+
+/// One claim of a placed pod, in its namespace: to be given a volume, or to be provisioned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VolumeWork {
+    /// The claim's name.
+    pub claim: Box<str>,
+    /// The claim's uid.
+    pub claim_uid: Box<str>,
+    /// The claim's resource version, which the write must find.
+    pub claim_version: Box<str>,
+    /// The volume that is to name the claim. Empty: the claim is to name the pod's node.
+    pub volume: Box<str>,
+    /// The volume's uid, or empty.
+    pub volume_uid: Box<str>,
+    /// The volume's resource version, which the write must find, or empty.
+    pub volume_version: Box<str>,
+    /// The API server does not say so yet.
+    pub is_to_write: bool,
+    /// The volume is to say that a controller bound it, not its user.
+    pub is_to_mark: bool,
+    /// How long to wait until the claim is bound.
+    pub seconds_max: i64,
+}
+
+/// A claim whose binding is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AwaitedVolume {
+    /// Of the pod.
+    pub uid: Arc<str>,
+    /// Where the pod was placed.
+    pub node: Arc<str>,
+    /// The claim's name.
+    pub claim: Box<str>,
+    /// Empty: it is being provisioned.
+    pub volume: Box<str>,
+    /// The version that the API server gave to the written object; empty if nothing was written.
+    pub version: Box<str>,
+}
+
+/// How far the binding of a claim is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VolumeProgress {
+    /// Neither bound nor failed yet.
+    Waiting,
+    /// The claim is bound, and the node reaches its volume.
+    Bound,
+    /// It will not be bound so: the pod is to be placed anew.
+    Failed(String),
+    /// The pod is gone, or is on another node.
+    Gone,
+}
