@@ -5,28 +5,30 @@ from __future__ import annotations
 from typing import Final
 
 # --- files of a snapshot -------------------------------------------------------------------------
-# A dump of one file per object of a small cluster; more is not a folder of snapshots.
+# Enough for one file for each object of a small cluster. A folder with more files is probably not a
+# snapshot.
 FILES_MAX: Final = 10_000
-# 150,000 pods as `kubectl get -o json` prints them take about one gigabyte; unpacked, not more.
+# The size of unpacked files: 150,000 pods, as `kubectl get -o json` prints them, take about one
+# gigabyte.
 FILE_BYTES_MAX: Final = 4 << 30
 # Bytes read or unpacked at once.
 CHUNK_BYTES: Final = 1 << 20
-# libyaml reads about ten megabytes a second; what is larger should be exported as JSON.
+# libyaml reads about ten megabytes a second. Larger files should be exported as JSON.
 YAML_BYTES_MAX: Final = 256 << 20
-# No API object nests deeper than a schema of a schema; beyond this it is an attack or a mistake.
+# API objects are not nested deeper than this, except by attack or mistake.
 YAML_NESTING_MAX: Final = 200
-# Nodes that aliases may add to what is written: anchors are for the repeated line, not for bombs.
+# How many nodes aliases may add to a document, so that a short file cannot become a huge one.
 YAML_ALIASED_NODES_MAX: Final = 1_000_000
-# Lists inside lists, as the engine's reader has it.
+# The depth of lists in lists, which is also the limit of the engine's reader.
 LIST_NESTING_MAX: Final = 4
 
 # --- looking at objects in Python ----------------------------------------------------------------
-# Up to this size explain and simulate also look for objects that are there twice, which takes about
-# a second; beyond, `kpolicy snapshot info` does.
+# Up to this size, explain and simulate also look for objects that occur twice, which takes about a
+# second. For larger snapshots, `kpolicy snapshot info` does this.
 SURVEY_BYTES_MAX: Final = 16 << 20
-# Problems shown; the rest is a count.
+# How many problems are shown; the others are counted.
 PROBLEMS_SHOWN_MAX: Final = 20
-# Names compared for a did-you-mean: a look at more takes seconds.
+# How many names are compared for "did you mean": more would take seconds.
 NAMES_COMPARED_MAX: Final = 20_000
 
 # --- cross-checks --------------------------------------------------------------------------------
@@ -42,30 +44,30 @@ BATCH_PODS: Final = 256
 REASONS_MAX: Final = 200
 
 # --- benchmarks ----------------------------------------------------------------------------------
-# Twice the largest size that the design speaks of.
+# Twice the largest size that kpolicy is designed for.
 BENCH_NODES_MAX: Final = 200_000
 BENCH_PODS_MAX: Final = 2_000_000
 # Objects made and read at once: a few megabytes.
 BENCH_OBJECTS_AT_ONCE: Final = 5_000
 
 
-# Tests of one document: a file holds at most a mebibyte.
+# Tests of one document, whose file has at most one MiB.
 TESTS_MAX: Final = 10_000
-# Pods that one entry of `running` stands for.
+# The highest `count` of one entry of `running`.
 PODS_MAX: Final = 10_000
-# Objects that are written out for one test; a larger world is a snapshot.
+# Objects that one test may list. For a larger cluster, use a snapshot.
 OBJECTS_MAX: Final = 50_000
 # Steps of one sequence.
 STEPS_MAX: Final = 1_000
-# `from` of `from`.
+# How many `from` may follow each other.
 FIXTURE_DEPTH_MAX: Final = 8
-# Processes of `-j`: beyond the processors of any machine, a mistake.
+# The highest value of `--jobs`.
 JOBS_MAX: Final = 256
-# Tests that one process takes at a time: starting it must be worth it.
+# Tests that one process runs at a time, so that its start is worth the time.
 TESTS_A_JOB_MIN: Final = 50
 # Characters of a piece of an expression that a report quotes.
 QUOTED_CHARACTERS_MAX: Final = 60
-# Pods that a replay names of those that must never be placed so.
+# How many pods a replay names for each broken `never`.
 PODS_NAMED_MAX: Final = 10
-# Between two looks at the files that `--watch` watches.
+# The pause between two checks of the files of `--watch`.
 WATCH_SECONDS: Final = 0.5

@@ -49,7 +49,7 @@ MACROS: Final = frozenset({"all", "exists", "exists_one", "filter", "map"})
 
 
 class NotInCelPythonError(Exception):
-    """cel-python has no such value or syntax; never leaves the modules that compare."""
+    """cel-python has no such value or syntax. Only the modules that compare see this error."""
 
 
 # A value of CEL that compares as CEL does: the name of its type, and a plain value.
@@ -68,7 +68,8 @@ class Answer:
         return typed(self.value)
 
     def agrees_with(self, other: Answer) -> bool:
-        """Errors agree whatever they say: the specification leaves their texts open."""
+        """Two errors agree whatever their texts are, because the specification does not define the
+        texts."""
         if self.error or other.error:
             return bool(self.error) and bool(other.error)
         return self.typed == other.typed
@@ -217,7 +218,8 @@ def children(node: syntax.Expression) -> list[syntax.Expression]:
 
 @dataclass(frozen=True, slots=True)
 class KnownDifference:
-    """`clause` is the part of the CEL specification that decides, `follows` who follows it."""
+    """`clause` is the part of the CEL specification that decides, and `follows` is the evaluator
+    that follows it."""
 
     id: str
     summary: str

@@ -34,7 +34,7 @@ _PART: Final = "kpolicy_part_"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The smallest part that differs; `known` is None if nothing explains it."""
+    """The smallest part that differs. `known` is None if no known difference explains it."""
 
     part: str
     ours: str
@@ -58,7 +58,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class CrossCheck:
-    """`compared` is the text that cel-python evaluated; empty where there is nothing to compare."""
+    """`compared` is the text that cel-python evaluated. It is empty if there was nothing to
+    compare."""
 
     compared: str = ""
     difference: Difference | None = None

@@ -40,14 +40,14 @@ _COST_MAX: Final = 2**62
 # `docs/internals/expressions.md`.
 BAD_REQUEST: Final = "bad_request"
 UNKNOWN_OBJECT: Final = "unknown_object"
-# The engine's code for a variable that has the form of no value.
+# The engine's code for a variable that is not in the form of a value.
 _UNREAD: Final = "IR000"
 _ROOTS: Final = ("pod", "node", "namespaceObject", "cluster")
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationError:
-    """Why there is no value. `span` is in the text of the expression, where it has a place."""
+    """Why there is no value. `span` is in the text of the expression, if the error has a place."""
 
     code: str
     message: str
@@ -134,7 +134,7 @@ class Evaluating:
         *,
         engine: Engine | None = None,
     ) -> None:
-        """`engine` is one that holds a cluster and a program already, instead of a snapshot."""
+        """`engine` already holds a cluster and a program, and is used instead of a snapshot."""
         self._snapshot = snapshot
         self._names = names or PolicyNames()
         self._is_prepared = engine is not None
@@ -221,7 +221,7 @@ class Evaluating:
                     yield replace(inner, span=span)
 
     def _hinted(self, text: str, finding: Diagnostic) -> Diagnostic:
-        """Hints at the flag that would make a root such as `node` known."""
+        """Adds a hint that names the flag which makes a root such as `node` known."""
         name = text[finding.span.start : finding.span.end] if finding.span is not None else ""
         if finding.code != "KP201" or name not in _ROOTS:
             return finding
@@ -280,7 +280,7 @@ class Evaluating:
 
     @contextmanager
     def _as_if_not_there(self, key: str) -> Iterator[None]:
-        """Inside, a pod on a node is pending, as it is when rules judge it."""
+        """Inside, a pod that is on a node counts as pending, as when rules judge it."""
         if not key or self._snapshot is None:
             yield
             return

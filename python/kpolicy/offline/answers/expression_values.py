@@ -39,7 +39,7 @@ _TYPES: Final = frozenset(
         "google.protobuf.Duration",
     )
 )
-# The form of a value that is a text.
+# Values that are written as a text.
 _FORMS: Final = {
     "type": re.compile(rf"(?:{'|'.join(map(re.escape, _TYPES))})\Z"),
     "timestamp": _TIME,
@@ -51,7 +51,7 @@ _NOT_FINITE: Final = frozenset(("NaN", "Infinity", "-Infinity"))
 
 
 class NotAValueError(ValueError):
-    """A variable that is no value of the language."""
+    """A variable that is not a value of the language."""
 
 
 def plain(exact: Exact) -> Any:
@@ -81,7 +81,7 @@ def _key(exact: Exact) -> str:
 
 
 def is_plain_enough(exact: Exact) -> bool:
-    """Whether the plain form and the name of the type tell the whole value."""
+    """Whether the plain form and the name of the type are the whole value."""
     if isinstance(exact, list):
         return all(map(_is_plain, exact))
     if not isinstance(exact, dict):
@@ -104,7 +104,7 @@ def _is_plain(exact: Exact) -> bool:
     if tag != "map":
         return False
     strings = all(isinstance(key, str) for key, _ in body)
-    # A map of one key that is a tag would be read as what the tag says.
+    # A map whose only key is a tag would be read as a tagged value.
     tagged = len(body) == 1 and _tagged(*next(iter(plain(exact).items()))) is not None
     return strings and not tagged and all(_is_plain(value) for _, value in body)
 

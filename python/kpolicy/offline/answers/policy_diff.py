@@ -73,7 +73,8 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Outscored:
-    """Both policies would accept either node; scores, or a tie, made the difference."""
+    """Both policies accept both nodes: scores, or the choice among equal scores, made the
+    difference."""
 
     rules: tuple[Scored, ...]
 
@@ -248,7 +249,7 @@ def _with_reasons(
 
 
 class _OnNodes:
-    """Pods on nodes, each judged as if it were not there. No pending pod is placed meanwhile."""
+    """Pods on nodes, each judged as if it were not there. Meanwhile no pending pod is placed."""
 
     def __init__(self, snapshot: Snapshot, old: Program, new: Program, seed: int) -> None:
         self._old, self._new = (
@@ -288,7 +289,8 @@ class _OnNodes:
 
 
 def _reason(pair: Difference, old: Explanation, new: Explanation) -> Reason | None:
-    """The rule that made the difference between two nodes. An empty node: none fits."""
+    """The rule that made the difference between two nodes. An empty node means that the pod fits on
+    none."""
     old_node, new_node = pair.old.node, pair.new.node
     if old_node and (rejected := _rejection("new", new, old_node)):
         return rejected

@@ -25,7 +25,7 @@ class PolicyNames:
 
 @dataclass(frozen=True, slots=True)
 class NothingMeant:
-    """Why the policy or the rule is not clear."""
+    """Why it is not clear which policy or rule is meant."""
 
     message: str
     hint: str = ""

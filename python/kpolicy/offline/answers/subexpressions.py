@@ -33,9 +33,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One part; `span` is a place in the expression or, beneath a variable, in the variable's text.
-    `count` is how often it was evaluated: 0 where nothing asked for it, more than one
-    in a loop, of which `outcomes` holds the first ones."""
+    """One part. `span` is a place in the expression or, below a variable, in the variable's text.
+    `count` is how often the part was evaluated: 0 if it was not needed, and more than 1 in a loop.
+    `outcomes` has the first results."""
 
     text: str
     span: Span
@@ -74,8 +74,8 @@ def used_variables(text: str) -> Iterator[tuple[str, Span]]:
 def steps(
     text: str, ir: Mapping[str, Any], trace: Mapping[str, Any], variables: Mapping[str, str]
 ) -> Step:
-    """The whole expression with its parts; literals speak for themselves and are left out.
-    `variables` are the texts of those that it may use."""
+    """The whole expression with its parts, except literals. `variables` are the texts of the
+    variables that it may use."""
     return _Steps(text, ir, trace, variables).whole()
 
 
@@ -104,7 +104,7 @@ class _Steps:
         return Step(text, span, seen["count"], outcomes, children)
 
     def _use(self, node: int, outer: str, holder: Span) -> Step:
-        """A variable where it is used: its value, and how that came about in its own text."""
+        """A variable where it is used: its value, and how its own text was evaluated."""
         _, within = self._place(node)
         uses = [
             span

@@ -37,14 +37,15 @@ class Size:
 
 
 def bodies(workload: str, size: Size) -> Iterator[bytes]:
-    """All of it, the pods to place last, a few thousand objects in each text."""
+    """The whole cluster, with the pods to place at the end. Each text has a few thousand
+    objects."""
     before = chain(fixed_objects(), nodes(size), existing(workload, size))
     yield from packed(chain(before, volumes(workload, size)))
     yield from packed(waiting(workload, size))
 
 
 def as_list(workload: str, size: Size) -> Iterator[bytes]:
-    """The whole cluster as one Kubernetes List, an object on each line."""
+    """The whole cluster as one Kubernetes List, with one object on each line."""
     before: bytes = b'{"apiVersion":"v1","kind":"List","items":[\n'
     for body in bodies(workload, size):
         yield before + body.replace(b"\n", b",\n")
@@ -69,7 +70,8 @@ def node_words(index: int) -> dict[str, object]:
 
 
 def existing(workload: str, size: Size) -> Iterator[str]:
-    """Without the workload's own demands: they are there to be met, or in the way."""
+    """Pods that are on nodes already. They do not have the affinity and constraints of the workload
+    themselves."""
     kind = WORKLOADS[workload]
     a_node = -(-size.existing // size.nodes)
     for index in range(size.existing):
@@ -81,7 +83,8 @@ def existing(workload: str, size: Size) -> Iterator[str]:
 
 
 def waiting(workload: str, size: Size) -> Iterator[str]:
-    """In queue order: of one priority and age, and their names sort."""
+    """The pods to place, in the order of the queue: all have the same priority and age, and their
+    names are in order."""
     kind = WORKLOADS[workload]
     for index in range(size.pods):
         milli, mebi = kind.requests(index)
@@ -90,7 +93,7 @@ def waiting(workload: str, size: Size) -> Iterator[str]:
 
 
 def on_node(workload: str, index: int, node: int) -> str:
-    """One of `waiting`, as the API server shows it once it is bound."""
+    """One of `waiting`, as the API server shows it after its bind."""
     milli, mebi = WORKLOADS[workload].requests(index)
     words = {"index": index, "milli": milli, "mebi": mebi, "node": node}
     return waiting_pod(workload, app_of(index), on_node=True) % words
@@ -121,7 +124,7 @@ NAMESPACE: Final = "default"
 STORAGE_CLASS: Final = "zonal"
 _CREATED: Final = "2026-01-01T00:00:00Z"
 _IMAGE: Final = "registry.example.com/app:1"
-# The mark of a gap in an object's template, and how the gap is filled.
+# The text that marks a gap in the template of an object, and the `%` format that fills the gap.
 _GAPS: Final[Mapping[str, str]] = {
     "@index@": "%(index)06d",
     "@uid@": "%(index)012d",
@@ -137,7 +140,7 @@ Json = dict[str, Any]
 
 
 def _template(item: Mapping[str, Any]) -> str:
-    """To be filled with `%`."""
+    """A template that is filled with `%`."""
     text = json.dumps(item, separators=(",", ":")).replace("%", "%%")
     for mark, gap in _GAPS.items():
         text = text.replace(mark, gap)
@@ -187,7 +190,7 @@ def existing_pod(app: str) -> str:
 
 @cache
 def waiting_pod(workload: str, app: str, *, on_node: bool = False) -> str:
-    """`on_node` as it is once it is bound."""
+    """A pod as `on_node` has it after its bind."""
     kind = WORKLOADS[workload]
     item = _pod("pod-@index@", "00000000-0000-4000-8000-@uid@", app, on_node=on_node)
     item["spec"] |= {"priority": kind.priority, **kind.spec(app)}
@@ -242,7 +245,7 @@ def bound_volume() -> str:
 
 
 def fixed_objects() -> list[str]:
-    """Objects of which there is one."""
+    """Objects that exist once."""
     storage_class = {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",

@@ -41,7 +41,7 @@ class Measured:
 
     @property
     def pods_per_second(self) -> float:
-        """Decided ones, placed or not."""
+        """Decided pods, placed or not."""
         return self.size.pods / self.seconds
 
     def line(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """`each_ns` is of every decision, in the order in which they were made."""
+    """`each_ns` has the time of every decision, in the order in which they were made."""
 
     scheduled: int
     seconds: float
@@ -76,7 +76,8 @@ def measure(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Measured:
-    """Raises `PolicyRefusedError`; `progress` hears of decided pods, outside of the time."""
+    """Raises `PolicyRefusedError`. `progress` is called with the number of decided pods; its own
+    time is not counted."""
     engine = _world(workload, size, policy or default_program(), seed)
     decided = decide(engine, [generated_cluster.uid(index) for index in range(size.pods)], progress)
     ordered = sorted(decided.each_ns)
@@ -121,7 +122,7 @@ def decision_times(decisions: Sequence[Decision], took_ns: int) -> list[int]:
 
 
 def quantile(ordered: Sequence[int], percent: int) -> int:
-    """The nearest rank: a value that occurred."""
+    """The nearest rank: a value that did occur."""
     rank = -(-len(ordered) * percent // 100)
     return ordered[max(0, rank - 1)]
 
@@ -136,7 +137,7 @@ def _world(workload: str, size: Size, program: Program, seed: int) -> Engine:
 
 @contextmanager
 def _collector_at_rest() -> Iterator[None]:
-    """A collection of Python's garbage in the middle would be timed as the engine's work."""
+    """Stops Python's garbage collector, whose time would count as the engine's."""
     gc.collect()
     was_enabled = gc.isenabled()
     gc.disable()

@@ -46,14 +46,14 @@ def _nothing(_: str) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """`spec` gives what an app's pods have in their spec beside one container."""
+    """`spec` returns what pods of an app have in their spec besides one container."""
 
     about: str
     requests: Requests = _equal
     spec: Callable[[str], Shape] = _nothing
     priority: int = 0
     has_volumes: bool = False
-    # Existing pods then take all the cpu there is, so that each new pod needs room made.
+    # If so, existing pods use all cpu, so that each new pod needs a preemption.
     are_nodes_full: bool = False
     existing_requests: Requests = field(default=_equal)
 
@@ -77,7 +77,7 @@ def _node_affinity(_: str) -> Shape:
 
 
 def _spread(app: str) -> Shape:
-    """Hard over zones, soft over nodes."""
+    """Hard constraint over zones, soft constraint over nodes."""
     constraints = [
         (ZONE, "DoNotSchedule", 5),
         (HOSTNAME, "ScheduleAnyway", 1),
@@ -96,17 +96,17 @@ def _spread(app: str) -> Shape:
 
 
 def _anti_affinity(app: str) -> Shape:
-    """No two of an app on a node."""
+    """No two pods of an app on one node."""
     return {"affinity": {"podAntiAffinity": {REQUIRED: [_term(app, HOSTNAME)]}}}
 
 
 def _affinity(app: str) -> Shape:
-    """All of an app in one zone."""
+    """All pods of an app in one zone."""
     return {"affinity": {"podAffinity": {REQUIRED: [_term(app, ZONE)]}}}
 
 
 def _preferred_anti_affinity(app: str) -> Shape:
-    """Rather no two of an app on a node."""
+    """If possible, no two pods of an app on one node."""
     preferred = [{"weight": 100, "podAffinityTerm": _term(app, HOSTNAME)}]
     return {"affinity": {"podAntiAffinity": {PREFERRED: preferred}}}
 

@@ -88,7 +88,7 @@ class PolicyCoverage:
         return (item for item in self.items if item.missing)
 
     def diagnostics(self) -> Iterator[Diagnostic]:
-        """A KP503 for all that no test has seen."""
+        """A KP503 for each rule and branch that no test covers."""
         for item in self.uncovered():
             what = "rule" if item.is_rule else "condition"
             message = f"in the tests, the {what} `{item.label}` is {item.problem()}"

@@ -45,7 +45,7 @@ def text_shown(expected: str | TextPattern) -> str:
 
 
 def text_hint(expected: str | TextPattern, got: str) -> str:
-    """How far the two agree, or that a pattern is meant for a part."""
+    """Says how far two texts agree, or that a pattern for a part was meant."""
     if isinstance(expected, str):
         same = next(
             (i for i, (a, b) in enumerate(zip(expected, got, strict=False)) if a != b),
@@ -85,7 +85,7 @@ def number_shown(expected: float | NumberRange) -> str:
 
 
 def plain_number(value: float) -> str:
-    """`12`, `12.5`: no zeros that say nothing."""
+    """`12` or `12.5`, without needless zeros."""
     return str(int(value)) if float(value).is_integer() else f"{value:.{_DIGITS}g}"
 
 

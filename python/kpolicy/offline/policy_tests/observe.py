@@ -48,7 +48,7 @@ class RuleError:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """All there is to compare. `explained` is a line of `kpolicy explain --output json`."""
+    """Everything that can be compared. `explained` is a line of `kpolicy explain --output json`."""
 
     pod: str
     decision: str
@@ -151,7 +151,7 @@ def small_cluster(
 
 @dataclass(slots=True)
 class CrossChecks:
-    """Collects what the comparisons of one test gave: each difference once a rule."""
+    """Collects the results of the comparisons of one test, each difference once for a rule."""
 
     examined: Examined
     profile: str

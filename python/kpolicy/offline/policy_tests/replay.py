@@ -185,9 +185,9 @@ _ENVIRONMENT: Final = Environment(
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """An expression that must be true of no placed pod. It sees what rules see, and `decision`,
-    whose `node` is the chosen node. `ir` is None if the expression has errors; spans are in its
-    text."""
+    """An expression that must not be true for any placed pod. It can read what rules read, and
+    `decision`, whose `node` is the chosen node. `ir` is None if the expression has errors; spans
+    are in its text."""
 
     ir: Mapping[str, Any] | None
     diagnostics: tuple[Diagnostic, ...]

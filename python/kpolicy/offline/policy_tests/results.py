@@ -17,9 +17,8 @@ from kpolicy.policy.yaml.tree_reader import plain_value, yaml_1_1_kind
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What would make the expectation hold, for `--update`: a value for what is written at `span`.
-
-    While the document is not known, the path of that."""
+    """The edit that makes an expectation true, for `--update`: a new value for the text at `span`.
+    Before the document is known, it has the path."""
 
     path: Path
     value: Plain
@@ -50,8 +49,8 @@ class CrossChecked:
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """One test. `details` explains a pod that fared otherwise, in lines; `summary` says in a few
-    words what became of a replay."""
+    """One test. `details` explains a pod with an unexpected decision, in lines; `summary` describes
+    the result of a replay in a few words."""
 
     __test__ = False  # for pytest
 

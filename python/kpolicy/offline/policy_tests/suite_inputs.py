@@ -25,7 +25,7 @@ TEST_SUFFIXES: Final = (".test.yaml", ".test.yml")
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """All inputs of a suite. `files` are those that were read, for whoever watches them."""
+    """All inputs of a suite. `files` are those that were read, so that `--watch` can watch them."""
 
     policies: tuple[Source, ...] = ()
     snapshot: Snapshot | None = None

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-# Ten bytes: a million words collide with a chance of one in two million million.
+# Ten bytes: among a million words, the chance of a collision is one in two million million.
 _HASH_BYTES: Final = 10
-# A letter first and nothing but letters and digits: right as a name, a label value, a DNS label.
+# Begins with a letter and has only letters and digits, so that it is valid as a name, a label value
+# and a DNS label.
 PREFIX: Final = "x"
 STANDS_FOR: Final = re.compile(rf"{PREFIX}[a-z2-7]{{16}}")
 
@@ -77,7 +78,7 @@ class Words:
         self._replaced: dict[str, str] = {}
 
     def name(self, word: str) -> str:
-        """Empty stays empty: it means that there is none."""
+        """An empty name stays empty, because it means that there is no name."""
         if not word or word in self._kept:
             return word
         known = self._replaced.get(word)
@@ -86,14 +87,15 @@ class Words:
         return known
 
     def uid(self, uid: str) -> str:
-        """One made of namespace and name stays one."""
+        """A uid that is made of namespace and name stays one."""
         return "/".join(map(self.name, uid.split("/")))
 
     def label(self, key: str, value: str) -> str:
         return value if self._stays(key, value) else self.name(value)
 
     def asked(self, key: str, value: str) -> str:
-        """A label's value in a selector: one that makes the selector invalid still does."""
+        """The value of a label in a selector. A value that makes the selector invalid still
+        does."""
         if self._stays(key, value) or not value or _LABEL_VALUE.fullmatch(value):
             return self.label(key, value)
         return "-" + self.name(value)
@@ -111,7 +113,7 @@ class Words:
         if ebs is not None:
             disk = f"vol-{self.name(ebs[2])}"
             return disk if ebs[1] is None else f"{_EBS_SCHEME}{self.name(ebs[1])}/{disk}"
-        if handle.startswith(_EBS_SCHEME):  # of no right form, and that stays so
+        if handle.startswith(_EBS_SCHEME):  # an invalid value stays invalid
             return _EBS_SCHEME + self.name(handle.removeprefix(_EBS_SCHEME))
         if handle.startswith(_GCE_PREFIX):
             start, _, disk = handle.rpartition("/")
@@ -119,7 +121,7 @@ class Words:
         return self.name(handle)
 
     def replaced(self) -> dict[str, str]:
-        """Every word so far and what stands for it: as secret as the key."""
+        """All replaced words with their replacements. This is as secret as the key."""
         return dict(self._replaced)
 
     def _stays(self, key: str, value: str) -> bool:
@@ -155,12 +157,12 @@ DROPPED: Final = _Dropped()
 
 
 def kept(_: Place, value: Any) -> Any:
-    """Numbers, quantities, words of the API itself."""
+    """Keeps numbers, quantities and words of the API."""
     return DROPPED if isinstance(value, dict | list) else value
 
 
 def flag(_: Place, value: Any) -> Any:
-    """Keeps only that the field is there."""
+    """Keeps only the information that the field exists."""
     return None if value is None else {}
 
 
@@ -182,7 +184,7 @@ claim: Final = text(lambda place, value: place.claim(place.namespace, value))
 
 
 def word_of(*known: str) -> Rule:
-    """One of the API's own words, or else a name."""
+    """Keeps a word of the API, and replaces any other text."""
     return text(lambda place, value: value if value in known else place.words.name(value))
 
 
@@ -252,7 +254,7 @@ def requirement(change: Callable[[Place, str, str], str]) -> Rule:
 
 
 asked: Final = requirement(lambda place, key, value: place.words.asked(key, value))
-# `matchFields` asks for names, which are not held to be label values.
+# `matchFields` reads names, which need not be valid label values.
 named: Final = requirement(lambda place, _key, value: place.words.name(value))
 located: Final = requirement(lambda place, key, value: place.words.label(key, value))
 selector: Final = fields(matchLabels=asked_labels, matchExpressions=list_of(asked))
@@ -261,7 +263,7 @@ node_selector: Final = fields(nodeSelectorTerms=list_of(node_term))
 
 
 def taint(place: Place, value: Any) -> Any:
-    """A taint or a toleration: what its value is, its key says, as of a label."""
+    """A taint or a toleration. As with a label, the key decides what happens to the value."""
     made = members({"key": kept, "operator": kept, "effect": kept})(place, value)
     if isinstance(value, dict) and "value" in value:
         key = value.get("key")

@@ -111,7 +111,7 @@ _volume = members(
 )
 _spec = fields(
     nodeName=name,
-    schedulerName=kept,  # policies and their profiles go by it
+    schedulerName=kept,  # policies have a profile for each name
     priority=kept,
     priorityClassName=word_of(*_PRIORITY_CLASSES),
     preemptionPolicy=kept,
@@ -133,7 +133,7 @@ _spec = fields(
 )
 _condition = fields(type=kept, status=kept, reason=kept)
 _container_status = fields(name=name, resources=_resources, allocatedResources=amounts)
-# Conditions that the engine reads; others may carry anyone's words.
+# Conditions that the engine reads. Other conditions may contain any text.
 _CONDITIONS: Final = frozenset({"DisruptionTarget", "PodResizePending", "PodScheduled"})
 
 
@@ -160,7 +160,7 @@ _status = fields(
 POD: Final[Mapping[str, Rule]] = {"spec": _spec, "status": _status}
 
 
-# Owners of these kinds and groups are Kubernetes' own; others' words may be anyone's.
+# Kinds and groups of owners that Kubernetes defines. Others may have any name.
 _OWNERS: Final = frozenset(
     {
         "CronJob",
