@@ -54,7 +54,7 @@ impl Best {
 }
 
 /// [`INFEASIBLE`] where there is none.
-pub fn highest(totals: &[i32]) -> i32 {
+pub(crate) fn highest(totals: &[i32]) -> i32 {
     totals.iter().fold(INFEASIBLE, |best, total| if *total > best { *total } else { best })
 }
 

@@ -157,7 +157,7 @@ impl Cycle {
             let Ok((feasible, rejected)) = run.filter() else { return Vec::new() };
             let prepared = run.shape.prepared(run.stores);
             for node in &rejected.nodes {
-                if let Some(status) = rejected.status(node, &prepared, cluster) {
+                if let Some(status) = node.full_status(&prepared, cluster) {
                     tell(node.slot, node.filter, &status);
                 }
             }

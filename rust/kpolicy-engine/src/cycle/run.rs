@@ -348,7 +348,7 @@ impl<'a, M: Meter> Run<'a, M> {
     fn failed(&mut self, failure: &NodeRejection) -> Found {
         self.stages.end(Point::Filter, StatusCode::Error);
         let prepared = self.shape.prepared(self.stores);
-        let status = Rejected::default().status(failure, &prepared, self.cluster);
+        let status = failure.full_status(&prepared, self.cluster);
         Found::Failed(filter_failure(self.profile, failure.filter, status.as_deref()))
     }
 }

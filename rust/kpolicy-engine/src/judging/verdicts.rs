@@ -27,6 +27,22 @@ pub(crate) struct NodeRejection {
     pub status: Option<Arc<Status>>,
 }
 
+impl NodeRejection {
+    /// The status in full, with reasons in the words of the rule that rejected the node.
+    pub(crate) fn full_status(
+        &self,
+        prepared: &PreparedFilters<'_>,
+        cluster: &Cluster,
+    ) -> Option<Arc<Status>> {
+        if let Some(status) = &self.status {
+            return Some(Arc::clone(status));
+        }
+        let filter = (*prepared.get(self.filter)?)?;
+        let status = filter.describe(cluster, cluster.nodes().view(self.slot)?, self.code);
+        Some(Arc::new(status))
+    }
+}
+
 impl HeapBytes for NodeRejection {
     fn heap_bytes(&self) -> usize {
         self.status.as_ref().map_or(0, arc_bytes)
@@ -52,21 +68,6 @@ impl Rejected {
         Self { pre_filter: Some((filter, status)), ..Self::default() }
     }
 
-    /// The status of one node that was looked at.
-    pub(crate) fn status(
-        &self,
-        node: &NodeRejection,
-        prepared: &PreparedFilters<'_>,
-        cluster: &Cluster,
-    ) -> Option<Arc<Status>> {
-        if let Some(status) = &node.status {
-            return Some(Arc::clone(status));
-        }
-        let filter = (*prepared.get(node.filter)?)?;
-        let status = filter.describe(cluster, cluster.nodes().view(node.slot)?, node.code);
-        Some(Arc::new(status))
-    }
-
     /// How many nodes have which reason, nodes not looked at included.
     pub(crate) fn histogram(
         &self,
@@ -81,13 +82,13 @@ impl Rejected {
                 && matches!(prepared.get(node.filter), Some(Some(filter)) if filter.describes_code(node.code));
             if alike {
                 by_code.entry((node.filter, node.code)).or_insert((0, node)).0 += 1;
-            } else if let Some(status) = self.status(node, prepared, cluster) {
+            } else if let Some(status) = node.full_status(prepared, cluster) {
                 histogram.add(&status.reasons, 1);
             }
         }
         // The histogram is a map in order: the order of adding does not matter.
         by_code.values().for_each(|(count, node)| {
-            if let Some(status) = self.status(node, prepared, cluster) {
+            if let Some(status) = node.full_status(prepared, cluster) {
                 histogram.add(&status.reasons, *count);
             }
         });

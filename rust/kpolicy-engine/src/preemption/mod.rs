@@ -197,7 +197,7 @@ pub(crate) fn attempt(unplaced: Unplaced<'_>, search: Search, memo: &mut Candida
 }
 
 /// The nodes among which [`attempt`] would pick one.
-pub fn candidates(
+pub(crate) fn candidates(
     unplaced: Unplaced<'_>,
     search: Search,
     memo: &mut CandidateMemo,

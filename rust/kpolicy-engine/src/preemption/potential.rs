@@ -45,7 +45,7 @@ pub(super) fn rejection(unplaced: Unplaced<'_>, slot: NodeSlot) -> Rejection {
 }
 
 fn rejection_of(unplaced: Unplaced<'_>, node: &NodeRejection) -> Rejection {
-    let status = unplaced.rejected.status(node, unplaced.prepared, unplaced.cluster);
+    let status = node.full_status(unplaced.prepared, unplaced.cluster);
     status.map_or(Rejection::Unresolvable, |status| status.rejection)
 }
 

@@ -5,7 +5,7 @@
 //! kube-scheduler does.
 
 use crate::event::{Event, Events, Occurrence};
-use crate::fields::{Fields, Refusals};
+use crate::fields::Fields;
 use crate::heap::HeapBytes;
 use crate::part::Parts;
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
@@ -22,10 +22,10 @@ pub(crate) const HAS_CLAIMS: &str = "pod has resource claims, which kpolicy does
 pub(crate) struct DynamicResources;
 
 /// Accepts kube-scheduler's timeouts: nothing is allocated here that could take so long.
-pub(crate) fn from_args(args: &mut Fields<'_>, _: &mut Refusals) -> Option<DynamicResources> {
+pub(crate) fn from_args(args: &mut Fields<'_>) -> DynamicResources {
     args.optional("filterTimeout");
     args.optional("bindingTimeout");
-    Some(DynamicResources)
+    DynamicResources
 }
 
 #[derive(Debug, Clone)]

@@ -123,8 +123,8 @@ pub const BUILT_INS: &[BuiltIn] = &[
         .score(|args, refusals| Some(Box::new(inter_pod_affinity::from_args(args, refusals)?)))
         .weight(2),
     BuiltIn::of_default(dynamic_resources::NAME)
-        .filter(|args, refusals| Some(Box::new(dynamic_resources::from_args(args, refusals)?)))
-        .score(|args, refusals| Some(Box::new(dynamic_resources::from_args(args, refusals)?)))
+        .filter(|args, _| Some(Box::new(dynamic_resources::from_args(args))))
+        .score(|args, _| Some(Box::new(dynamic_resources::from_args(args))))
         .weight(2),
     BuiltIn::of_default(node_resources_balanced::NAME)
         .score(|args, refusals| Some(Box::new(node_resources_balanced::from_args(args, refusals)?)))

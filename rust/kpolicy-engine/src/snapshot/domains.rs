@@ -53,7 +53,7 @@ impl Domains {
     }
 
     /// By slot; [`ABSENT`] where the node lacks the key or there is no node.
-    pub fn ids(&self) -> &[u32] {
+    pub(crate) fn ids(&self) -> &[u32] {
         count(self.ids.len());
         &self.ids
     }
@@ -63,13 +63,13 @@ impl Domains {
     }
 
     /// As [`Domains::id`], of a position in a column.
-    pub fn id_at(&self, index: usize) -> u32 {
+    pub(crate) fn id_at(&self, index: usize) -> u32 {
         count(1);
         self.ids.get(index).copied().unwrap_or(ABSENT)
     }
 
     /// One more than the greatest id: the length of a table by id.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
 

@@ -41,7 +41,8 @@ impl Nodes {
         self.by_name.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there are no nodes.
+    pub fn is_empty(&self) -> bool {
         self.by_name.is_empty()
     }
 
@@ -97,7 +98,7 @@ impl Nodes {
     }
 
     /// Slots in order of the nodes' names. Only after [`Nodes::rank`].
-    pub fn by_rank(&self) -> &[NodeSlot] {
+    pub(crate) fn by_rank(&self) -> &[NodeSlot] {
         &self.by_rank
     }
 

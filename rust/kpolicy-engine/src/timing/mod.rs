@@ -1,5 +1,5 @@
 //! How long rules and stages take, by kube-scheduler's names: the stages of every cycle
-//! ([`Stages`]), and single rules in every tenth cycle ([`Meter`]).
+//! (`Stages`), and single rules in every tenth cycle (`Meter`).
 //!
 //! Both end up in histograms ([`Timings`]) that outlive a program. Time comes from the caller's
 //! stopwatch. No decision depends on any of it.
