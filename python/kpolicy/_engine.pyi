@@ -20,7 +20,7 @@ __all__ = [
 
 __version__: str
 
-# (code, place, message, hint): why something was refused. `place` is a JSON path of the program or
+# (code, place, message, hint): why something was refused. `place` is a JSON path in the program, or
 # the file and object of an input.
 _Refusal: TypeAlias = tuple[str, str, str, str]
 
@@ -32,13 +32,13 @@ _PodChange: TypeAlias = tuple[int, str, str, str, int, str, bool, str, str, int]
 # for example `NodeUpdateNodeTaint`.
 _Wake: TypeAlias = tuple[str, str]
 
-# (code, object, message): an object that could not be read; it costs that object only.
+# (code, object, message): an object that could not be read. All others are read.
 _Unreadable: TypeAlias = tuple[str, str, str]
 
 # (resource_version, continue_token, remaining_item_count, status_code, status_reason,
-#  status_message, pods, wakes, unreadable, deleted_nodes). status_* tell of an in-stream ERROR
-# event or of a body that is a Status; status_code 0 means none. deleted_nodes: names of nodes that
-# were held and then deleted, also of those that came back since.
+#  status_message, pods, wakes, unreadable, deleted_nodes). status_* are those of an ERROR
+# event, or of a body that is a Status; status_code 0 means none. deleted_nodes: names of nodes that
+# were deleted, also of those that have come back since.
 _Applied: TypeAlias = tuple[
     str,
     str,
@@ -55,25 +55,26 @@ _Applied: TypeAlias = tuple[
 # A pod to evict: (uid, namespace, name, whether it is terminating already).
 _Victim: TypeAlias = tuple[str, str, str, bool]
 # A claim of a placed pod, in its namespace: (claim, claim_uid, claim_version, volume, volume_uid,
-# volume_version, to_write, to_mark, seconds_max). volume: what is to name the claim; empty: the
-# claim is to name the pod's node. to_write: the API server does not say so yet. to_mark: the volume
-# is to say that a controller bound it. seconds_max: how long to wait until the claim is bound.
+# volume_version, to_write, to_mark, seconds_max). volume: the volume that has to name the claim; if
+# empty, the claim has to name the pod's node. to_write: the API server does not have this yet.
+# to_mark: the volume also has to say that a controller bound it. seconds_max: how long to wait
+# until the claim is bound.
 _VolumeWork: TypeAlias = tuple[str, str, str, str, str, str, bool, bool, int]
 # A write that a placed pod waits for: its kind, and the fields that writes of this kind have.
 _PreBindWrite: TypeAlias = tuple[Literal["volume"], _VolumeWork]
 
-# Of another's decision: (verdict, uid, node: the other's if that is among the best, whether the
-# other's passes every filter).
+# About a decision of another engine: (verdict, uid, node: the other's node if it is among the best,
+# whether the other's node passes every filter).
 _Opinion: TypeAlias = tuple[int, str, str, bool]
 
 # One decision: (verdict, uid, namespace, name, node, message, score, nodes_total, nodes_feasible,
 # filter_ns, score_ns, post_filter_ns, nominated_node, victims, rejected_by, displaced, writes).
-# verdict: 0 placed and assumed on `node`, 1 parked, 2 failed (our fault or a broken rule; back
-# off), 3 gone (deleted, bound by someone else, or unknown: drop it), 4 gated, 5 stale (only of
-# `choose`: filter again), 6 set aside (judging it takes more work than one decision may: try it
-# last and ever more rarely). post_filter_ns: looking for room, where no node will do.
-# rejected_by: names of rules. displaced: uids of pods that lost their nomination.
-# writes: what is to be written before the pod may be bound; for most pods nothing.
+# verdict: 0 placed and assumed on `node`, 1 parked, 2 failed (a bug of kpolicy, or a rule that
+# cannot be evaluated; back off), 3 gone (deleted, bound by someone else, or unknown: drop it), 4
+# gated, 5 stale (only of `choose`: filter again), 6 set aside (to judge it takes more work than one
+# decision may: try it last, and less and less often). post_filter_ns: the search for victims, if no
+# node fits. rejected_by: names of rules. displaced: uids of pods that lost their nomination.
+# writes: what has to be written before the pod may be bound; nothing for most pods.
 _Decision: TypeAlias = tuple[
     int,
     str,
@@ -103,7 +104,7 @@ _Series: TypeAlias = tuple[str, str, str, list[int], float]
 _RejectedNodes: TypeAlias = tuple[str, str, list[str], list[str]]
 
 class EngineFault(RuntimeError):  # noqa: N818  a fault is ours, an error might be a user's
-    """A bug of ours: the engine broke off and cannot be used again."""
+    """A bug of kpolicy: the engine stopped and cannot be used again."""
 
 @final
 class Engine:
@@ -118,27 +119,27 @@ class Engine:
         """The resources (`pods`, `nodes`, …) that the program in force reads."""
 
     def stale(self) -> list[str]:
-        """Resources that must be listed anew before the next decision: the program in force reads
-        what was not kept of objects that are held."""
+        """Resources that have to be listed again before the next decision, because the program in
+        force reads what was not kept of the present objects."""
 
     def keep(self, ir: bytes) -> None:
-        """Keep of objects to come also what this expression reads by API path, until the next
-        program."""
+        """From now on, also keep the API paths of objects that this expression reads. Loading a
+        program ends this."""
 
     def list_begin(self, resource: str) -> None:
-        """A full list begins: what it does not name is gone at `list_end`."""
+        """Begins a full list. Objects that it does not name are removed at `list_end`."""
 
     def list_page(self, resource: str, body: bytes, now_ns: int) -> _Applied: ...
     def list_end(self, resource: str, now_ns: int) -> _Applied:
-        """Where a page had a status, nothing is removed and the status is repeated."""
+        """If a page had a status, nothing is removed and the status is repeated."""
 
     def watch(self, resource: str, lines: bytes, now_ns: int) -> _Applied:
-        """Whole lines of a watch, each a watch event."""
+        """Complete lines of a watch. Each line is a watch event."""
 
     def load_objects(self, body: bytes, source: str) -> list[_Unreadable]:
-        """A file of objects in JSON or YAML: one, several documents, or lists. Kinds that no rule
-        reads are left out and counted in one line; what cannot be read is named with `source` in
-        front."""
+        """Reads a file of objects in JSON or YAML: one object, several documents, or lists. Kinds
+        that no rule reads are left out and counted in one line. Objects that cannot be read are
+        named, after `source`."""
 
     def schedule(self, uids: Sequence[str], now_ns: int) -> tuple[str, str, list[_Decision]]:
         """Decide and assume these pods in order, each seeing the ones before it.
@@ -157,8 +158,8 @@ class Engine:
         """The extended resources among these that each pod requests, in any container."""
 
     def filter(self, uid: str, now_ns: int) -> tuple[int, list[str], list[_RejectedNodes]]:
-        """The first step of a decision in two: (token, names of nodes that pass every filter, the
-        others by what rejects them). Nothing is assumed and nothing parked."""
+        """The first step of a decision in two steps: (token, names of nodes that pass every filter,
+        the other nodes by what rejects them). Nothing is assumed and nothing parked."""
 
     def choose(
         self,
@@ -180,9 +181,9 @@ class Engine:
         refused: Sequence[tuple[str, str, bool]],
         now_ns: int,
     ) -> tuple[int, list[tuple[str, list[_Victim], int]]]:
-        """Between the steps, for those who ask others about preemption: (token, nodes on which room
-        can be made as (node, victims, how many of them go beyond a disruption budget)). Where there
-        are none, `choose` says why. Nothing comes of it."""
+        """Between the two steps, for a caller that asks extenders about preemption: (token, nodes
+        on which room can be made as (node, victims, how many of them a disruption budget does not
+        allow)). If there are none, `choose` says why. Nothing changes."""
 
     def preempt(
         self,
@@ -193,31 +194,32 @@ class Engine:
         left: tuple[int, str, Sequence[tuple[str, Sequence[str], int]] | None],
         now_ns: int,
     ) -> _Decision:
-        """As `choose`, but room is made only on nodes that are left of the candidates. left: (their
-        token, why nobody can tell or empty, nodes as (node, uids of victims, violations), or None
-        where there were no candidates)."""
+        """As `choose`, but room is made only on the remaining candidates. left: (their token, why
+        extenders gave no answer or empty, nodes as (node, uids of victims, violations), or None if
+        there were no candidates)."""
 
     def located(self, uids: Sequence[str]) -> list[tuple[str, str, str, str]]:
         """Those of these pods that are on nodes: (uid, namespace, name, node)."""
 
     def volumes(self, awaited: Sequence[tuple[str, str, str, str, str]]) -> list[tuple[int, str]]:
-        """How far claims of placed pods are, each given as (uid of the pod, its node, claim, volume
-        or empty, version that was written or empty): (state, message). state: 0 not bound yet, 1
-        bound, 2 failed (message says why), 3 the pod is gone or elsewhere."""
+        """The state of claims of placed pods. Each argument is (uid of the pod, its node, claim,
+        volume or empty, version that was written or empty), each answer (state, message). state:
+        0 not bound yet, 1 bound, 2 failed (message says why), 3 the pod is gone or on another
+        node."""
 
     def second_opinions(self, acted: Sequence[tuple[str, str]]) -> list[_Opinion]:
-        """What this program would have decided where another engine decided (uid, node or empty),
-        whose choices are taken on. Nothing is parked or nominated."""
+        """What this program would have decided about pods that another engine decided (uid, node or
+        empty). This engine takes over the other's choices. Nothing is parked or nominated."""
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[_Wake]:
-        """What became of binds: (uid, outcome); 0 bound (the watch will confirm), 1 failed: forget
-        the reservation, 2 the pod is gone."""
+        """Reports the results of binds: (uid, outcome). 0 bound (the watch will confirm it), 1
+        failed: end the reservation, 2 the pod is gone."""
 
     def settle_room(
         self, uid: str, evicted: Sequence[str], is_made: bool, now_ns: int
     ) -> list[_Wake]:
-        """What became of the evictions for a pod: uids of those that were, and whether that was
-        all; if not, the pod's nomination is void."""
+        """Reports the result of a preemption: uids of the evicted victims, and whether these are
+        all. If not, the pod's nomination is removed."""
 
     def explain(self, request: bytes, now_ns: int) -> bytes:
         """`{"pods": ["ns/name", …] or null}` to JSON lines as `kpolicy explain --output json`; with
@@ -234,11 +236,12 @@ class Engine:
         """All pending pods, in the order of creation and name."""
 
     def holdings(self) -> bytes:
-        """Who is in the snapshot, as JSON lines: the nodes in the first, then a pod each."""
+        """The nodes and pods in the snapshot, as JSON lines: the nodes in the first line, then one
+        pod on each line."""
 
     def timings(self) -> tuple[list[_Series], list[_Series]]:
-        """How long stages took, by profile, and rules, of every tenth decision: since the engine
-        was made, in all programs so far."""
+        """How long stages took, by profile, and rules, measured in every tenth decision, since the
+        engine was made and for all programs together."""
 
     def statistics(self) -> bytes:
         """Sizes of everything held, as a JSON object: nodes, pods, assumed, parked, …"""
@@ -248,8 +251,8 @@ def evaluate_expression(ir: bytes, variables: bytes) -> bytes:
     docs/internals/expressions.md."""
 
 def evaluation_plan(ir: bytes) -> tuple[str, list[str]]:
-    """How one lowered expression is asked of all nodes (`columns`, `classes` or `nodes`), and the
-    facts because of which it is no better."""
+    """How one lowered expression is evaluated for all nodes (`columns`, `classes` or `nodes`), and
+    the facts that prevent a faster way."""
 
 def expression_facts() -> list[tuple[str, list[str], str, str]]:
     """The facts that expressions may read: (name, types of the arguments, type of the result, type

@@ -1,7 +1,8 @@
-"""Clocks, time-outs and races: everything that waits for time does it through a `Clock`.
+"""Clocks, time limits, and waiting for the first of several tasks.
 
-`SystemClock` runs on real time; tests and simulations have clocks of their own. Code that decides
-takes nanoseconds as an argument and never a clock.
+Everything that waits for time does it through a `Clock`. `SystemClock` runs on real time; tests and
+simulations have clocks of their own. Code that decides takes nanoseconds as an argument and never a
+clock.
 """
 
 from __future__ import annotations
@@ -29,11 +30,9 @@ SetAlarm: TypeAlias = Callable[[float, Callable[[], None]], Alarm]
 
 
 class MoveOnAfter:
-    """Ends the body of an `async with` after a while, and goes on behind it (as in trio).
-
+    """Ends the body of an `async with` after some time, and continues after it (as in trio).
     `expired`: the body was cut short. An exception of the body is raised as it is, and so is a
-    cancellation from outside.
-    """
+    cancellation from outside."""
 
     def __init__(self, seconds: float, set_alarm: SetAlarm) -> None:
         self._seconds = seconds
@@ -55,7 +54,7 @@ class MoveOnAfter:
         self._alarm.cancel()
         if not self._has_rung:
             return False
-        # Somebody else may have cancelled the task as well: that one is not swallowed.
+        # Another part may have cancelled the task too: that cancellation is not swallowed.
         is_ours = self._task.uncancel() <= self._cancelling
         self.expired = is_ours and isinstance(error, asyncio.CancelledError)
         return self.expired
@@ -67,10 +66,10 @@ class MoveOnAfter:
 
 class Clock(Protocol):
     def now_ns(self) -> int:
-        """Wall time since the epoch: for what others read (timestamps), never for deadlines."""
+        """Wall time since the epoch, for times that others read; never for deadlines."""
 
     def monotonic_ns(self) -> int:
-        """Time that never steps: for deadlines, ages and back-off."""
+        """Time that never jumps, for deadlines, ages and back-off."""
 
     async def sleep(self, seconds: float) -> None: ...
 
@@ -79,7 +78,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """Real time, as the event loop and the machine tell it."""
+    """Real time, from the event loop and the machine."""
 
     __slots__ = ()
 
@@ -130,12 +129,10 @@ async def first_of(
 @overload
 async def first_of(*works: Coroutine[Any, Any, First]) -> First: ...
 async def first_of(*works: Coroutine[Any, Any, object]) -> object:
-    """Run all of them, and return the result of the one that ends first.
-
-    The others are cancelled and waited for before this returns. Whatever any of them raises is
-    raised here: a single exception as it is, several as a group. Of two that end together the
-    earlier argument counts.
-    """
+    """Runs all of them, and returns the result of the one that ends first. The others are cancelled
+    and waited for before this returns. Whatever any of them raises is raised here: a single
+    exception as it is, several as a group. If two end at the same time, the earlier argument
+    counts."""
     async with task_group() as group:
         tasks = [group.create_task(work) for work in works]
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -14,20 +14,20 @@ from kpolicy.clock import NANOSECONDS, Clock
 
 
 class Pulse:
-    """What a task reports of itself, from any thread. Nobody listens to this one."""
+    """What a task reports about itself, from any thread. This one drops the reports."""
 
     def beat(self) -> None:
         """The task is working."""
 
     def rest(self, has_work: Callable[[], bool]) -> None:
-        """The task waits for work; `has_work` tells whether there is some by now."""
+        """The task waits for work. `has_work` says whether there is work by now."""
 
 
 NO_PULSE: Final = Pulse()
 
 
 class Heartbeat(Pulse):
-    """Remembers when a task last reported, and tells when it has been silent for too long."""
+    """Remembers when a task last reported, and says when it has been silent for too long."""
 
     def __init__(self, name: str, clock: Clock, silent_s_max: float) -> None:
         self.name = name
@@ -35,7 +35,7 @@ class Heartbeat(Pulse):
         self._silent_s_max = silent_s_max
         self._has_work: Callable[[], bool] | None = None
         self._beat_ns = clock.monotonic_ns()
-        # When the task was first seen waiting although there is work, since its last beat.
+        # Since its last beat: when the task was first found waiting although there is work.
         self._owed_ns: int | None = None
 
     def beat(self) -> None:

@@ -54,7 +54,7 @@ __all__ = [
 
 
 class Engine:
-    """The snapshot, the program in force, and the cycle; `seed` breaks ties."""
+    """The snapshot, the program in force, and the cycle. `seed` decides among equal scores."""
 
     __slots__ = ("_engine",)
 
@@ -62,11 +62,12 @@ class Engine:
         self._engine = _engine.Engine(seed)
 
     def load(self, program: bytes) -> list[Refusal]:
-        """Put a program in force from the next cycle on. Refused: the one in force stays."""
+        """Puts a program in force, from the next cycle on. If it is refused, the program in force
+        stays."""
         return list(map(Refusal._make, self._engine.load(program)))
 
     def program_hash(self) -> str:
-        """The `hash` of the program in force, empty where there is none."""
+        """The `hash` of the program in force; empty if there is none."""
         return self._engine.program_hash()
 
     def resources(self) -> list[str]:
@@ -74,17 +75,18 @@ class Engine:
         return self._engine.resources()
 
     def keep(self, ir: bytes) -> None:
-        """Keep of objects to come also what this expression reads by API path: one to `evaluate`
-        that is no part of the program. Until the next program."""
+        """From now on, also keeps the API paths of objects that this expression reads, which is
+        passed to `evaluate` and is not in the program. Loading a program ends this."""
         self._engine.keep(ir)
 
     def stale(self) -> list[str]:
-        """Resources to list anew before the next decision: the program in force reads, by API path,
-        what was not kept of objects that are held. Empty where the program was loaded first."""
+        """The resources that have to be listed again before the next decision, because the program
+        in force reads API paths that were not kept of the present objects. Empty if the program was
+        loaded before the objects."""
         return self._engine.stale()
 
     def list_begin(self, resource: str) -> None:
-        """A full list begins: what its pages do not name is gone at `list_end`."""
+        """Begins a full list. At `list_end`, objects that no page named are removed."""
         self._engine.list_begin(resource)
 
     def list_page(self, resource: str, body: bytes, now_ns: int) -> Applied:
@@ -92,28 +94,28 @@ class Engine:
         return _applied(self._engine.list_page(resource, body, now_ns))
 
     def list_end(self, resource: str, now_ns: int) -> Applied:
-        """The last page was read: what no page named is gone."""
+        """Ends a list: objects that no page named are removed."""
         return _applied(self._engine.list_end(resource, now_ns))
 
     def watch(self, resource: str, lines: bytes, now_ns: int) -> Applied:
-        """Whole lines of a watch, as the API server sent them."""
+        """Complete lines of a watch, as the API server sent them."""
         return _applied(self._engine.watch(resource, lines, now_ns))
 
     def load_objects(self, body: bytes, source: str) -> list[Unreadable]:
-        """A file of objects in JSON or YAML: one, several documents, or lists. Kinds that no rule
-        reads are left out and counted in one line; what cannot be read is named with `source` in
-        front."""
+        """Reads a file of objects in JSON or YAML: one object, several documents, or lists. Kinds
+        that no rule reads are left out and counted in one line. Objects that cannot be read are
+        named, after `source`."""
         return list(map(Unreadable._make, self._engine.load_objects(body, source)))
 
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
-        """Decide and assume these pods in order, each seeing the ones before it; the last ones may
+        """Decides and assumes these pods in order. Each sees the pods before it. The last pods may
         be left undecided."""
         program_hash, resource_version, decisions = self._engine.schedule(uids, now_ns)
         return Scheduled(program_hash, resource_version, list(map(_decision, decisions)))
 
     def schedule_unit(self, uids: Sequence[str], now_ns: int) -> ScheduledUnit:
-        """Decide and assume these pods together: if one of them cannot be placed, none is, and
-        everything is as before. None is parked, and none preempts."""
+        """Decides and assumes these pods together. If one of them cannot be placed, none is, and
+        everything is as before. No pod is parked, and no pod preempts."""
         program_hash, resource_version, placements, rejection = self._engine.schedule_unit(
             uids, now_ns
         )
@@ -125,23 +127,26 @@ class Engine:
         )
 
     def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
-        """The extended resources among these that each pod requests, in any container."""
+        """Which of these extended resources each pod requests, in any container."""
         return self._engine.requested(uids, resources)
 
     def filter(self, uid: str, now_ns: int) -> Filtered:
-        """Which nodes pass every filter, for those who ask others before they `choose`. Where none
-        passes, or the pod is not to be tried, `choose` with nothing kept says why."""
+        """The nodes that pass every filter, for a caller that asks extenders before it calls
+        `choose`. If no node passes, or the pod is not to be tried, `choose` with no kept nodes says
+        why."""
         token, feasible, rejected = self._engine.filter(uid, now_ns)
         return Filtered(token, feasible, list(map(RejectedNodes._make, rejected)))
 
     def choose(self, uid: str, judged: JudgedNodes, now_ns: int) -> Decision:
-        """Decide and assume among the kept nodes, each judged again. `Verdict.STALE`: none of them
-        passes any more and something changed since `filter`, so filter again."""
+        """Decides and assumes among the kept nodes, each of which is judged again. `Verdict.STALE`
+        means that none of them passes any more and that something changed since `filter`: call
+        `filter` again."""
         return _decision(self._engine.choose(uid, *judged, now_ns))
 
     def candidates(self, uid: str, judged: JudgedNodes, now_ns: int) -> Candidates:
-        """Where room can be made for a pod that none of the kept nodes will have, for those who ask
-        others before they `preempt`. Where there are none, `choose` says what comes of it."""
+        """The nodes on which room can be made if the pod gets none of the kept nodes, for a
+        caller that asks extenders before it calls `preempt`. If there are none, `choose` gives
+        the result."""
         token, nodes = self._engine.candidates(uid, *judged, now_ns)
         rooms = [
             CandidateNode(node, list(map(Victim._make, own)), count) for node, own, count in nodes
@@ -151,47 +156,51 @@ class Engine:
     def preempt(
         self, uid: str, judged: JudgedNodes, left: RemainingCandidates, now_ns: int
     ) -> Decision:
-        """As `choose`, but room is made only on nodes that are left of the candidates.
-        `Verdict.STALE`: also where none of them makes room any more and something changed."""
+        """As `choose`, but room is made only on the remaining candidates. `Verdict.STALE` also
+        means that none of them can make room any more and that something changed."""
         return _decision(self._engine.preempt(uid, *judged, left, now_ns))
 
     def located(self, uids: Sequence[str]) -> list[Located]:
-        """Those of these pods that are on nodes, and on which."""
+        """The node of each of these pods that is on one."""
         return list(map(Located._make, self._engine.located(uids)))
 
     def volumes(self, awaited: Sequence[AwaitedVolume]) -> list[VolumeProgress]:
-        """The progress of each claim, as the API server showed it last."""
+        """The progress of each claim, as the API server last showed it."""
         return list(map(VolumeProgress._make, self._engine.volumes(awaited)))
 
     def second_opinions(self, acted: Sequence[tuple[str, str]]) -> list[Opinion]:
-        """What this program would have decided about pods that another engine decided: a uid and a
-        node each, or no node. The other's choices are taken on; nothing is parked or nominated."""
+        """What this program would have decided about pods that another engine decided: the uid and
+        the node of each, or no node. This engine then takes over the other's choices. No pod is
+        parked or nominated."""
         return list(map(Opinion._make, self._engine.second_opinions(acted)))
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
-        """Reports binds: a uid and an `Outcome` each. Every placed pod is settled once."""
+        """Reports the results of binds: a uid and an `Outcome` each. Every placed pod is settled
+        once."""
         return list(map(Wake._make, self._engine.settle(outcomes, now_ns)))
 
     def settle_room(
         self, uid: str, evicted: Sequence[str], now_ns: int, *, is_made: bool
     ) -> list[Wake]:
-        """What became of making room for a pod: uids of the victims that were evicted, which are
-        waited for from now on, and whether that was all. Otherwise its nomination is void."""
+        """Reports the result of a preemption: uids of the evicted victims, for which the pod waits
+        from now on, and whether these are all victims. If not, the nomination is removed."""
         return list(map(Wake._make, self._engine.settle_room(uid, evicted, is_made, now_ns)))
 
     def explain(self, request: bytes, now_ns: int) -> bytes:
-        """`{"pods": ["namespace/name", …]}`, or null for all that are pending, to JSON lines as
-        `kpolicy explain --output json` prints them. With `"parts": true` each line has `seen`: by
-        rule, what every part of its expressions gave, which coverage of tests is made of."""
+        """Takes `{"pods": ["namespace/name", …]}`, or null for all pending pods. Returns JSON lines
+        as `kpolicy explain --output json` prints them. With `"parts": true` each line has `seen`:
+        for each rule the results of every part of its expressions, from which the coverage of tests
+        is made."""
         return self._engine.explain(request, now_ns)
 
     def evaluate(self, request: bytes) -> bytes:
-        """`{"ir": …, "variables": {…}, "pod": "namespace/name", "node": name, "trace": bool}` to
-        the value of one expression, by the facts that rules read: docs/internals/expressions.md."""
+        """Takes `{"ir": …, "variables": {…}, "pod": "namespace/name", "node": name, "trace":
+        bool}`. Returns the value of this expression, with the facts that rules read:
+        docs/internals/expressions.md."""
         return self._engine.evaluate(request)
 
     def message(self, uid: str) -> str:
-        """The full text of why a parked pod is parked, or an empty string."""
+        """The full text of why a pod is parked, or an empty string."""
         return self._engine.message(uid)
 
     def pending(self) -> list[PodChange]:
@@ -199,24 +208,24 @@ class Engine:
         return list(map(PodChange._make, self._engine.pending()))
 
     def holdings(self) -> bytes:
-        """Who is in the snapshot, as JSON lines: the nodes' names in the first, then for each pod
-        `[uid, "namespace/name", node, assumed, nominated, scheduler]`; a pending pod has no node
-        but may have one nominated, where room is kept for it."""
+        """The nodes and pods in the snapshot, as JSON lines. The first line has the names of the
+        nodes. Then follows for each pod `[uid, "namespace/name", node, assumed, nominated,
+        scheduler]`. A pending pod has no node, but may have a nominated node."""
         return self._engine.holdings()
 
     def timings(self) -> Timings:
-        """How long stages and rules took, whichever program was in force."""
+        """How long stages and rules took, for all programs together."""
         stages, rules = self._engine.timings()
         return Timings(list(map(Series._make, stages)), list(map(Series._make, rules)))
 
     def statistics(self) -> bytes:
-        """Sizes of everything held, as a JSON object."""
+        """Sizes of all tables and caches, as a JSON object."""
         return self._engine.statistics()
 
 
 def built_ins() -> list[tuple[str, bool, bool, bool, int]]:
-    """Every built-in, in the order of filters: name, whether it filters, whether it scores, whether
-    kube-scheduler's default profile has it, its weight there."""
+    """Every built-in in the order of filters: its name, whether it filters, whether it scores,
+    whether it is in kube-scheduler's default profile, and its weight there."""
     return _engine.built_ins()
 
 

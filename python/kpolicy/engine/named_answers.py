@@ -24,7 +24,7 @@ class Verdict(IntEnum):
     GONE = 3
     GATED = 4
     STALE = 5
-    SET_ASIDE = 6  # judging the pod takes more work than one decision may
+    SET_ASIDE = 6  # to judge the pod takes more work than one decision may
 
 
 class Outcome(IntEnum):
@@ -41,11 +41,11 @@ class VolumeState(IntEnum):
     WAITING = 0
     BOUND = 1
     FAILED = 2
-    GONE = 3  # the pod is not there any more, or elsewhere
+    GONE = 3  # the pod no longer exists, or is on another node
 
 
 class Refusal(NamedTuple):
-    """Why a program was refused; `place` is a JSON path of it."""
+    """Why a program was refused. `place` is a JSON path in the program."""
 
     code: str
     place: str
@@ -69,17 +69,17 @@ class PodChange(NamedTuple):
 
 
 class Wake(NamedTuple):
-    """A parked pod to try again, and the event that says so, as in kube-scheduler's metrics."""
+    """A parked pod to try again, and the event that woke it, by its name in kube-scheduler's
+    metrics."""
 
     uid: str
     event: str
 
 
 class Unreadable(NamedTuple):
-    """An object that could not be read. It costs that object only.
-
-    Codes: `NotJson` (the text from here on), `BadField`, `NoName`, `TooLarge`, `BadEvent`, and
-    `More` for those after the first thousand."""
+    """An object that could not be read; all others are read. Codes: `NotJson` (the text from here
+    on), `BadField`, `NoName`, `TooLarge`, `BadEvent`, and `More` for the objects after the first
+    thousand."""
 
     code: str
     object: str
@@ -87,13 +87,12 @@ class Unreadable(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """The changes of a page or of some lines. `deleted_nodes`: names of nodes that were held and
-    then deleted, also of those that came back since.
+    """The changes of a page, or of some lines of a watch.
 
-    `status_code` is 0, or the code of a Status that came instead of a list or as an event (410:
-    list again). A page that breaks off or lists another kind has 500 with the reason `NotJson` or
-    `BadField`; the list it belongs to then removes nothing at `list_end`, which repeats the status.
-    """
+    `deleted_nodes`: the names of nodes that were deleted, also of those that have come back
+    since. `status_code` is 0, or the code of a Status that came instead of a list or as an event
+    (410: list again). A page that breaks off or lists another kind has 500 with the reason
+    `NotJson` or `BadField`. Then `list_end` removes nothing, and repeats the status."""
 
     resource_version: str
     continue_token: str
@@ -108,7 +107,7 @@ class Applied(NamedTuple):
 
 
 class Victim(NamedTuple):
-    """A pod to evict. One that is terminating goes already: it need only be waited for."""
+    """A pod to evict. A pod that is already terminating needs no eviction."""
 
     uid: str
     namespace: str
@@ -121,10 +120,10 @@ class Victim(NamedTuple):
 
 
 class VolumeWork(NamedTuple):
-    """A claim of a placed pod, in its namespace, and what is to be done before a bind.
-
-    `volume` is to name the claim (`to_mark`: and to say that a controller bound it); where it is
-    empty, the claim is to name the pod's node. `to_write`: the API server does not say so yet."""
+    """A claim of a placed pod, in its namespace, and what has to be written before the bind. If
+    `volume` is not empty, the volume has to name the claim; with `to_mark`, it also has to say that
+    a controller bound it. If `volume` is empty, the claim has to name the pod's node. `to_write`:
+    the API server does not have this yet."""
 
     claim: str
     claim_uid: str
@@ -137,12 +136,13 @@ class VolumeWork(NamedTuple):
     seconds_max: int
 
 
-# A write that a placed pod waits for; its class is its kind.
+# A write for which a placed pod waits. There is a class for each kind.
 PreBindWrite: TypeAlias = VolumeWork
 
 
 class AwaitedVolume(NamedTuple):
-    """A claim whose binding is waited for; `version`: of what was written for it, if anything."""
+    """A claim for whose binding a pod waits. `version` is that of the last write for it, if there
+    was one."""
 
     uid: str
     node: str
@@ -152,7 +152,7 @@ class AwaitedVolume(NamedTuple):
 
 
 class VolumeProgress(NamedTuple):
-    """How far a claim is; `state` is a `VolumeState`, `message` says why it failed."""
+    """The state of a claim. `state` is a `VolumeState`; `message` says why it failed."""
 
     state: int
     message: str
@@ -176,7 +176,7 @@ class Decision(NamedTuple):
     nodes_feasible: int
     filter_ns: int
     score_ns: int
-    # Looking for room, where no node will do.
+    # The search for victims, if no node fits.
     post_filter_ns: int
     nominated_node: str
     victims: list[Victim]
@@ -196,7 +196,7 @@ class Decision(NamedTuple):
 
 class Opinion(NamedTuple):
     """The decision of this engine about a pod that another engine decided. `node` is the other's
-    node if that is among the best; `accepts`: the other's node passes every filter."""
+    node if that is among the best. `accepts`: the other's node passes every filter."""
 
     verdict: int
     uid: str
@@ -214,7 +214,7 @@ class RejectedNodes(NamedTuple):
 
 
 class Filtered(NamedTuple):
-    """The first step of a decision in two. `token` goes into the second."""
+    """The first step of a decision in two steps. `token` is an argument of the second step."""
 
     token: int
     feasible: list[str]
@@ -222,7 +222,8 @@ class Filtered(NamedTuple):
 
 
 class KeptNode(NamedTuple):
-    """A node that extenders kept; `score`: what each gave, 0 to 10, times its weight, summed up."""
+    """A node that extenders kept. `score` is the sum of the extenders' scores, 0 to 10, times their
+    weights."""
 
     node: str
     score: int = 0
@@ -237,7 +238,7 @@ class RefusedNode(NamedTuple):
 
 
 class JudgedNodes(NamedTuple):
-    """What extenders answered about the feasible nodes of the `Filtered` with this token."""
+    """The extenders' answers about the feasible nodes of the `Filtered` with this token."""
 
     token: int
     kept: Sequence[KeptNode] = ()
@@ -245,7 +246,8 @@ class JudgedNodes(NamedTuple):
 
 
 class CandidateNode(NamedTuple):
-    """A node on which room can be made; `violations`: victims beyond a disruption budget."""
+    """A node on which room can be made. `violations` counts victims that a disruption budget does
+    not allow."""
 
     node: str
     victims: list[Victim]
