@@ -10,7 +10,7 @@ DOCUMENT_PAGES: Final = (
     Page(
         "KP101",
         ERROR,
-        "not YAML, or not one of our kinds",
+        "not YAML, or not a kind that kpolicy reads",
         "The text is not valid YAML, or the document is of another kind. kpolicy reads "
         "SchedulingPolicy, KubeSchedulerConfiguration, the legacy Policy, and ConfigMaps that "
         "carry one of these. No part of the file is put in force.",
@@ -85,7 +85,8 @@ DOCUMENT_PAGES: Final = (
         "KP109",
         ERROR,
         "document too large",
-        "A policy file may have 1 MiB, 64 levels, 50,000 values and 256 documents.",
+        "A policy file can have at most 1 MiB, 64 levels of nesting, 50,000 values and 256 "
+        "documents.",
         "a file of 2 MiB",
         "several files of less than 1 MiB",
     ),
@@ -109,8 +110,8 @@ DOCUMENT_PAGES: Final = (
         "KP112",
         ERROR,
         "expression too long or too deep",
-        "An expression may have 10 KiB and 64 levels. Longer expressions are hard to read, and "
-        "their cost is hard to limit.",
+        "An expression can have at most 10 KiB and 64 levels of nesting. The expressions of all "
+        "profiles together have a limit too; each rule contains the variables that it uses.",
         "expression: ((((((((…))))))))",
         "variables: [{name: part, expression: …}]",
     ),
@@ -133,7 +134,7 @@ DOCUMENT_PAGES: Final = (
     Page(
         "KP115",
         ERROR,
-        "arguments that do not go together",
+        "arguments that contradict each other",
         "These arguments of a built-in contradict each other. kpolicy checks arguments as "
         "kube-scheduler checks its configuration.",
         "args: {scoringStrategy: {type: RequestedToCapacityRatio}}",
@@ -169,7 +170,7 @@ DOCUMENT_PAGES: Final = (
     Page(
         "KP119",
         ERROR,
-        "cannot be laid out",
+        "cannot be formatted",
         "`kpolicy fmt` writes a file only if values, comments and the compiled program stay the "
         "same. Tags, complex keys and comments in odd places can prevent that.",
         "? name\n: no-spot",
@@ -207,7 +208,7 @@ DOCUMENT_PAGES: Final = (
     Page(
         "KP123",
         ERROR,
-        "ConfigMap of params that is not there",
+        "ConfigMap of params that does not exist",
         "`paramsFrom` names a ConfigMap that does not exist: it is not among the files, and for "
         "`kpolicy run` not in the cluster.",
         "paramsFrom: [{configMap: {namespace: kpolicy-system, name: gpu-parms}}]",
@@ -224,7 +225,7 @@ DOCUMENT_PAGES: Final = (
     Page(
         "KP125",
         WARNING,
-        "key of a ConfigMap that is no param",
+        "key of a ConfigMap that is not a param",
         "`paramsFrom` reads the keys of a ConfigMap that are names of declared params. This key "
         "is none, so it has no effect.",
         "data: {maxGangPerRack: '2'}",

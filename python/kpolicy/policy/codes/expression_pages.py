@@ -66,7 +66,7 @@ EXPRESSION_PAGES: Final = (
         "KP207",
         ERROR,
         "literal that cannot be read",
-        "The number is out of range, or the text is no quantity, duration, selector or pattern.",
+        "The number is out of range, or the text is not a quantity, duration, selector or pattern.",
         "node.free('memory') > units('2GB')",
         "node.free('memory') > units('2Gi')",
     ),
@@ -81,7 +81,7 @@ EXPRESSION_PAGES: Final = (
     Page(
         "KP209",
         ERROR,
-        "object where a value is wanted",
+        "object where a value is needed",
         "A pod, a node, the cluster or a domain is not a value: it cannot be compared, listed or "
         "looped over. Read one of its members. The pods of one node (`node.pods`) can be looped "
         "over; the pods of a domain or of the cluster cannot.",
@@ -111,7 +111,7 @@ EXPRESSION_PAGES: Final = (
     Page(
         "KP403",
         WARNING,
-        "leaves the columnar path",
+        "evaluated node by node",
         "This part is evaluated for each node separately, instead of for all nodes at once or "
         "once for all equal nodes. It takes time in every cycle.",
         "node.pods.exists(p, p.priority < pod.priority)",
@@ -160,7 +160,7 @@ RUNTIME_PAGES: Final = (
     Page(
         "KR104",
         ERROR,
-        "number out of 64 bits",
+        "number that does not fit into 64 bits",
         "The result does not fit into 64 bits. Memory is counted in bytes, so the product of two "
         "amounts is soon too large. Numbers of type double do not overflow.",
         "node.free('memory') * node.free('memory') > 0",
@@ -178,7 +178,7 @@ RUNTIME_PAGES: Final = (
     Page(
         "KR106",
         ERROR,
-        "text that is no value of the type",
+        "text that is not a value of the type",
         "The text is not a valid number, time, duration, quantity or pattern. Labels and "
         "annotations can hold any text.",
         "int(node.labels['generation']) >= 7",
@@ -196,7 +196,7 @@ RUNTIME_PAGES: Final = (
     Page(
         "KR108",
         ERROR,
-        "value that a function does not take",
+        "value that a function does not accept",
         "An operand has the right type, but a value that cannot be used here, for example a key "
         "of a map that is neither bool, int, uint nor string.",
         "{dyn(0.5): 'half'}.size() == 1",

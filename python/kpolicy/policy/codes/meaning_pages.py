@@ -103,7 +103,7 @@ MEANING_PAGES: Final = (
     Page(
         "KP324",
         WARNING,
-        "weight that drowns all others",
+        "weight that outweighs all others",
         "The weight of one priority is more than fifty times the sum of all others, so the others "
         "only decide between equal scores. If this is the intention, a predicate expresses it "
         "more clearly.",
@@ -145,7 +145,7 @@ MEANING_PAGES: Final = (
         WARNING,
         "time in a predicate",
         "No event would wake a pod that waits for a point in time, and its decision could not be "
-        "explained later. Therefore no fact tells the time; names such as `now` are unknown "
+        "explained later. Therefore no fact gives the time; names such as `now` are unknown "
         "(KP201).",
         "pod.queuedSeconds > 60",
         "pod.priority > 0",
@@ -161,7 +161,7 @@ MEANING_PAGES: Final = (
     Page(
         "KP361",
         WARNING,
-        "condition better said by a profile",
+        "condition that a profile expresses better",
         "The condition has the same value for every pod of the profile.",
         "matchConditions: [{name: ours, expression: pod.schedulerName == 'kpolicy'}]",
         "matchConditions: [{name: high, expression: pod.priority > 1000}]",
@@ -185,7 +185,7 @@ MEANING_PAGES: Final = (
     Page(
         "KP503",
         WARNING,
-        "rule not seen both ways",
+        "rule not tested both ways",
         "No test shows that this rule both passes and rejects nodes.",
         "tests: []",
         "tests: [{name: rejects, …}, {name: passes, …}]",

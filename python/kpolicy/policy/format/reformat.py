@@ -109,8 +109,8 @@ def _refused(text: SourceText) -> Reformatted:
         (
             remark(
                 "KP119",
-                "this file cannot be laid out without changing what it says",
-                hint="it is left as it is; simpler YAML (no tags, no `?` keys) can be laid out",
+                "this file cannot be formatted without changing its meaning",
+                hint="it is left as it is; simpler YAML (no tags, no `?` keys) can be formatted",
             ).at(text.place(Span(0, 1))),
         ),
     )
@@ -125,7 +125,7 @@ def _as_it_is(text: SourceText, node: Node) -> Diagnostic:
         "KP119",
         "JSON, and text in quotes, is left as it is",
         severity=Severity.INFO,
-        hint="write it as YAML (in a ConfigMap: under `|`) to have it laid out",
+        hint="write it as YAML (in a ConfigMap: under `|`) to have it formatted",
     )
     return finding.at(text.place(first_character(node.span)))
 
