@@ -35,7 +35,7 @@ SEED_MAX: Final = 2**64 - 1
 # RFC 1123: a label for namespaces, a subdomain for names; a host may be named as a subdomain too.
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(rf"(?=.{{1,253}}\Z){_LABEL.pattern}(\.{_LABEL.pattern})*")
-LEASE_NAMESPACE_OUTSIDE: Final = "kube-system"  # where we are no pod with a namespace
+LEASE_NAMESPACE_OUTSIDE: Final = "kube-system"  # if this process is not a pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +69,17 @@ class Options:
             ),
             (
                 not _LABEL.fullmatch(self.lease_namespace),
-                f"--lease-namespace={self.lease_namespace} is no name of a namespace",
+                f"--lease-namespace={self.lease_namespace} is not a valid name of a namespace",
             ),
             (
                 not _SUBDOMAIN.fullmatch(self.lease_name),
-                f"--lease-name={self.lease_name} is no name of a Lease",
+                f"--lease-name={self.lease_name} is not a valid name of a Lease",
             ),
             (self.binds_in_flight_max < 1, "binds in flight must be at least 1"),
-            (self.auth not in KINDS, f"--auth={self.auth} is none of {', '.join(KINDS)}"),
+            (self.auth not in KINDS, f"--auth={self.auth} is not one of {', '.join(KINDS)}"),
             (
                 not _is_address(self.bind_address),
-                f"--bind-address={self.bind_address} is neither an address nor a host",
+                f"--bind-address={self.bind_address} is neither an address nor the name of a host",
             ),
             (
                 bool(self.tls_cert_file) != bool(self.tls_private_key_file),

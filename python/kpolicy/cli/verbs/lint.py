@@ -146,7 +146,7 @@ def _levels(written: dict[str, Any], where: str) -> list[_Level]:
     for codes, level in written.items():
         if level not in _LEVELS:
             listed = ", ".join(_LEVELS)
-            raise CannotWorkError(f"{where}: the level `{level}` is none of {listed}")
+            raise CannotWorkError(f"{where}: the level `{level}` is not one of {listed}")
         found += ((prefix, _LEVELS[level]) for prefix in _prefixes([codes], where))
     return found
 
@@ -178,7 +178,7 @@ def _table(path: Path, keys: Sequence[str]) -> dict[str, Any] | None:
 def _from_table(table: dict[str, Any], where: str) -> Settings:
     unknown = sorted(set(table) - _KEYS)
     if unknown:
-        raise CannotWorkError(f"{where}: `{unknown[0]}` is none of {', '.join(sorted(_KEYS))}")
+        raise CannotWorkError(f"{where}: `{unknown[0]}` is not one of {', '.join(sorted(_KEYS))}")
     for key in ("select", "ignore", "deny"):
         value = table.setdefault(key, [])
         if not isinstance(value, list) or not all(isinstance(code, str) for code in value):

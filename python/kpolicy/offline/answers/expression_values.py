@@ -126,7 +126,7 @@ def exact_of(value: Any) -> Exact:
     if isinstance(value, (list, tuple)):
         return [exact_of(item) for item in value]
     if not isinstance(value, Mapping):
-        raise NotAValueError(f"a {type(value).__name__} is no value")
+        raise NotAValueError(f"a {type(value).__name__} is not a value")
     if len(value) == 1:
         tagged = _tagged(*next(iter(value.items())))
         if tagged is not None:

@@ -83,7 +83,7 @@ class TextPattern(Edge):
         try:
             re.compile(self.matches or "")
         except re.error as error:
-            refuse("KP113", f"this is no regular expression: {error.msg}", ("matches",))
+            refuse("KP113", f"this is not a regular expression: {error.msg}", ("matches",))
         return self
 
 

@@ -80,7 +80,7 @@ def unknown_pod(snapshot: Snapshot, key: str) -> NotExplained:
     return NotExplained(
         key,
         "there is no such pod in the snapshot",
-        hint if known else "there is no pod in it at all",
+        hint if known else "there is no pod in it",
     )
 
 

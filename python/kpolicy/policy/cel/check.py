@@ -205,7 +205,7 @@ class Checker:
         fact = members.as_fact(value)
         described = self.scope.environment.catalogue.object_type(fact.type)
         if isinstance(fact, Fact) and described is not None and not described.record:
-            # An object is no value by itself: the body reads the facts that its paths end in.
+            # An object is not a value by itself: the body reads the facts that its paths end in.
             return self._within({name: fact}, node.args[2])
         slot = self.scope.new_slot()
         bound = Slot(slot, type=value.type, span=node.span, time=value.time, size=value.size)

@@ -216,7 +216,7 @@ def _report_object(scope: Scope, node: Tree, held: Tree) -> None:
     more = ", …" if len(members) > len(shown) else ""
     scope.report(
         "KP209",
-        f"a {held.type} is no value by itself",
+        f"a {held.type} is not a value by itself",
         node.span,
         f"ask for what it holds: {', '.join(shown)}{more}",
     )

@@ -287,7 +287,7 @@ def _unknown(scope: Scope, node: syntax.Identifier) -> Tree:
     environment, name = scope.environment, node.name
     if name in ("params", "variables"):
         return scope.report(
-            "KP205", f"`{name}` is no value by itself", node.span, f"write `{name}.NAME`"
+            "KP205", f"`{name}` is not a value by itself", node.span, f"write `{name}.NAME`"
         )
     if name in environment.catalogue.roots:
         roots = ", ".join(f"`{root}`" for root in environment.roots)

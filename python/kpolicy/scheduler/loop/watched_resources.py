@@ -39,7 +39,7 @@ def watched(names: list[str]) -> list[Resource]:
     return [RESOURCES[name] for name in RESOURCES if name in named]
 
 
-_NO_LIST: Final = Status(0, "", "the answer is no list")
+_NO_LIST: Final = Status(0, "", "the answer is not a list")
 _NO_EVENT: Final = Status(500, "NotJson", "a line of the watch is no event")
 
 

@@ -83,7 +83,7 @@ def test_a_pod_that_cannot_be_explained_is_reported_with_a_hint() -> None:
         "default/bad: it could not be read",
     ]
     _, left = asked([node("n")], "a")
-    assert left == ["default/a: there is no such pod in the snapshot; there is no pod in it at all"]
+    assert left == ["default/a: there is no such pod in the snapshot; there is no pod in it"]
     on_node = pod("o", node_name="n1", scheduler_name="default-scheduler")
     _, left = asked([*cluster(), on_node], "o")
     assert left == ["default/o: its scheduler is `default-scheduler`; the policy serves kpolicy"]
