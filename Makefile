@@ -171,4 +171,4 @@ ci: lint test worlds simulate e2e ## Run all checks
 
 .PHONY: clean
 clean: ## Remove all built files
-	rm -rf $(VENV) target coverage python/kpolicy/_engine*.so
+	rm -rf $(VENV) target coverage .coverage python/kpolicy/_engine*.so
