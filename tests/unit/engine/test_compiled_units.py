@@ -97,3 +97,18 @@ def test_a_unit_of_one_pod_is_decided_as_the_pod_alone() -> None:
     (placement,) = in_unit.schedule_unit(["default/a"], 0).placements
     expected = decision._replace(filter_ns=placement.filter_ns, score_ns=placement.score_ns)
     assert placement == expected
+
+
+def test_a_unit_with_a_pod_whose_spec_asks_for_too_much_is_set_aside() -> None:
+    nodes = [node(f"n{index}", cpu="2") for index in range(3, 103)]
+    hostile = pod("b", cpu="2", node_selector={f"k{index}": "x" for index in range(8_000)})
+    engine = engine_with(*nodes, with_volume("a"), hostile)
+    before = engine.holdings()
+    unit = engine.schedule_unit(["default/a", "default/b"], 0)
+    assert unit.placements == []
+    assert unit.rejection is not None
+    assert (unit.rejection.uid, unit.rejection.verdict) == ("default/b", Verdict.SET_ASIDE)
+    assert "spec.nodeSelector (8000 entries)" in unit.rejection.message
+    assert engine.holdings() == before
+    sizes = json.loads(engine.statistics())
+    assert (sizes["podsAssumed"], sizes["podsParked"]) == (0, 0)
