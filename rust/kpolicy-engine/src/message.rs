@@ -24,7 +24,12 @@ impl Histogram {
             return;
         }
         for reason in reasons {
-            *self.0.entry(reason.clone()).or_default() += nodes;
+            match self.0.get_mut(reason.as_ref()) {
+                Some(count) => *count += nodes,
+                None => {
+                    self.0.insert(reason.clone(), nodes);
+                }
+            }
         }
     }
 

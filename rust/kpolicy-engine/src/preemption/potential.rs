@@ -21,7 +21,7 @@ pub(super) fn nodes(unplaced: Unplaced<'_>) -> Vec<NodeSlot> {
     let mut is_potential = vec![false; unplaced.cluster.nodes().slots()];
     let mut known: FxHashMap<(usize, Code), Rejection> = FxHashMap::default();
     for node in &unplaced.rejected.nodes {
-        let rejection = if describes_by_code(unplaced, node) {
+        let rejection = if rejects_by_code(unplaced, node) {
             let known = known.entry((node.filter, node.code));
             *known.or_insert_with(|| rejection_of(unplaced, node))
         } else {
@@ -50,7 +50,7 @@ fn rejection_of(unplaced: Unplaced<'_>, node: &NodeRejection) -> Rejection {
 }
 
 /// Whether another node with the same code is rejected in the same way.
-fn describes_by_code(unplaced: Unplaced<'_>, node: &NodeRejection) -> bool {
+fn rejects_by_code(unplaced: Unplaced<'_>, node: &NodeRejection) -> bool {
     let filter = unplaced.prepared.get(node.filter).copied().flatten();
-    node.status.is_none() && filter.is_some_and(PreparedFilter::describes_by_code)
+    node.status.is_none() && filter.is_some_and(PreparedFilter::rejects_by_code)
 }

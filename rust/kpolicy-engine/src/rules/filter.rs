@@ -144,6 +144,11 @@ pub trait PreparedFilter: Debug + Send + Sync {
         true
     }
 
+    /// Whether equal codes reject all nodes in the same way, whatever the reasons are.
+    fn rejects_by_code(&self) -> bool {
+        self.describes_by_code()
+    }
+
     /// As `describes_by_code`, for one code.
     fn describes_code(&self, code: Code) -> bool {
         let _ = code;

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use crate::event::{Event, Events, Occurrence};
 use crate::fields::{Fields, Refusals, UNKNOWN};
+use crate::heap::HeapBytes;
 use crate::intern::{Name, Shared};
 use crate::part::{Part, Parts};
 use crate::resources::{Amounts, Requests, names};
@@ -40,7 +41,22 @@ pub(crate) struct NodeResourcesFit {
 #[derive(Debug, Clone)]
 struct PreparedNodeResourcesFit {
     requests: Shared<Requests>,
-    scalars: Box<[(Name, i64)]>,
+    scalars: Box<[Scalar]>,
+}
+
+/// A resource that is asked for besides those that every pod has.
+#[derive(Debug, Clone)]
+struct Scalar {
+    name: Name,
+    amount: i64,
+    /// What is said of a node that is short of it.
+    reason: Box<str>,
+}
+
+impl HeapBytes for Scalar {
+    fn heap_bytes(&self) -> usize {
+        self.reason.heap_bytes()
+    }
 }
 
 impl NodeResourcesFit {
@@ -60,7 +76,12 @@ impl Filter for NodeResourcesFit {
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         let requests = pod.template.requests.clone();
         let counts = |(name, amount): &&(Name, i64)| *amount > 0 && !self.ignores(name);
-        let scalars = requests.fit.scalars.iter().filter(counts).cloned().collect();
+        let scalar = |(name, amount): &(Name, i64)| Scalar {
+            name: name.clone(),
+            amount: *amount,
+            reason: format!("Insufficient {}", &**name).into(),
+        };
+        let scalars = requests.fit.scalars.iter().filter(counts).map(scalar).collect();
         Some(Box::new(PreparedNodeResourcesFit { requests, scalars }))
     }
 
@@ -148,7 +169,7 @@ impl PreparedNodeResourcesFit {
         judge(wanted.memory, has.memory, held.memory, MEMORY);
         let ephemeral = (has.ephemeral_storage, held.ephemeral_storage);
         judge(wanted.ephemeral_storage, ephemeral.0, ephemeral.1, EPHEMERAL_STORAGE);
-        for (index, (name, amount)) in self.scalars.iter().enumerate() {
+        for (index, Scalar { name, amount, .. }) in self.scalars.iter().enumerate() {
             judge(*amount, has.scalar(name), held.scalar(name), Self::scalar_bit(index));
         }
         bits
@@ -163,14 +184,15 @@ impl PreparedNodeResourcesFit {
     }
 
     fn scalar_reasons(&self, node: NodeView<'_>, code: Code) -> Vec<Cow<'static, str>> {
-        let is_short = |(index, (name, amount)): (usize, &(Name, i64))| {
+        let is_short = |(index, scalar): (usize, &Scalar)| {
+            let Scalar { name, amount, reason } = scalar;
             let short = if self.describes_by_code() {
                 code.meaning() & Self::scalar_bit(index) != 0
             } else {
                 let has = node.node.allocatable.amounts.scalar(name);
                 *amount > has.saturating_sub(node.load.requested.scalar(name))
             };
-            short.then(|| Cow::Owned(format!("Insufficient {}", &***name)))
+            short.then(|| Cow::Owned(String::from(&**reason)))
         };
         self.scalars.iter().enumerate().filter_map(is_short).collect()
     }
@@ -268,6 +290,10 @@ impl PreparedFilter for PreparedNodeResourcesFit {
         self.scalars.len() <= SCALAR_BITS
     }
 
+    fn rejects_by_code(&self) -> bool {
+        true
+    }
+
     fn is_local(&self) -> bool {
         true
     }
@@ -277,7 +303,7 @@ impl PreparedFilter for PreparedNodeResourcesFit {
     }
 
     fn held_bytes(&self) -> HeldBytes {
-        HeldBytes::Fixed(size_of_val(self) + size_of_val(&*self.scalars))
+        HeldBytes::Fixed(size_of_val(self) + self.scalars.heap_bytes())
     }
 }
 
