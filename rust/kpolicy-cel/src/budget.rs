@@ -76,6 +76,11 @@ impl Budget {
         self.limit - self.left
     }
 
+    /// What may still be spent.
+    pub const fn left(&self) -> u64 {
+        self.left
+    }
+
     /// What has been asked for so far: what has been spent, and what was lacking.
     pub(crate) const fn needed(&self) -> u64 {
         self.spent().saturating_add(self.lacking)
@@ -90,7 +95,8 @@ impl Budget {
         self.lanes_exceeded += lanes;
     }
 
-    pub(crate) fn charge(&mut self, units: u64) -> Result<(), Fault> {
+    /// Takes so many units, or all that is left where that is not enough.
+    pub fn charge(&mut self, units: u64) -> Result<(), Fault> {
         if let Some(left) = self.left.checked_sub(units) {
             self.left = left;
             return Ok(());
@@ -100,7 +106,8 @@ impl Budget {
         Err(self.exhausted())
     }
 
-    pub(crate) fn exhausted(&self) -> Fault {
+    /// The error of a charge that goes beyond the budget.
+    pub fn exhausted(&self) -> Fault {
         let message = format!("cost limit of {} units reached", self.limit);
         Fault::new(ErrorKind::CostExceeded, message)
     }

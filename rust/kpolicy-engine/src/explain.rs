@@ -52,14 +52,16 @@ pub(crate) fn line(
         object.insert("message".into(), NO_NODES.into());
         let waits = vec![waited_for("", Events::of(&[Event::NodeAdd]), true)];
         object.insert("waitsFor".into(), waits.into());
-    } else if let work = DecisionWork::of(pod, cluster)
-        && work.is_excessive()
-    {
-        object.insert("message".into(), work.to_string().into());
-        object.insert("waitsFor".into(), Vec::<Value>::new().into());
     } else {
-        let question = Question { pod, program, profile: position, tie };
-        judged(question, profile, cluster, detail, &mut object);
+        let work = DecisionWork::of(pod, cluster);
+        if work.is_excessive() {
+            object.insert("message".into(), work.to_string().into());
+            object.insert("waitsFor".into(), Vec::<Value>::new().into());
+        } else {
+            let entries = work.entries();
+            let question = Question { pod, program, profile: position, tie, entries };
+            judged(question, profile, cluster, detail, &mut object);
+        }
     }
     out.extend_from_slice(Value::Object(object).to_string().as_bytes());
     out.push(b'\n');

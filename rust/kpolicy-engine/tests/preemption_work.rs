@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::{Decision, Still, Verdict};
-use kpolicy_engine::preemption::search_units_max;
+use kpolicy_engine::rules::decision_work::search_units_max;
 use serde_json::{Value, json};
 
 const PODS_A_NODE: usize = 110;
@@ -109,7 +109,7 @@ fn the_last_search_that_its_budget_is_enough_for_is_done() {
     add_budgets(&mut engine, 1..2);
     let (_, second) = counted(&mut engine, "high");
     let a_budget = second - first;
-    assert_eq!(a_budget, (2 * NODES * PODS_A_NODE) as u64, "its selector has one requirement");
+    assert_eq!(a_budget, (4 * NODES * PODS_A_NODE) as u64, "2 for it, 2 for its one requirement");
 
     let last = usize::try_from((units_max - first) / a_budget).expect("few") + 1;
     add_budgets(&mut engine, 2..last);

@@ -11,7 +11,6 @@ use crate::api::{
     RemainingCandidates, Stopwatch,
 };
 use crate::cycle::post_filter::victim;
-use crate::judging::Question;
 use crate::preemption::{Candidate, Trimmed};
 use crate::snapshot::Pod;
 
@@ -29,11 +28,11 @@ impl Engine {
     ) -> Candidates {
         self.cluster.settle_order();
         let now = self.token();
-        let Ok((pod, profile)) = self.ready(uid) else {
+        let Ok(ready) = self.ready(uid) else {
             return Candidates { token: now, ..Candidates::default() };
         };
         let extended = self.extended(token, kept, refused);
-        let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
+        let question = ready.question(&self.program, self.tie());
         let found = self.cycle.candidates(question, &self.cluster, &extended);
         let described = |candidate: &Arc<Candidate>| CandidateNode {
             node: self.name_of(Some(candidate.slot)),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::api::{Batch, Decision, Stopwatch, Verdict};
 use crate::cycle::{CycleOutcome, FitError, Timed, Watched, reference};
-use crate::judging::{Question, behind};
+use crate::judging::{Question, Tie, behind};
+use crate::program::Program;
 use crate::rules::decision_work::{DecisionWork, work_per_call};
 use crate::rules::{Reservation, Stage, scheduling_gates};
 use crate::snapshot::{NodeSlot, Pod};
@@ -13,8 +14,28 @@ use crate::timing::{Lasted, Unmetered};
 use super::Engine;
 use super::reservations::writes;
 
-/// A pod that is to be judged, and the position of its profile.
-pub(super) type Ready = (Arc<Pod>, usize);
+/// A pod that is to be judged.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub pod: Arc<Pod>,
+    /// Position of the profile that serves it.
+    pub profile: usize,
+    /// What its spec asks for.
+    pub units: u64,
+    pub entries: u64,
+}
+
+impl Ready {
+    pub(super) fn question<'a>(&'a self, program: &'a Program, tie: Tie) -> Question<'a> {
+        Question { pod: &self.pod, program, profile: self.profile, tie, entries: self.entries }
+    }
+}
+
+/// Why a pod is not judged, and the units that finding out took.
+pub(super) struct NotReady {
+    pub answer: Box<Decision>,
+    pub units: u64,
+}
 
 impl Engine {
     /// Decides and assumes these pods in order, until that took [`work_per_call`]: the pods after the
@@ -48,24 +69,23 @@ impl Engine {
     /// The decision, and the units that the pod's spec asks for.
     fn decide_counted(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> (Decision, u64) {
         self.parked.remove(uid);
-        let (ready, units) = self.admitted(uid);
-        let (pod, profile) = match ready {
+        let ready = match self.admitted(uid) {
             Ok(ready) => ready,
-            Err(answer) => return (*answer, units),
+            Err(NotReady { answer, units }) => return (*answer, units),
         };
-        let timed = self.judge(&pod, profile, stopwatch);
-        let decision = self.carried_out(&pod, profile, &timed.outcome);
-        (with_times(decision, &timed.lasted), units)
+        let timed = self.judge(&ready, stopwatch);
+        let decision = self.carried_out(&ready.pod, ready.profile, &timed.outcome);
+        (with_times(decision, &timed.lasted), ready.units)
     }
 
     /// What becomes of a pod that is ready; nothing comes of it yet.
     pub(super) fn judge(
         &mut self,
-        pod: &Arc<Pod>,
-        profile: usize,
+        ready: &Ready,
         stopwatch: &dyn Stopwatch,
     ) -> Timed<CycleOutcome> {
-        let question = Question { pod, program: &self.program, profile, tie: self.tie() };
+        let question = ready.question(&self.program, self.tie());
+        let profile = ready.profile;
         let sampled = self.decisions;
         self.decisions += 1;
         if self.cluster.nodes().is_empty() {
@@ -91,44 +111,45 @@ impl Engine {
     /// before; nothing comes of it.
     pub fn decide_from_scratch(&mut self, uid: &Arc<str>) -> Decision {
         self.cluster.settle_order();
-        let (pod, profile) = match self.ready(uid) {
+        let ready = match self.ready(uid) {
             Ok(ready) => ready,
             Err(answer) => return *answer,
         };
         if self.cluster.nodes().is_empty() {
-            return self.decision_of(&pod, &no_nodes(), &[]);
+            return self.decision_of(&ready.pod, &no_nodes(), &[]);
         }
-        let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
+        let question = ready.question(&self.program, self.tie());
         let outcome = reference::decide(question, &self.cluster, self.cycle.sampling());
-        let reservations = self.reservations_of(&pod, profile, &outcome);
-        self.decision_of(&pod, &outcome, &reservations)
+        let reservations = self.reservations_of(&ready.pod, ready.profile, &outcome);
+        self.decision_of(&ready.pod, &outcome, &reservations)
     }
 
-    /// The pod and its profile, if it is to be judged; the answer otherwise.
+    /// The pod, if it is to be judged; the answer otherwise.
     pub(super) fn ready(&self, uid: &Arc<str>) -> Result<Ready, Box<Decision>> {
-        self.admitted(uid).0
+        self.admitted(uid).map_err(|not_ready| not_ready.answer)
     }
 
-    /// As [`Engine::ready`], with the units that the pod's spec asks for. A pod that is set aside took
-    /// only the reading of its spec.
-    pub(super) fn admitted(&self, uid: &Arc<str>) -> (Result<Ready, Box<Decision>>, u64) {
-        let Some(pod) = self.pending_pod(uid) else { return (Err(Box::new(self.unknown(uid))), 0) };
+    /// As [`Engine::ready`]. A pod that is set aside took only the reading of its spec.
+    pub(super) fn admitted(&self, uid: &Arc<str>) -> Result<Ready, NotReady> {
+        let not_ready = |decision, units| NotReady { answer: Box::new(decision), units };
+        let Some(pod) = self.pending_pod(uid) else { return Err(not_ready(self.unknown(uid), 0)) };
         let Some(profile) = self.program.profile_of(&pod.template.scheduler_name) else {
-            return (Err(Box::new(self.decision(&pod, Verdict::Gone))), 0);
+            return Err(not_ready(self.decision(&pod, Verdict::Gone), 0));
         };
         if let Some(status) = scheduling_gates::gate(&pod) {
             let mut decision = self.decision(&pod, Verdict::Gated);
             decision.message = status.message().into();
             decision.rejected_by = vec![scheduling_gates::NAME.into()];
-            return (Err(Box::new(decision)), 0);
+            return Err(not_ready(decision, 0));
         }
         let work = DecisionWork::of(&pod, &self.cluster);
+        let (units, entries) = (work.units(), work.entries());
         if work.is_excessive() {
             let mut decision = self.decision(&pod, Verdict::SetAside);
             decision.message = work.to_string().into();
-            return (Err(Box::new(decision)), work.entries());
+            return Err(not_ready(decision, entries));
         }
-        (Ok((pod, profile)), work.units())
+        Ok(Ready { pod, profile, units, entries })
     }
 
     /// The answer, and what follows from it in the snapshot and among the parked pods.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::api::{Acted, Opinion, Verdict};
 use crate::cycle::{CycleOutcome, UNWATCHED};
-use crate::judging::{Question, Tie};
+use crate::judging::Tie;
 use crate::snapshot::NodeSlot;
 
 use super::Engine;
@@ -35,9 +35,9 @@ impl Engine {
             },
         };
         match (ready, slot) {
-            (Ok((pod, profile)), Some(slot)) => {
-                let reservations = self.reservations_on(&pod, profile, slot);
-                self.place(&pod, slot, reservations);
+            (Ok(ready), Some(slot)) => {
+                let reservations = self.reservations_on(&ready.pod, ready.profile, slot);
+                self.place(&ready.pod, slot, reservations);
             }
             (Err(answer), Some(slot)) if self.pending_pod(&answer.uid).is_some() => {
                 self.cluster.assume(&acted.uid, slot);
@@ -47,9 +47,9 @@ impl Engine {
         opinion
     }
 
-    fn judged(&mut self, (pod, profile): &Ready, acted: Option<NodeSlot>) -> Opinion {
+    fn judged(&mut self, ready: &Ready, acted: Option<NodeSlot>) -> Opinion {
         let tie = Tie { preferred: acted, ..self.tie() };
-        let question = Question { pod, program: &self.program, profile: *profile, tie };
+        let question = ready.question(&self.program, tie);
         self.decisions += 1;
         let outcome = match self.cluster.nodes().is_empty() {
             true => no_nodes(),
@@ -69,6 +69,6 @@ impl Engine {
                 filtered.outcome.contains(&slot)
             }
         };
-        Opinion { verdict, uid: Arc::clone(&pod.uid), node: self.name_of(chosen), accepts }
+        Opinion { verdict, uid: Arc::clone(&ready.pod.uid), node: self.name_of(chosen), accepts }
     }
 }

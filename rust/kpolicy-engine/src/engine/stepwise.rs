@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::api::{Decision, Filtered, KeptNode, RefusedNode, RejectedNodes, Stopwatch, Verdict};
 use crate::cycle::{Extended, Watched};
-use crate::judging::{EXTENDER, NodeRejection, Question};
+use crate::judging::{EXTENDER, NodeRejection};
 use crate::preemption::Trimmed;
 use crate::rules::{Code, Rejection, Status};
 use crate::timing::Tally;
@@ -41,10 +41,10 @@ impl Engine {
     pub fn filter(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> Filtered {
         self.cluster.settle_order();
         let token = self.token();
-        let Ok((pod, profile)) = self.ready(uid) else {
+        let Ok(ready) = self.ready(uid) else {
             return Filtered { token, ..Filtered::default() };
         };
-        let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
+        let (profile, question) = (ready.profile, ready.question(&self.program, self.tie()));
         let mut rejected: BTreeMap<(usize, Rejection, Vec<String>), Vec<Arc<str>>> =
             BTreeMap::new();
         let (cluster, nodes) = (&self.cluster, self.cluster.nodes());
@@ -99,12 +99,13 @@ impl Engine {
             return self.decide(uid, stopwatch);
         }
         self.parked.remove(uid);
-        let (pod, profile) = match self.ready(uid) {
+        let ready = match self.ready(uid) {
             Ok(ready) => ready,
             Err(answer) => return *answer,
         };
         let extended = extended(self);
-        let question = Question { pod: &pod, program: &self.program, profile, tie: self.tie() };
+        let (pod, profile) = (&ready.pod, ready.profile);
+        let question = ready.question(&self.program, self.tie());
         let tally = self.timings.tally(self.decisions, profile, stopwatch);
         let watched = Watched { stopwatch, meter: tally.as_ref().map(Tally::meter) };
         let timed = self.cycle.choose(question, &self.cluster, watched, &extended, trimmed);
@@ -115,10 +116,10 @@ impl Engine {
             Some(outcome) => {
                 self.decisions += 1;
                 self.timings.add_stages(profile, &timed.lasted.of_second_step());
-                with_times(self.carried_out(&pod, profile, &outcome), &timed.lasted)
+                with_times(self.carried_out(pod, profile, &outcome), &timed.lasted)
             }
             None => {
-                let mut decision = self.decision(&pod, Verdict::Stale);
+                let mut decision = self.decision(pod, Verdict::Stale);
                 decision.message = CHANGED.into();
                 decision
             }

@@ -84,8 +84,8 @@ impl Engine {
         units_left: u64,
         stopwatch: &dyn Stopwatch,
     ) -> Result<Decision, Box<Decision>> {
-        let (ready, units) = self.admitted(uid);
-        let (pod, profile) = ready?;
+        let ready = self.ready(uid)?;
+        let (pod, units) = (Arc::clone(&ready.pod), ready.units);
         let is_alike = checkpoint.last.as_ref().is_some_and(|last| last.asks_like(&pod));
         let units = if is_alike { units.div_ceil(SHARE_OF_ALIKE) } else { units };
         checkpoint.units = checkpoint.units.saturating_add(units);
@@ -93,8 +93,8 @@ impl Engine {
         if checkpoint.units > units_left {
             return Err(self.too_much(&pod));
         }
-        let timed = self.judge(&pod, profile, stopwatch);
-        let reservations = self.reservations_of(&pod, profile, &timed.outcome);
+        let timed = self.judge(&ready, stopwatch);
+        let reservations = self.reservations_of(&pod, ready.profile, &timed.outcome);
         let decision = self.decision_of(&pod, &timed.outcome, &reservations);
         let decision = with_times(decision, &timed.lasted);
         let CycleOutcome::Chosen { slot, .. } = timed.outcome else {

@@ -15,4 +15,6 @@ pub struct Question<'a> {
     /// Position of the profile that serves the pod.
     pub profile: usize,
     pub tie: Tie,
+    /// How many entries the pod's spec has: what asking a filter takes grows with them.
+    pub entries: u64,
 }

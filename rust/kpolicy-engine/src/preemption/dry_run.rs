@@ -7,13 +7,15 @@
 
 use std::sync::Arc;
 
+use kpolicy_cel::{Budget, Fault};
+
 use crate::heap::HeapBytes;
 use crate::judging::{self, Forks, HypotheticalNode};
 use crate::rules::{Code, Status};
 use crate::snapshot::{NodeView, Pod};
 
 use super::budgets::Budgets;
-use super::search_work::{self, PodPrices, Prices, WorkExceeded, WorkLeft};
+use super::search_work::{self, PodPrices, Prices};
 use super::victims::{Evictable, by_importance, may_go};
 use super::{Candidate, Unplaced};
 
@@ -65,8 +67,8 @@ impl<'a> DryRuns<'a> {
     pub(super) fn on(
         &mut self,
         node: NodeView<'a>,
-        work: &mut WorkLeft,
-    ) -> Result<Result<Candidate, Unhelpful>, WorkExceeded> {
+        work: &mut Budget,
+    ) -> Result<Result<Candidate, Unhelpful>, Fault> {
         let pod = self.unplaced.question.pod;
         work.charge(search_work::of_walking(node))?;
         let kept = self.evictable.kept(node, work)?;
@@ -136,8 +138,8 @@ impl<'a> Emptied<'a> {
         node: NodeView<'_>,
         budgets: &mut Budgets<'_>,
         prices: &Prices<'a>,
-        work: &mut WorkLeft,
-    ) -> Result<Result<Candidate, Unhelpful>, WorkExceeded> {
+        work: &mut Budget,
+    ) -> Result<Result<Candidate, Unhelpful>, Fault> {
         work.charge(prices.nominating(self.nominated))?;
         work.charge(prices.asking(self.worlds()))?;
         if let Some(rejection) = self.rejection() {
@@ -183,8 +185,8 @@ impl<'a> Emptied<'a> {
         &mut self,
         pods: Vec<&'a Arc<Pod>>,
         prices: &Prices<'a>,
-        work: &mut WorkLeft,
-    ) -> Result<(), WorkExceeded> {
+        work: &mut Budget,
+    ) -> Result<(), Fault> {
         let worlds = self.worlds();
         for pod in pods {
             work.charge(prices.moving(pod, worlds).saturating_add(prices.asking(worlds)))?;

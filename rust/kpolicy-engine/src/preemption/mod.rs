@@ -20,6 +20,8 @@ mod victims;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use kpolicy_cel::{Budget, Fault};
+
 use crate::heap::{HeapBytes, arc_bytes};
 use crate::judging::{ByNode, PreparedFilters, Question, Rejected};
 use crate::message::{self, Histogram};
@@ -27,12 +29,11 @@ use crate::program::{CRITERIA, Criterion, Enough, Profile};
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
 use dry_run::DryRuns;
-use search_work::{PodPrices, WorkExceeded, WorkLeft};
+use search_work::PodPrices;
 use victims::Evictable;
 
 pub(crate) use dry_run::Unhelpful;
 pub(crate) use eligibility::NotEligible;
-pub use search_work::search_units_max;
 pub(crate) use trimmed::{Trimmed, among};
 
 const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
@@ -111,12 +112,11 @@ pub struct DryRun {
 
 impl DryRun {
     /// `None`: it takes more than is left.
-    fn of<'a>(dry_runs: &mut DryRuns<'a>, node: NodeView<'a>, left: WorkLeft) -> Option<Self> {
-        let mut work = left;
+    fn of<'a>(dry_runs: &mut DryRuns<'a>, node: NodeView<'a>, left: u64) -> Option<Self> {
+        let mut work = Budget::new(left);
         let found = dry_runs.on(node, &mut work).ok()?;
-        let units = left.units() - work.units();
         let outcome = found.map(Arc::new).map_err(Arc::new);
-        Some(Self { outcome, units, prices: dry_runs.prices() })
+        Some(Self { outcome, units: work.spent(), prices: dry_runs.prices() })
     }
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn attempt(unplaced: Unplaced<'_>, search: Search, memo: &mut Candida
     }
     let potential = potential::nodes(unplaced);
     let Ok(found) = look(unplaced, search, &potential, memo) else {
-        return Attempt::TooMuchWork { units_max: WorkLeft::of_search(unplaced.cluster).units() };
+        return Attempt::TooMuchWork { units_max: search_work::of_search(unplaced.cluster).left() };
     };
     match pick::pick(&found.candidates, unplaced) {
         Some(chosen) => Attempt::Found { candidates: found.candidates, chosen },
@@ -206,7 +206,7 @@ pub(crate) fn candidates(
         return Vec::new();
     }
     let found = look(unplaced, search, &potential::nodes(unplaced), memo);
-    found.map_or_else(|WorkExceeded| Vec::new(), |found| found.candidates)
+    found.map_or_else(|_| Vec::new(), |found| found.candidates)
 }
 
 /// Pods that matter less and have to stay by the policy, on nodes where evicting pods may help.
@@ -216,7 +216,7 @@ pub fn spared(unplaced: Unplaced<'_>) -> Vec<(NodeSlot, Vec<Arc<Pod>>)> {
     }
     let evictable = Evictable::of(unplaced);
     let nodes = potential::nodes(unplaced).into_iter();
-    let mut left = WorkLeft::of_search(unplaced.cluster);
+    let mut left = search_work::of_search(unplaced.cluster);
     let of_node = |slot: NodeSlot| {
         let node = unplaced.cluster.nodes().view(slot)?;
         let kept = evictable.kept(node, &mut left).ok()?;
@@ -251,7 +251,7 @@ fn look(
     search: Search,
     potential: &[NodeSlot],
     memo: &mut CandidateMemo,
-) -> Result<Found, WorkExceeded> {
+) -> Result<Found, Fault> {
     let (start, enough) = match search {
         Search::Whole => (0, usize::MAX),
         Search::Enough(settings) => {
@@ -263,18 +263,18 @@ fn look(
     let mut violating: Vec<Arc<Candidate>> = Vec::new();
     let (before, after) = potential.split_at_checked(start).unwrap_or((&[], potential));
     let mut dry_runs = DryRuns::of(unplaced);
-    let mut left = WorkLeft::of_search(unplaced.cluster);
+    let mut left = search_work::of_search(unplaced.cluster);
     for slot in after.iter().chain(before) {
         let Some(node) = unplaced.cluster.nodes().view(*slot) else { continue };
         let known = memo.get(node, unplaced.cluster);
         let known = known.filter(|known| known.prices == dry_runs.prices()).cloned();
         let is_new = known.is_none();
-        let Some(dry_run) = known.or_else(|| DryRun::of(&mut dry_runs, node, left)) else {
-            return Err(WorkExceeded);
+        let Some(dry_run) = known.or_else(|| DryRun::of(&mut dry_runs, node, left.left())) else {
+            return Err(left.exhausted());
         };
         debug_assert_eq!(
             Some(&dry_run),
-            DryRun::of(&mut DryRuns::of(unplaced), node, WorkLeft::of(u64::MAX)).as_ref(),
+            DryRun::of(&mut DryRuns::of(unplaced), node, u64::MAX).as_ref(),
             "an argument left a trace, or what was known does not hold any more"
         );
         left.charge(dry_run.units)?;

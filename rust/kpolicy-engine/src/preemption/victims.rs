@@ -3,13 +3,13 @@
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
+use kpolicy_cel::{Budget, Fault};
 use rustc_hash::FxHashSet;
 
 use crate::rules::expression::PreparedVictims;
 use crate::snapshot::{NodeView, Pod};
 
 use super::Unplaced;
-use super::search_work::{WorkExceeded, WorkLeft};
 
 /// The possible victims for one pod: of lower priority, and not protected by the policy.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ impl<'a> Evictable<'a> {
     pub(super) fn kept<'n>(
         &self,
         node: NodeView<'n>,
-        work: &mut WorkLeft,
-    ) -> Result<FxHashSet<&'n str>, WorkExceeded> {
+        work: &mut Budget,
+    ) -> Result<FxHashSet<&'n str>, Fault> {
         let mut kept = FxHashSet::default();
         let Some(policy) = &self.policy else { return Ok(kept) };
         for other in node.load.pods.iter().filter(|other| may_go(other, self.pod)) {

@@ -1,14 +1,18 @@
 //! The work that one decision may take, in units, and what a pod's spec asks of it.
 //!
-//! Contains the bound, and the price of each part of a spec that built-ins walk for every node.
-//! Prices rest on the pod and on the size of the cluster alone, not on what is cached, so that a
-//! pod is set aside or judged whatever was asked before. A unit is about ten nanoseconds:
-//! `benches/kernels.rs` measures what each kind of work takes.
+//! Contains the bounds, and the sum for each part of a spec that built-ins walk for every node. It rests
+//! on the pod and on the size of the cluster alone, not on what is cached, so that a pod is set aside
+//! or judged whatever was asked before. The prices are in `rules/prices.rs`.
 
 use std::fmt;
 
-use crate::model::{NodeSelectorTerm, PodAffinityTerm, Requirement, Selector, SpreadConstraint};
+use crate::model::{NodeSelectorTerm, PodAffinityTerm, Requirement, SpreadConstraint};
 use crate::snapshot::{Cluster, Pod};
+
+use super::prices::{
+    AFFINITY_TERM, CONSTRAINT, CONTAINER, PAIR, PORT, REQUIREMENT, SCALAR, TERM, TOLERATION,
+    VOLUME, of_selector,
+};
 
 /// What a decision may take on each node: half for the pod's spec, half for the expressions of its
 /// profile (`rules/expression/allowance.rs`).
@@ -33,6 +37,16 @@ pub fn work_per_call(nodes: usize) -> u64 {
     units_max(nodes).saturating_mul(DECISIONS_A_CALL)
 }
 
+/// What a search for victims may take for each placed pod, besides what a decision may take: each of
+/// them may have to be taken off its node and put back, in kube-scheduler too.
+const UNITS_A_PLACED_POD: u64 = 150;
+
+/// What a search for victims may take among so many nodes, with so many pods on them.
+pub fn search_units_max(nodes: usize, placed: usize) -> u64 {
+    let for_pods = (placed as u64).saturating_mul(UNITS_A_PLACED_POD);
+    units_max(nodes).saturating_add(for_pods)
+}
+
 /// A part of a pod's spec and what judging it takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
@@ -47,21 +61,6 @@ pub struct DecisionWork {
     parts: [Part; 10],
     units_max: u64,
 }
-
-/// What each part takes on one node. A label that no rule asked for yet is looked up on each node;
-/// amounts are looked up by name for filter, score and message.
-const PAIR: u64 = 5;
-const REQUIREMENT: u64 = 5;
-const TERM: u64 = 1;
-const TOLERATION: u64 = 1;
-const SCALAR: u64 = 10;
-const CONSTRAINT: u64 = 20;
-const AFFINITY_TERM: u64 = 20;
-const VOLUME: u64 = 10;
-const PORT: u64 = 5;
-const CONTAINER: u64 = 1;
-/// What a requirement of a selector takes for pods of equal labels, and a selector besides.
-const SELECTED: u64 = 2;
 
 impl DecisionWork {
     /// The work of a pod in the present cluster.
@@ -177,11 +176,6 @@ fn of_term(term: &NodeSelectorTerm, nodes: u64) -> u64 {
     sum(requirements.map(of_requirement)).saturating_add(TERM).saturating_mul(nodes)
 }
 
-fn of_selector(selector: Option<&Selector>) -> u64 {
-    let requirements = selector.map_or(0, |selector| selector.requirements.len());
-    product(requirements + 1, SELECTED)
-}
-
 fn of_affinity_term(term: &PodAffinityTerm, nodes: u64, identities: u64) -> u64 {
     let selectors = of_selector(term.label_selector.as_ref())
         .saturating_add(of_selector(term.namespace_selector.as_ref()))
@@ -191,7 +185,7 @@ fn of_affinity_term(term: &PodAffinityTerm, nodes: u64, identities: u64) -> u64 
 
 fn of_constraint(constraint: &SpreadConstraint, nodes: u64, identities: u64) -> u64 {
     let selector = of_selector(constraint.label_selector.as_ref())
-        .saturating_add(product(constraint.match_label_keys.len(), SELECTED));
+        .saturating_add(product(constraint.match_label_keys.len(), of_selector(None)));
     nodes.saturating_mul(CONSTRAINT).saturating_add(identities.saturating_mul(selector))
 }
 

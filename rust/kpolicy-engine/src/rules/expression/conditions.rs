@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Budget, Expression, Value};
+use kpolicy_cel::{Budget, ErrorKind, Expression, Value};
 
 use crate::model::{ApiPaths, Kind};
 use crate::rules::Fault;
@@ -55,10 +55,12 @@ impl Conditions {
                 Ok(Value::Bool(true)) => {}
                 Ok(Value::Bool(false)) => return Holds::No,
                 Ok(other) => unknown = Some(wrong_type(&other)),
-                Err(error) => {
+                Err(error) if error.kind == ErrorKind::CostExceeded => {
+                    // Evaluated again: only that shows which part needed most.
                     let explained = explained(expression, source, &world, COST_PER_NODE_MAX);
                     unknown = Some(explained.err().unwrap_or_else(|| fault_of(error)));
                 }
+                Err(error) => unknown = Some(fault_of(error)),
             }
         }
         unknown.map_or(Holds::Yes, Holds::Unknown)

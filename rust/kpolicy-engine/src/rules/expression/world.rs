@@ -4,16 +4,13 @@
 
 use kpolicy_cel::{Answer, Facts, Read, Value};
 
+use crate::rules::prices::{IDENTITIES_A_UNIT, NODES_A_UNIT};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::api_path;
 use super::domain_sums::DomainSums;
 use super::facts::{self, Root, Source};
 use super::pod_facts::no_such_overload;
-
-/// What a sum walks for one unit of cost.
-const NODES_A_UNIT: usize = 16;
-const IDENTITIES_A_UNIT: usize = 4;
 
 /// What is known before any node: the pod and its namespace.
 #[derive(Debug, Clone, Copy)]

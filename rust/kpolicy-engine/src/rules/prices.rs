@@ -1,0 +1,48 @@
+//! What judging a pod takes, in units of work: every constant that a charge of the engine is made of.
+//!
+//! A unit is about ten nanoseconds; `benches/kernels.rs` measures what each kind of work takes.
+//! Expressions have a table of their own (`rust/kpolicy-cel/src/prices.rs`), with the same unit.
+
+use crate::model::{PodAffinityTerm, Selector};
+
+// Of a part of a pod's spec, on one node. A label that no rule asked for yet is looked up on each
+// node; amounts are looked up by name for filter, score and message.
+pub(super) const PAIR: u64 = 5;
+pub(super) const REQUIREMENT: u64 = 5;
+pub(super) const TERM: u64 = 1;
+pub(super) const TOLERATION: u64 = 1;
+pub(super) const SCALAR: u64 = 10;
+pub(super) const CONSTRAINT: u64 = 20;
+pub(super) const AFFINITY_TERM: u64 = 20;
+pub(super) const VOLUME: u64 = 10;
+pub(super) const PORT: u64 = 5;
+pub(super) const CONTAINER: u64 = 1;
+
+/// Comparing one set of labels with a selector, and with each of its requirements.
+const COMPARING: u64 = 2;
+
+// Of looking for victims on a node.
+/// For each of its pods, whether it may go or not.
+pub(crate) const WALKING: u64 = 2;
+/// Asking all filters, and what each entry of the pod's spec adds.
+pub(crate) const ASKING: u64 = 20;
+pub(crate) const ASKING_ENTRY: u64 = 3;
+/// Putting a pod on a node or taking it away.
+pub(crate) const MOVING: u64 = 10;
+/// Filters hold sums by domain, of which there may be as many as nodes: so many are copied for a unit.
+pub(crate) const NODES_COPIED: u64 = 8;
+
+// Of a sum over a domain or the cluster in an expression: what is walked for one unit.
+pub(super) const NODES_A_UNIT: usize = 16;
+pub(super) const IDENTITIES_A_UNIT: usize = 4;
+
+/// Comparing one set of labels with a selector.
+pub(crate) fn of_selector(selector: Option<&Selector>) -> u64 {
+    let requirements = selector.map_or(0, |selector| selector.requirements.len() as u64);
+    COMPARING.saturating_mul(requirements + 1)
+}
+
+/// Comparing one pod's labels with each of these terms.
+pub(crate) fn of_terms(terms: &[PodAffinityTerm]) -> u64 {
+    terms.iter().map(|term| of_selector(term.label_selector.as_ref())).sum()
+}
