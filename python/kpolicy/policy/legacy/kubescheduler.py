@@ -47,6 +47,29 @@ _NOT_USED: Final = {
     "preScore": "goes with `score` here",
 }
 _PLUGINS: Final = frozenset({*BUILTINS, *ALWAYS_ON, PREEMPTION})
+# Plugins of kubernetes-sigs/scheduler-plugins, which are not misspelt names of kube-scheduler's.
+_OTHER_PLUGINS: Final = frozenset(
+    (
+        "CapacityScheduling",
+        "Coscheduling",
+        "LoadVariationRiskBalancing",
+        "LowRiskOverCommitment",
+        "NetworkOverhead",
+        "NodeMetadata",
+        "NodeResourceTopologyMatch",
+        "NodeResourcesAllocatable",
+        "Peaks",
+        "PodState",
+        "PreemptionToleration",
+        "QOSSort",
+        "SySched",
+        "TargetLoadPacking",
+        "TopologicalSort",
+    )
+)
+_NO_GO_PLUGINS: Final = (
+    "kpolicy cannot load plugins written in Go: write the rule as an expression, or use an extender"
+)
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
@@ -261,5 +284,5 @@ def _unknown_plugin(name: str, span: Span) -> Diagnostic:
         "KP103",
         f"kube-scheduler 1.36 has no plugin `{name}`",
         span,
-        hint=did_you_mean(name, _PLUGINS),
+        hint=(name not in _OTHER_PLUGINS and did_you_mean(name, _PLUGINS)) or _NO_GO_PLUGINS,
     )

@@ -239,6 +239,22 @@ def test_what_kube_scheduler_refuses_is_a_finding_where_it_stands(
     assert (code, at) in codes_and_places(result.diagnostics)
 
 
+@pytest.mark.parametrize(
+    ("plugin", "hint"),
+    [
+        ("Coscheduling", "written in Go"),
+        ("OurOwnPlugin", "written in Go"),
+        ("NodeResourceFit", "did you mean `NodeResourcesFit`?"),
+    ],
+)
+def test_an_unknown_plugin_is_a_typing_error_or_one_in_go(plugin: str, hint: str) -> None:
+    (finding,) = compile_policy(
+        HEAD + f"profiles: [{{plugins: {{score: {{enabled: [{{name: {plugin}}}]}}}}}}]"
+    ).diagnostics
+    assert finding.code == "KP103"
+    assert hint in finding.hint
+
+
 def in_version(version: str, text: str = "") -> Compiled:
     return compile_policy(HEAD.replace("/v1", f"/{version}") + text)
 
