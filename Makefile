@@ -134,9 +134,10 @@ bench-endurance: release control-plane ## Measure memory over 50 rounds of churn
 	$(BIN)/python -m benches failover
 
 .PHONY: lint
-lint: dev ## Check formatting, clippy, ruff, mypy, import contracts, stubs, the source tree
+lint: dev ## Check formatting, clippy, rustdoc, ruff, mypy, import contracts, stubs, the source tree
 	$(RUSTFMT) --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

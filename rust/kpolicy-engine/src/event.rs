@@ -44,7 +44,7 @@ macro_rules! events {
 
         impl Event {
             /// For people: what a pod waits for.
-            pub fn words(self) -> String {
+            pub(crate) fn words(self) -> String {
                 match self {
                     $(Self::$event => $words.to_owned(),)+
                     Self::ObjectAdd(kind) => format!("a {} is added", kind.name()),
@@ -66,7 +66,7 @@ macro_rules! events {
             }
 
             /// As in kube-scheduler's metrics; `is_assigned` tells pods on nodes from pending ones.
-            pub fn label(self, is_assigned: bool) -> &'static str {
+            pub(crate) fn label(self, is_assigned: bool) -> &'static str {
                 match self {
                     $(Self::$event => label!(is_assigned, $label $(, $pending)?),)+
                     Self::ObjectAdd(kind) => kind.event_labels()[0],
@@ -176,7 +176,7 @@ impl Events {
 
 impl Event {
     /// Every event of one kind of object.
-    pub fn of_object(kind: Kind) -> [Self; 3] {
+    pub(crate) fn of_object(kind: Kind) -> [Self; 3] {
         [Self::ObjectAdd(kind), Self::ObjectUpdate(kind), Self::ObjectDelete(kind)]
     }
 }

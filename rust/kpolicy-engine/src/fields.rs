@@ -8,17 +8,17 @@ use serde_json::{Map, Value};
 use crate::api::Refusal;
 
 /// A field, a name or a value that does not belong there.
-pub const UNKNOWN: &str = "PR101";
+pub(crate) const UNKNOWN: &str = "PR101";
 /// A field that must be there.
-pub const MISSING: &str = "PR102";
+pub(crate) const MISSING: &str = "PR102";
 /// A value of the wrong type.
-pub const WRONG_TYPE: &str = "PR103";
+pub(crate) const WRONG_TYPE: &str = "PR103";
 /// A value out of its range.
-pub const OUT_OF_RANGE: &str = "PR104";
+pub(crate) const OUT_OF_RANGE: &str = "PR104";
 /// An expression that the verifier does not accept.
-pub const BAD_EXPRESSION: &str = "PR105";
+pub(crate) const BAD_EXPRESSION: &str = "PR105";
 /// Values that contradict each other.
-pub const CONFLICT: &str = "PR106";
+pub(crate) const CONFLICT: &str = "PR106";
 
 /// A program with more faults than this is not read further.
 const REFUSALS_MAX: usize = 100;
@@ -80,7 +80,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that may be absent; null counts as absent.
-    pub fn optional(&mut self, name: &'static str) -> Option<&'a Value> {
+    pub(crate) fn optional(&mut self, name: &'static str) -> Option<&'a Value> {
         self.asked.push(name);
         self.map.get(name).filter(|value| !value.is_null())
     }
@@ -147,7 +147,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A list, empty where absent, with the place of each item.
-    pub fn list(
+    pub(crate) fn list(
         &mut self,
         name: &'static str,
         refusals: &mut Refusals,
@@ -165,7 +165,11 @@ impl<'a> Fields<'a> {
     }
 
     /// A list of strings, empty where absent.
-    pub fn texts(&mut self, name: &'static str, refusals: &mut Refusals) -> Option<Vec<&'a str>> {
+    pub(crate) fn texts(
+        &mut self,
+        name: &'static str,
+        refusals: &mut Refusals,
+    ) -> Option<Vec<&'a str>> {
         let items = self.list(name, refusals)?;
         let mut texts = Vec::with_capacity(items.len());
         for (place, item) in items {
@@ -181,13 +185,17 @@ impl<'a> Fields<'a> {
     }
 
     /// An object inside; `None` where absent or not an object (which is refused).
-    pub fn object(&mut self, name: &'static str, refusals: &mut Refusals) -> Option<Fields<'a>> {
+    pub(crate) fn object(
+        &mut self,
+        name: &'static str,
+        refusals: &mut Refusals,
+    ) -> Option<Fields<'a>> {
         let value = self.optional(name)?;
         Fields::of(value, self.place_of(name), refusals)
     }
 
     /// Refuses every field that was not read.
-    pub fn finish(self, refusals: &mut Refusals) {
+    pub(crate) fn finish(self, refusals: &mut Refusals) {
         for name in self.map.keys() {
             if !self.asked.contains(&name.as_str()) {
                 let mut known = self.asked.clone();

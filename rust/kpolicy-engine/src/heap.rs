@@ -13,7 +13,7 @@ use kpolicy_cel::Expression;
 const COUNTERS: usize = 2 * size_of::<usize>();
 
 /// What a value holds besides itself.
-pub trait HeapBytes {
+pub(crate) trait HeapBytes {
     fn heap_bytes(&self) -> usize;
 }
 

@@ -18,7 +18,7 @@ macro_rules! parts {
 
         impl Part {
             /// Every part, in the order of declaration.
-            pub const ALL: &[Self] = &[$(Self::$part),+];
+            pub(crate) const ALL: &[Self] = &[$(Self::$part),+];
         }
     };
 }
@@ -180,10 +180,10 @@ pub struct Parts(u64);
 
 impl Parts {
     /// The empty set.
-    pub const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
 
     /// The set of these parts.
-    pub const fn of(parts: &[Part]) -> Self {
+    pub(crate) const fn of(parts: &[Part]) -> Self {
         let mut bits = 0;
         let mut position = 0;
         while position < parts.len() {
@@ -195,7 +195,7 @@ impl Parts {
 
     /// The parts of both sets.
     #[must_use]
-    pub const fn with(self, other: Self) -> Self {
+    pub(crate) const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -205,12 +205,12 @@ impl Parts {
     }
 
     /// Whether the two sets have a part in common.
-    pub const fn meets(self, other: Self) -> bool {
+    pub(crate) const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
     /// The parts of the set, in the order of [`Part::ALL`].
-    pub fn iter(self) -> impl Iterator<Item = Part> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = Part> {
         Part::ALL.iter().copied().filter(move |part| self.has(*part))
     }
 

@@ -7,10 +7,10 @@ use crate::timing::Meter;
 /// One pod before one snapshot, and where the work is measured.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a, M> {
-    pub profile: &'a Profile,
-    pub pod: &'a Pod,
-    pub cluster: &'a Cluster,
-    pub meter: M,
+    pub(crate) profile: &'a Profile,
+    pub(crate) pod: &'a Pod,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) meter: M,
 }
 
 impl<M: Meter> Context<'_, M> {

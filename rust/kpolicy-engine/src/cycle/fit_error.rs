@@ -18,11 +18,11 @@ use super::post_filter::Room;
 pub(crate) struct FitError {
     pub(crate) message: Arc<str>,
     /// Names of the rejecting rules, sorted.
-    pub rejected_by: Vec<Arc<str>>,
+    pub(crate) rejected_by: Vec<Arc<str>>,
     /// Positions of the rejecting filters.
-    pub rules: Vec<usize>,
+    pub(crate) rules: Vec<usize>,
     /// The rule that rejected the pod as a whole, if no node was asked.
-    pub before_nodes: Option<Rejection>,
+    pub(crate) before_nodes: Option<Rejection>,
     pub(crate) room: Room,
 }
 

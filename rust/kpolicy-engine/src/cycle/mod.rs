@@ -56,34 +56,35 @@ pub(crate) enum CycleOutcome {
 
 /// What came of a step, and how long its stages took.
 #[derive(Debug, Default)]
-pub struct Timed<T> {
+pub(crate) struct Timed<T> {
     pub(crate) outcome: T,
     pub(crate) lasted: Lasted,
 }
 
 /// Through what a cycle is watched.
 #[derive(Clone, Copy)]
-pub struct Watched<'a, M> {
+pub(crate) struct Watched<'a, M> {
     pub(crate) stopwatch: &'a dyn Stopwatch,
     pub(crate) meter: M,
 }
 
 /// Without an observer.
-pub const UNWATCHED: Watched<'static, Unmetered> = Watched { stopwatch: &Still, meter: Unmetered };
+pub(crate) const UNWATCHED: Watched<'static, Unmetered> =
+    Watched { stopwatch: &Still, meter: Unmetered };
 
 /// What extenders made of the nodes that passed the filters.
 #[derive(Debug, Clone, Default)]
-pub struct Extended {
+pub(crate) struct Extended {
     /// Nodes that they kept, and what each gets on top of its total.
-    pub kept: BTreeMap<NodeSlot, i64>,
+    pub(crate) kept: BTreeMap<NodeSlot, i64>,
     pub(crate) refused: Vec<NodeRejection>,
     /// Something changed since they were asked.
-    pub is_stale: bool,
+    pub(crate) is_stale: bool,
 }
 
 /// All that is kept from decision to decision. A new program starts with a new one.
 #[derive(Debug, Default)]
-pub struct Cycle {
+pub(crate) struct Cycle {
     shapes: Shapes,
     key: ShapeKey,
     sampling: Sampling,
@@ -97,7 +98,7 @@ pub(crate) struct CacheSize {
     pub(crate) hits: u64,
     pub(crate) misses: u64,
     /// Decisions for which nodes were asked one by one, as columns would have held too much.
-    pub uncached: u64,
+    pub(crate) uncached: u64,
 }
 
 impl Cycle {
@@ -113,7 +114,7 @@ impl Cycle {
     }
 
     /// From now on shapes and columns hold no more than so many bytes.
-    pub fn limit(&mut self, bytes_max: usize) {
+    pub(crate) fn limit(&mut self, bytes_max: usize) {
         self.shapes.limit(bytes_max);
     }
 
@@ -190,7 +191,7 @@ impl Cycle {
 
     /// Between the halves, where extenders have a say in who is to go: nodes on which room can be
     /// made. None where the second half does not come to that.
-    pub fn candidates(
+    pub(crate) fn candidates(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,

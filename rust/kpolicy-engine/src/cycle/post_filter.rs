@@ -22,20 +22,20 @@ const PREFIX: &str = "preemption: ";
 /// What came of making room.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Room {
-    pub nominated: Option<NodeSlot>,
+    pub(crate) nominated: Option<NodeSlot>,
     /// In order of importance.
-    pub victims: Vec<Victim>,
+    pub(crate) victims: Vec<Victim>,
     /// What goes behind the reasons; empty where room was found.
-    pub message: String,
+    pub(crate) message: String,
     /// An earlier nomination does not hold any more. In kube-scheduler it still holds if the pod
     /// may not evict any pod, or if looking for victims failed.
-    pub is_tried: bool,
+    pub(crate) is_tried: bool,
     /// The same comes of it until something moves: no lot was drawn, and nothing failed.
-    pub is_settled: bool,
+    pub(crate) is_settled: bool,
     /// Looking for victims takes more work than one decision may.
-    pub is_too_much: bool,
+    pub(crate) is_too_much: bool,
     /// None of what extenders left makes room, or there is room that they were not asked about.
-    pub is_spent: bool,
+    pub(crate) is_spent: bool,
 }
 
 /// Victims are named by texts of the snapshot.

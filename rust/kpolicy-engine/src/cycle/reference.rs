@@ -29,37 +29,37 @@ use super::{CycleOutcome, post_filter};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Scored {
     /// Position in the profile's scores.
-    pub score: usize,
-    pub raw: f64,
-    pub weighted: i64,
+    pub(crate) score: usize,
+    pub(crate) raw: f64,
+    pub(crate) weighted: i64,
     /// Why there is no raw score.
-    pub fault: Option<Fault>,
+    pub(crate) fault: Option<Fault>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct NodeJudgement {
-    pub slot: NodeSlot,
+    pub(crate) slot: NodeSlot,
     /// The first filter that rejects it, nominated pods included.
-    pub filter: Option<(usize, Status)>,
+    pub(crate) filter: Option<(usize, Status)>,
     /// Every filter that rejects it by itself.
-    pub all_filters: Vec<(usize, Status)>,
+    pub(crate) all_filters: Vec<(usize, Status)>,
     /// It was left out before any node was looked at.
-    pub is_outside: bool,
+    pub(crate) is_outside: bool,
     /// Only of feasible nodes.
-    pub scores: Vec<Scored>,
-    pub total: i64,
+    pub(crate) scores: Vec<Scored>,
+    pub(crate) total: i64,
 }
 
 /// Everything that can be said of a pod.
 #[derive(Debug)]
 pub(crate) struct Judgement {
     /// What was rejected: all, where no node is feasible.
-    pub rejected: Rejected,
+    pub(crate) rejected: Rejected,
     /// Why the cycle fails, where a rule could not judge.
-    pub failed: Option<String>,
+    pub(crate) failed: Option<String>,
     /// In order of names.
-    pub nodes: Vec<NodeJudgement>,
-    pub feasible: Vec<NodeSlot>,
+    pub(crate) nodes: Vec<NodeJudgement>,
+    pub(crate) feasible: Vec<NodeSlot>,
 }
 
 impl Judgement {

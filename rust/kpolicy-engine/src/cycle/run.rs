@@ -42,16 +42,16 @@ enum Passing {
 
 /// One decision under way.
 pub(super) struct Run<'a, M> {
-    pub question: Question<'a>,
-    pub profile: &'a Profile,
-    pub cluster: &'a Cluster,
-    pub shape: &'a mut Shape,
-    pub stores: &'a mut Stores,
+    pub(crate) question: Question<'a>,
+    pub(crate) profile: &'a Profile,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) shape: &'a mut Shape,
+    pub(crate) stores: &'a mut Stores,
     /// There is room for columns of all nodes; otherwise nodes are asked one by one.
-    pub is_cached: bool,
-    pub sampling: &'a mut Sampling,
-    pub stages: Stages<'a>,
-    pub meter: M,
+    pub(crate) is_cached: bool,
+    pub(crate) sampling: &'a mut Sampling,
+    pub(crate) stages: Stages<'a>,
+    pub(crate) meter: M,
 }
 
 impl<'a, M: Meter> Run<'a, M> {

@@ -50,8 +50,8 @@ impl HeapBytes for FailureMemo {
 /// The stores of shared columns.
 #[derive(Debug, Default)]
 pub(super) struct Stores {
-    pub filters: Store<FilterColumn>,
-    pub scores: ScoreStore,
+    pub(crate) filters: Store<FilterColumn>,
+    pub(crate) scores: ScoreStore,
 }
 
 impl Stores {

@@ -22,8 +22,8 @@ pub(super) const INFEASIBLE: i32 = i32::MIN;
 /// Shared columns, and room to work them out in.
 #[derive(Debug, Default)]
 pub(super) struct ScoreStore {
-    pub columns: Store<ScoreColumn>,
-    pub scratch: Scratch,
+    pub(crate) columns: Store<ScoreColumn>,
+    pub(crate) scratch: Scratch,
 }
 
 /// What became of the feasible nodes since the totals were worked out last.

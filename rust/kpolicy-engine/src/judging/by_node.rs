@@ -13,7 +13,7 @@ use crate::snapshot::{Change, Cluster, Generation, NodeSlot, NodeView, Pod};
 use super::verdicts::PreparedFilters;
 
 #[derive(Debug)]
-pub struct ByNode<T> {
+pub(crate) struct ByNode<T> {
     found: FxHashMap<NodeSlot, Entry<T>>,
     /// What all that was found holds besides its places in the table.
     value_bytes: usize,
@@ -61,7 +61,7 @@ impl<T> HeapBytes for ByNode<T> {
 
 impl<T: HeapBytes> ByNode<T> {
     /// Forgets what may not hold any more for this pod.
-    pub fn follow(
+    pub(crate) fn follow(
         &mut self,
         pod: &Pod,
         prepared: &PreparedFilters<'_>,
@@ -101,7 +101,7 @@ impl<T: HeapBytes> ByNode<T> {
         self.value_bytes = 0;
     }
 
-    pub fn get(&self, node: NodeView<'_>, cluster: &Cluster) -> Option<&T> {
+    pub(crate) fn get(&self, node: NodeView<'_>, cluster: &Cluster) -> Option<&T> {
         let entry = self.found.get(&node.slot)?;
         let holds = self.own != Some(node.slot)
             && entry.rows_replaced == node.load.rows_replaced
@@ -109,7 +109,7 @@ impl<T: HeapBytes> ByNode<T> {
         holds.then_some(&entry.value)
     }
 
-    pub fn keep(&mut self, node: NodeView<'_>, cluster: &Cluster, value: T) {
+    pub(crate) fn keep(&mut self, node: NodeView<'_>, cluster: &Cluster, value: T) {
         if self.rests_on.is_local && self.own != Some(node.slot) {
             let nominations = cluster.nominations().version_on(&node.node.name);
             let rows_replaced = node.load.rows_replaced;

@@ -9,7 +9,7 @@ use super::Tie;
 
 /// One pod to be placed, by which program, and how ties are broken.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub(crate) struct Question<'a> {
     pub pod: &'a Arc<Pod>,
     pub program: &'a Program,
     /// Position of the profile that serves the pod.

@@ -11,18 +11,18 @@ const DRAWS_MAX: u32 = 32;
 
 /// What decides a tie.
 #[derive(Debug, Clone, Copy)]
-pub struct Tie {
+pub(crate) struct Tie {
     pub(crate) rule: TieBreak,
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// The number of the decision.
-    pub decision: u64,
+    pub(crate) decision: u64,
     /// Wins whenever it is among the best: whoever chose it could have chosen no better.
-    pub preferred: Option<NodeSlot>,
+    pub(crate) preferred: Option<NodeSlot>,
 }
 
 impl Tie {
     /// One of the tied nodes. `is_tied` tells for any node, `all_tied` lists them in any order.
-    pub fn break_among(
+    pub(crate) fn break_among(
         self,
         nodes: &Nodes,
         is_tied: impl Fn(NodeSlot) -> bool,
@@ -66,7 +66,7 @@ impl Tie {
     }
 
     /// Where a search that goes around begins: any position below `count`.
-    pub fn start_among(self, count: usize) -> usize {
+    pub(crate) fn start_among(self, count: usize) -> usize {
         self.below(DRAWS_MAX + 1, count)
     }
 

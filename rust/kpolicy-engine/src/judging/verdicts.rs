@@ -19,12 +19,12 @@ const EXTENDER_NAME: &str = "Extender";
 /// The first filter that rejected a node.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeRejection {
-    pub slot: NodeSlot,
+    pub(crate) slot: NodeSlot,
     /// Position in the profile's filters, or [`EXTENDER`].
-    pub filter: usize,
-    pub code: Code,
+    pub(crate) filter: usize,
+    pub(crate) code: Code,
     /// If the verdict depends on nominated pods, the message is complete.
-    pub status: Option<Arc<Status>>,
+    pub(crate) status: Option<Arc<Status>>,
 }
 
 impl NodeRejection {
@@ -53,11 +53,11 @@ impl HeapBytes for NodeRejection {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rejected {
     /// The filter that rejected the pod before any node was looked at.
-    pub pre_filter: Option<(usize, Status)>,
+    pub(crate) pre_filter: Option<(usize, Status)>,
     /// Nodes looked at.
-    pub nodes: Vec<NodeRejection>,
+    pub(crate) nodes: Vec<NodeRejection>,
     /// Filters that left only some nodes to look at; the others are rejected for good.
-    pub narrowed_by: Vec<usize>,
+    pub(crate) narrowed_by: Vec<usize>,
 }
 
 /// The filters of a profile made ready for one pod, by position; `None` where one has no say.

@@ -127,7 +127,7 @@ impl HeapBytes for DryRun {
 }
 
 /// What is known of making room on single nodes.
-pub type CandidateMemo = ByNode<DryRun>;
+pub(crate) type CandidateMemo = ByNode<DryRun>;
 
 /// What came of it.
 #[derive(Debug)]

@@ -14,12 +14,12 @@ use super::{Attempt, Candidate, Unplaced, eligibility, pick};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trimmed {
     /// `None`: there were none to ask about.
-    pub candidates: Option<Vec<Arc<Candidate>>>,
+    pub(crate) candidates: Option<Vec<Arc<Candidate>>>,
     /// Why one that may not fail gave no answer; empty where all did.
-    pub failure: String,
+    pub(crate) failure: String,
     /// Where it comes to nothing, they are to be asked anew: they were not asked about what there is
     /// now.
-    pub is_stale: bool,
+    pub(crate) is_stale: bool,
 }
 
 /// Picks among what is left.

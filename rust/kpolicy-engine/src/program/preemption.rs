@@ -46,11 +46,11 @@ pub struct Preemption {
     /// When the search for candidates may stop.
     pub enough: Enough,
     /// Each counts where those before it tie; what is not listed does not count.
-    pub order: Vec<Criterion>,
+    pub(crate) order: Vec<Criterion>,
     /// `None`: every pod of lower priority may go.
     pub(crate) victims: Option<VictimRule>,
     /// What looking for victims has taken so far.
-    pub units: AtomicU64,
+    pub(crate) units: AtomicU64,
 }
 
 /// The inner `None`: the profile never evicts.

@@ -32,17 +32,17 @@ pub struct Profile {
     /// In the order in which they are asked.
     pub filters: Vec<FilterRule>,
     /// Filters that never reject: they are asked about the chosen node, and count.
-    pub audits: Vec<(FilterRule, Arc<EvaluationCounts>)>,
+    pub(crate) audits: Vec<(FilterRule, Arc<EvaluationCounts>)>,
     /// Scores with their weights, in the order in which they are asked.
     pub scores: Vec<ScoreRule>,
     /// What expression rules counted, by name, filters first.
     pub counts: Vec<(Arc<str>, Arc<EvaluationCounts>)>,
     /// Rules that can say what each part of their expressions gave, filters first.
-    pub witnesses: Vec<Witness>,
+    pub(crate) witnesses: Vec<Witness>,
     /// Match conditions, or who may be evicted, read namespaces.
-    pub reads_namespaces: bool,
+    pub(crate) reads_namespaces: bool,
     /// What expressions read by API path.
-    pub paths: ApiPaths,
+    pub(crate) paths: ApiPaths,
     /// `None`: this profile never evicts.
     pub preemption: Option<Preemption>,
 }

@@ -10,18 +10,18 @@ use super::names;
 /// Amounts by resource; `scalars` are sorted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Amounts {
-    pub cpu_milli: i64,
-    pub memory: i64,
-    pub ephemeral_storage: i64,
-    pub scalars: Box<[(Name, i64)]>,
+    pub(crate) cpu_milli: i64,
+    pub(crate) memory: i64,
+    pub(crate) ephemeral_storage: i64,
+    pub(crate) scalars: Box<[(Name, i64)]>,
 }
 
 /// What a node offers to pods.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Allocatable {
-    pub amounts: Amounts,
+    pub(crate) amounts: Amounts,
     /// 0 where the node does not say, so that it takes no pod.
-    pub pods: i64,
+    pub(crate) pods: i64,
 }
 
 impl Amounts {

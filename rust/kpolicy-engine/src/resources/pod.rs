@@ -20,21 +20,21 @@ const NANOS_PER_MILLI: i128 = 1_000_000;
 /// CPU and memory with a default for containers that name none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct NonZero {
-    pub cpu_milli: i64,
-    pub memory: i64,
+    pub(crate) cpu_milli: i64,
+    pub(crate) memory: i64,
 }
 
 /// One pod's requests by use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Requests {
     /// Whether the pod fits: the spec with pod-level requests.
-    pub fit: Amounts,
+    pub(crate) fit: Amounts,
     /// What it holds once on a node, and balance: also what a resize has reached.
-    pub held: Amounts,
+    pub(crate) held: Amounts,
     /// As `held`, with defaults.
-    pub held_nonzero: NonZero,
+    pub(crate) held_nonzero: NonZero,
     /// Scoring by resources: the spec without pod-level requests, with defaults for CPU and memory.
-    pub scored: Amounts,
+    pub(crate) scored: Amounts,
 }
 
 #[derive(Clone, Copy, Default)]

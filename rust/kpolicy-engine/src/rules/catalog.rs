@@ -8,9 +8,9 @@ use crate::fields::{Fields, Refusals};
 use super::{BUILT_INS, Filter, Score};
 
 /// Reads the arguments of a filter. `None`: the refusals say why.
-pub type MakeFilter = fn(&mut Fields<'_>, &mut Refusals) -> Option<Box<dyn Filter>>;
+pub(crate) type MakeFilter = fn(&mut Fields<'_>, &mut Refusals) -> Option<Box<dyn Filter>>;
 /// Reads the arguments of a score. `None`: the refusals say why.
-pub type MakeScore = fn(&mut Fields<'_>, &mut Refusals) -> Option<Box<dyn Score>>;
+pub(crate) type MakeScore = fn(&mut Fields<'_>, &mut Refusals) -> Option<Box<dyn Score>>;
 
 /// A plugin of kube-scheduler that filters, scores, or both.
 #[derive(Debug, Clone, Copy)]

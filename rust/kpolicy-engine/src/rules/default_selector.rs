@@ -23,10 +23,10 @@ pub(crate) const KINDS: &[Kind] =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each kind")]
 pub(crate) struct Sources {
-    pub services: bool,
-    pub replication_controllers: bool,
-    pub replica_sets: bool,
-    pub stateful_sets: bool,
+    pub(crate) services: bool,
+    pub(crate) replication_controllers: bool,
+    pub(crate) replica_sets: bool,
+    pub(crate) stateful_sets: bool,
 }
 
 impl Sources {

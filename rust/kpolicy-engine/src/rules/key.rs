@@ -6,12 +6,12 @@ pub struct Key(Vec<u64>);
 
 impl Key {
     /// Usually the id of a facet (`pod.template.tolerations.id()`).
-    pub fn push(&mut self, part: u64) {
+    pub(crate) fn push(&mut self, part: u64) {
         self.0.push(part);
     }
 
     /// A text of any length.
-    pub fn push_text(&mut self, text: &str) {
+    pub(crate) fn push_text(&mut self, text: &str) {
         self.push(text.len() as u64);
         for chunk in text.as_bytes().chunks(8) {
             self.push(chunk.iter().fold(0, |part, byte| part << 8 | u64::from(*byte)));

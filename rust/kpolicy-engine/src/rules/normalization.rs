@@ -52,12 +52,12 @@ pub struct Fitted {
 
 impl Fitted {
     /// Where extremes do not matter.
-    pub const NONE: Self = Self { lowest: 0.0, highest: 0.0 };
+    pub(crate) const NONE: Self = Self { lowest: 0.0, highest: 0.0 };
     /// The score of a rule that is not active.
-    pub const SILENT: Self = Self { lowest: f64::INFINITY, highest: f64::INFINITY };
+    pub(crate) const SILENT: Self = Self { lowest: f64::INFINITY, highest: f64::INFINITY };
 
     /// From the raw scores of the feasible nodes, ignored ones left out.
-    pub fn over(raw: impl Iterator<Item = f64>) -> Self {
+    pub(crate) fn over(raw: impl Iterator<Item = f64>) -> Self {
         let mut fitted = Self { lowest: f64::INFINITY, highest: f64::NEG_INFINITY };
         for value in raw {
             if value != IGNORED {
@@ -71,7 +71,7 @@ impl Fitted {
 
 impl Normalization {
     /// Whether the extremes matter.
-    pub fn reads_extremes(&self) -> bool {
+    pub(crate) fn reads_extremes(&self) -> bool {
         match self {
             Self::AsIs | Self::Linear { .. } | Self::Shape(_) | Self::Whole => false,
             Self::Highest
@@ -83,7 +83,7 @@ impl Normalization {
     }
 
     /// The score of one node, 0–100.
-    pub fn apply(&self, fitted: &Fitted, raw: f64) -> i64 {
+    pub(crate) fn apply(&self, fitted: &Fitted, raw: f64) -> i64 {
         if raw == IGNORED {
             return 0;
         }
@@ -111,7 +111,7 @@ const EXACT_MAX: f64 = 35_184_372_088_832.0;
 impl Normalization {
     /// Adds the weighted score of every node to its total. What it adds where a node is not feasible
     /// does not matter. Sums must stay within 32 bits.
-    pub fn add_all(&self, fitted: &Fitted, weight: i32, raw: &[f64], totals: &mut [i32]) {
+    pub(crate) fn add_all(&self, fitted: &Fitted, weight: i32, raw: &[f64], totals: &mut [i32]) {
         let (lowest, highest) = (fitted.lowest, fitted.highest);
         let is_exact = lowest >= 0.0 && highest <= EXACT_MAX;
         match self {

@@ -42,7 +42,7 @@ impl FilterRule {
     }
 
     /// As [`Filter::key`], with all that its conditions read.
-    pub fn key(&self, pod: &Pod, key: &mut Key) {
+    pub(crate) fn key(&self, pod: &Pod, key: &mut Key) {
         if let Some(conditions) = &self.conditions {
             conditions.needs.key(pod, key);
         }
@@ -66,7 +66,7 @@ impl FilterRule {
     }
 
     /// As [`PreparedFilter::refresh`], of what [`FilterRule::prepare`] gave.
-    pub fn refresh(
+    pub(crate) fn refresh(
         &self,
         prepared: Option<&mut (dyn PreparedFilter + 'static)>,
         changes: Changes<'_>,
@@ -80,7 +80,7 @@ impl FilterRule {
     }
 
     /// Whether a rule that has nothing to say may have something to say once the cluster changed.
-    pub fn may_change(&self) -> bool {
+    pub(crate) fn may_change(&self) -> bool {
         rests_on_cluster(self.conditions.as_deref())
     }
 
@@ -90,7 +90,7 @@ impl FilterRule {
     }
 
     /// As [`Filter::wakes`]: a rule that does not hold any more lets the pod through.
-    pub fn wakes(
+    pub(crate) fn wakes(
         &self,
         pod: &Pod,
         event: Event,
@@ -120,12 +120,12 @@ impl FilterRule {
     }
 
     /// As [`Filter::wakes_more`].
-    pub fn wakes_more(&self, pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> bool {
+    pub(crate) fn wakes_more(&self, pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> bool {
         self.rule.wakes_more(pod, occurrence, cluster)
     }
 
     /// As [`Filter::passes_somewhere`], with its conditions.
-    pub fn passes_somewhere(&self, pod: &Pod, cluster: &Cluster) -> bool {
+    pub(crate) fn passes_somewhere(&self, pod: &Pod, cluster: &Cluster) -> bool {
         passes_somewhere(self.prepare(pod, cluster).as_deref(), cluster)
     }
 
@@ -135,7 +135,12 @@ impl FilterRule {
     }
 
     /// As [`Filter::reserve`], whether or not its conditions hold: a pod with claims needs them bound.
-    pub fn reserve(&self, pod: &Pod, cluster: &Cluster, node: NodeView<'_>) -> Option<Reservation> {
+    pub(crate) fn reserve(
+        &self,
+        pod: &Pod,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+    ) -> Option<Reservation> {
         self.rule.reserve(pod, cluster, node)
     }
 }
@@ -164,7 +169,7 @@ impl ScoreRule {
     }
 
     /// As [`FilterRule::key`].
-    pub fn key(&self, pod: &Pod, key: &mut Key) {
+    pub(crate) fn key(&self, pod: &Pod, key: &mut Key) {
         if let Some(conditions) = &self.conditions {
             conditions.needs.key(pod, key);
         }
@@ -182,7 +187,7 @@ impl ScoreRule {
     }
 
     /// As [`FilterRule::refresh`].
-    pub fn refresh(
+    pub(crate) fn refresh(
         &self,
         prepared: Option<&mut (dyn PreparedScore + 'static)>,
         changes: Changes<'_>,
@@ -196,7 +201,7 @@ impl ScoreRule {
     }
 
     /// As [`FilterRule::may_change`].
-    pub fn may_change(&self) -> bool {
+    pub(crate) fn may_change(&self) -> bool {
         rests_on_cluster(self.conditions.as_deref())
     }
 

@@ -12,9 +12,9 @@ use crate::model::{Kind, Meta, Object};
 #[derive(Debug, Default)]
 pub struct Reservation {
     /// Objects as they will be once everything is written.
-    pub promised: Vec<Object>,
+    pub(crate) promised: Vec<Object>,
     /// Objects that must stay as they are until the pod is bound, promised to others or not.
-    pub relied_on: Vec<(Kind, Meta)>,
+    pub(crate) relied_on: Vec<(Kind, Meta)>,
     /// What is to be written before the bind.
-    pub writes: Vec<PreBindWrite>,
+    pub(crate) writes: Vec<PreBindWrite>,
 }

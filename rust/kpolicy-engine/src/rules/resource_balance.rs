@@ -24,8 +24,8 @@ pub(crate) struct Balance {
 
 #[derive(Debug)]
 pub(crate) struct PreparedResourceBalance {
-    pub balance: Balance,
-    pub requests: Shared<Requests>,
+    pub(crate) balance: Balance,
+    pub(crate) requests: Shared<Requests>,
 }
 
 impl Balance {

@@ -17,8 +17,8 @@ use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WeightedResource {
-    pub name: Box<str>,
-    pub weight: i64,
+    pub(crate) name: Box<str>,
+    pub(crate) weight: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +33,8 @@ pub(crate) enum Strategy {
 
 #[derive(Debug, Clone)]
 pub(crate) struct ResourceScoring {
-    pub strategy: Strategy,
-    pub resources: Box<[WeightedResource]>,
+    pub(crate) strategy: Strategy,
+    pub(crate) resources: Box<[WeightedResource]>,
 }
 
 /// Which column or scalar a resource is.

@@ -26,7 +26,7 @@ pub enum Scale {
 
 impl Scale {
     /// How raw scores of a rule become scores on this scale.
-    pub fn normalization(self, prepared: &dyn PreparedScore) -> &Normalization {
+    pub(crate) fn normalization(self, prepared: &dyn PreparedScore) -> &Normalization {
         match self {
             Self::Hundred => prepared.normalization(),
             Self::Ten => &Normalization::Whole,
@@ -34,7 +34,7 @@ impl Scale {
     }
 
     /// As [`PreparedScore::normalize_all`], to this scale.
-    pub fn normalize_all(
+    pub(crate) fn normalize_all(
         self,
         prepared: &dyn PreparedScore,
         cluster: &Cluster,

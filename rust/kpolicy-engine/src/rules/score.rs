@@ -13,7 +13,7 @@ use super::{Fault, HeldBytes, Key, Normalization, Reads, Refresh};
 #[derive(Debug, Clone, Copy)]
 pub struct Feasible<'a> {
     /// By slot.
-    pub mask: &'a [bool],
+    pub(crate) mask: &'a [bool],
     pub(crate) count: usize,
 }
 

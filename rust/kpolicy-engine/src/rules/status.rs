@@ -17,12 +17,12 @@ impl Code {
     pub const PASS: Self = Self(0);
 
     /// A rejection; `meaning` is the rule's own: 1 to 32,767.
-    pub const fn reject(meaning: u16) -> Self {
+    pub(crate) const fn reject(meaning: u16) -> Self {
         Self(meaning & !FAILED_BIT)
     }
 
     /// The rule could not judge the node: the whole cycle fails.
-    pub const fn fail(meaning: u16) -> Self {
+    pub(crate) const fn fail(meaning: u16) -> Self {
         Self(meaning | FAILED_BIT)
     }
 
@@ -72,7 +72,7 @@ pub struct Fault {
 
 impl Fault {
     /// The message with its code, for people.
-    pub fn rendered(&self) -> String {
+    pub(crate) fn rendered(&self) -> String {
         format!("{} ({})", self.message, self.code)
     }
 }
@@ -85,7 +85,7 @@ pub struct Status {
     /// Texts for people, as kube-scheduler words them.
     pub reasons: Vec<Cow<'static, str>>,
     /// Where an expression that could not be evaluated is the reason.
-    pub fault: Option<Fault>,
+    pub(crate) fault: Option<Fault>,
 }
 
 impl Status {
@@ -103,7 +103,7 @@ impl Status {
 
     /// Adds the fault that caused it.
     #[must_use]
-    pub fn with_fault(self, fault: Option<Fault>) -> Self {
+    pub(crate) fn with_fault(self, fault: Option<Fault>) -> Self {
         Self { fault, ..self }
     }
 

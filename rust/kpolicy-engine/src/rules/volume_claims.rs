@@ -16,9 +16,9 @@ pub(crate) const NO_NAME: &str = "PersistentVolumeClaim had no name";
 /// A claim that a volume names, there or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedClaim<'a> {
-    pub name: Cow<'a, str>,
+    pub(crate) name: Cow<'a, str>,
     /// Made for this pod alone, from a template in the pod.
-    pub is_ephemeral: bool,
+    pub(crate) is_ephemeral: bool,
 }
 
 impl<'a> NamedClaim<'a> {

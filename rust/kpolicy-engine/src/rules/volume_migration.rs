@@ -19,12 +19,12 @@ const MANAGED: &str = "Managed";
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Plugin {
-    pub name: &'static str,
-    pub driver: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) driver: &'static str,
     /// The driver's own label for zones, where a volume's topology is rewritten to it.
     zone_key: Option<&'static str>,
     /// kube-scheduler leaves volumes of others as they are.
-    pub is_migrated: bool,
+    pub(crate) is_migrated: bool,
 }
 
 macro_rules! plugin {

@@ -10,12 +10,12 @@ use crate::model::{Object, VolumeAttachment};
 use super::objects::Replaced;
 
 #[derive(Debug, Default)]
-pub struct Attached {
+pub(crate) struct Attached {
     by_node: FxHashMap<Box<str>, Vec<Arc<VolumeAttachment>>>,
 }
 
 impl Attached {
-    pub fn to(&self, node: &str) -> &[Arc<VolumeAttachment>] {
+    pub(crate) fn to(&self, node: &str) -> &[Arc<VolumeAttachment>] {
         self.by_node.get(node).map_or(&[], Vec::as_slice)
     }
 

@@ -342,7 +342,6 @@ impl Cluster {
 
     pub(super) fn note_object(&mut self, replaced: Replaced) -> Occurrence {
         self.log.push(Change::Object(replaced.kind));
-        self.objects.note_change(replaced.kind, self.log.generation());
         Occurrence::Object(replaced)
     }
 

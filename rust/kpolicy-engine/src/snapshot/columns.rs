@@ -18,17 +18,17 @@ const EXACT_MAX: i64 = 1 << 45;
 
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
-    pub live: Vec<bool>,
-    pub allocatable: [Vec<f64>; 3],
-    pub requested: [Vec<f64>; 3],
+    pub(crate) live: Vec<bool>,
+    pub(crate) allocatable: [Vec<f64>; 3],
+    pub(crate) requested: [Vec<f64>; 3],
     /// What is allocatable and not requested; negative where pods hold more than the node has.
-    pub free: [Vec<f64>; 3],
+    pub(crate) free: [Vec<f64>; 3],
     /// CPU and memory with defaults.
-    pub nonzero: [Vec<f64>; 2],
-    pub pods_allowed: Vec<f64>,
-    pub pods: Vec<f64>,
+    pub(crate) nonzero: [Vec<f64>; 2],
+    pub(crate) pods_allowed: Vec<f64>,
+    pub(crate) pods: Vec<f64>,
     /// Which share of CPU and memory is requested, at most 1; 0 where the node has none.
-    pub used_share: [Vec<f64>; 2],
+    pub(crate) used_share: [Vec<f64>; 2],
     inexact: Vec<bool>,
     inexact_count: usize,
 }

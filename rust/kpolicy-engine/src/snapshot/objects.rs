@@ -7,11 +7,10 @@ use std::sync::Arc;
 use crate::model::{Kind, Meta, Object};
 
 use super::attached::Attached;
-use super::log::Generation;
 
 /// Objects of one kind. The namespace of cluster-scoped ones is empty.
 #[derive(Debug)]
-pub struct Store<T> {
+pub(crate) struct Store<T> {
     by_namespace: BTreeMap<Box<str>, BTreeMap<Box<str>, Arc<T>>>,
 }
 
@@ -22,23 +21,23 @@ impl<T> Default for Store<T> {
 }
 
 impl<T> Store<T> {
-    pub fn get(&self, namespace: &str, name: &str) -> Option<&Arc<T>> {
+    pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<&Arc<T>> {
         self.by_namespace.get(namespace)?.get(name)
     }
 
-    pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Arc<T>> {
+    pub(crate) fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Arc<T>> {
         self.by_namespace.get(namespace).into_iter().flat_map(BTreeMap::values)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
         self.by_namespace.values().flat_map(BTreeMap::values)
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.by_namespace.values().map(BTreeMap::len).sum()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.by_namespace.is_empty()
     }
 
@@ -70,9 +69,9 @@ impl<T> Store<T> {
 /// How an object came to be, or ceased.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
-    pub kind: Kind,
-    pub old: Option<Object>,
-    pub new: Option<Object>,
+    pub(crate) kind: Kind,
+    pub(crate) old: Option<Object>,
+    pub(crate) new: Option<Object>,
 }
 
 /// A field of [`Objects`] for each kind that names one. Pods and nodes are the only kinds without:
@@ -86,11 +85,10 @@ macro_rules! stores {
         pub struct Objects {
             $($(
                 #[doc = concat!("Objects of kind ", stringify!($kind), ".")]
-                pub $store: Store<crate::model::$model>,
+                pub(crate) $store: Store<crate::model::$model>,
             )?)*
             /// The attachments by node.
-            pub attached: Attached,
-            changed_at: BTreeMap<Kind, Generation>,
+            pub(crate) attached: Attached,
         }
 
         impl Objects {
@@ -137,15 +135,6 @@ macro_rules! stores {
 crate::object_kinds!(stores);
 
 impl Objects {
-    /// The generation at which a kind last changed; the first if never.
-    pub fn changed_at(&self, kind: Kind) -> Generation {
-        self.changed_at.get(&kind).copied().unwrap_or_default()
-    }
-
-    pub(super) fn note_change(&mut self, kind: Kind, generation: Generation) {
-        self.changed_at.insert(kind, generation);
-    }
-
     fn followed(&mut self, replaced: Replaced) -> Replaced {
         self.attached.follow(&replaced);
         replaced

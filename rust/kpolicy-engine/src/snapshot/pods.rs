@@ -85,7 +85,7 @@ impl Pods {
     }
 
     /// By `namespace/name`; walks all.
-    pub fn named(&self, key: &str) -> Option<&PodEntry> {
+    pub(crate) fn named(&self, key: &str) -> Option<&PodEntry> {
         let (namespace, name) = key.split_once('/')?;
         let is_named = |pod: &Pod| *pod.name == *name && ***pod.namespace() == *namespace;
         self.by_uid.values().find(|entry| is_named(&entry.pod))

@@ -34,7 +34,7 @@ pub(crate) trait Meter: Copy {
 
 /// The kind that measures nothing.
 #[derive(Debug, Clone, Copy)]
-pub struct Unmetered;
+pub(crate) struct Unmetered;
 
 impl Meter for Unmetered {
     fn at(self, _: usize) -> Self {
@@ -52,19 +52,19 @@ impl Meter for Unmetered {
 
 /// The times of one rule at one extension point in one cycle.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Spent {
+pub(crate) struct Spent {
     /// Otherwise the rule was not asked.
-    pub is_reported: bool,
-    pub took_ns: u64,
+    pub(crate) is_reported: bool,
+    pub(crate) took_ns: u64,
     /// By status, as in [`StatusCode::ALL`].
-    pub counts: [u64; StatusCode::ALL.len()],
+    pub(crate) counts: [u64; StatusCode::ALL.len()],
 }
 
 /// By point, as in [`Point::ALL`].
 pub(super) type OfRule = [Spent; Point::ALL.len()];
 
 /// What one cycle's rules took.
-pub struct Tally<'a> {
+pub(crate) struct Tally<'a> {
     stopwatch: &'a dyn Stopwatch,
     since_ns: Cell<u64>,
     /// By position: of filters and of scores alike, as no point is of both.
@@ -82,7 +82,7 @@ impl<'a> Tally<'a> {
     }
 
     /// By position in the profile.
-    pub fn rules(&self) -> Ref<'_, Vec<OfRule>> {
+    pub(crate) fn rules(&self) -> Ref<'_, Vec<OfRule>> {
         self.rules.borrow()
     }
 

@@ -18,4 +18,4 @@ pub use timings::{Series, Timings};
 /// One cycle out of so many is looked at rule by rule (kube-scheduler: each with a chance of a tenth).
 pub const SAMPLED_OF: u64 = 10;
 /// Names of rules, and of profiles, that have histograms of their own; what comes beyond is added up.
-pub const NAMES_MAX: usize = 512;
+pub(crate) const NAMES_MAX: usize = 512;

@@ -8,7 +8,7 @@ use super::point::{Point, StatusCode};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ended {
     pub(crate) status: StatusCode,
-    pub took_ns: u64,
+    pub(crate) took_ns: u64,
 }
 
 /// Time goes to the stage that ends next.

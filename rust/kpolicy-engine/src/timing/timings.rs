@@ -70,7 +70,7 @@ pub struct Timings {
 
 impl Timings {
     /// From now on of this program.
-    pub fn follow(&mut self, program: &Program) {
+    pub(crate) fn follow(&mut self, program: &Program) {
         self.places = program
             .profiles
             .iter()
@@ -84,7 +84,7 @@ impl Timings {
     }
 
     /// Room for what single rules take in the decision of this number, if that is looked at.
-    pub fn tally<'a>(
+    pub(crate) fn tally<'a>(
         &self,
         decision: u64,
         profile: usize,

@@ -65,12 +65,12 @@ impl Demands {
 
 /// What one rule may cost.
 #[derive(Debug, Clone)]
-pub struct Allowance {
+pub(crate) struct Allowance {
     per_node: u64,
     demand: u64,
     demands: Demands,
     /// The rule is not evaluated where there are more nodes.
-    pub nodes_max: u64,
+    pub(crate) nodes_max: u64,
     /// Of it and the rules before it that draw on the same budget, on one node.
     together: u64,
     per_cycle: u64,
@@ -78,7 +78,7 @@ pub struct Allowance {
 
 impl Allowance {
     /// The allowance of a rule that is evaluated only for the chosen node.
-    pub fn of_one_node(limits: Limits) -> Self {
+    pub(crate) fn of_one_node(limits: Limits) -> Self {
         let per_node = per_node(limits);
         Self {
             per_node,
@@ -91,31 +91,31 @@ impl Allowance {
     }
 
     /// What it may cost on a node as far as its policy says.
-    pub const fn per_node(&self) -> u64 {
+    pub(crate) const fn per_node(&self) -> u64 {
         self.per_node
     }
 
     /// What it may cost on a node as far as the compiler found.
-    pub const fn demand(&self) -> u64 {
+    pub(crate) const fn demand(&self) -> u64 {
         self.demand
     }
 
     /// What it may really spend on each of so many nodes.
-    pub fn per_node_of(&self, nodes: usize) -> u64 {
+    pub(crate) fn per_node_of(&self, nodes: usize) -> u64 {
         self.per_node.min(self.demands.share(self.demand, nodes))
     }
 
-    pub const fn covers(&self, nodes: usize) -> bool {
+    pub(crate) const fn covers(&self, nodes: usize) -> bool {
         nodes as u64 <= self.nodes_max
     }
 
     /// Whether it depends on how many nodes there are.
-    pub const fn is_bounded(&self) -> bool {
+    pub(crate) const fn is_bounded(&self) -> bool {
         self.nodes_max != u64::MAX
     }
 
     /// Why the rule is not evaluated on so many nodes.
-    pub fn fault(&self, nodes: usize) -> Fault {
+    pub(crate) fn fault(&self, nodes: usize) -> Fault {
         let message = format!(
             "this rule and those before it may cost {} units a node, on {nodes} nodes more than the \
              {} of a cycle",
@@ -171,7 +171,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// `limits` are those of the program's policies, in their order.
-    pub fn new(limits: &[Limits]) -> Self {
+    pub(crate) fn new(limits: &[Limits]) -> Self {
         let profile = Account { per_cycle: COST_PER_CYCLE_MAX, floor: COST_PER_NODE_MAX, drawn: 0 };
         let policies = limits.iter().map(|limits| Account::of_policy(*limits)).collect();
         Self {
@@ -188,7 +188,7 @@ impl Ledger {
     }
 
     /// What a rule of `policy` gets that may cost so much on one node.
-    pub fn draw(&mut self, policy: usize, units: u64) -> Allowance {
+    pub(crate) fn draw(&mut self, policy: usize, units: u64) -> Allowance {
         let per_node = per_node(self.limits(policy));
         let of_profile = self.profile.with(units);
         self.profile = of_profile;
@@ -206,7 +206,7 @@ impl Ledger {
     }
 
     /// All rules of the profile are read: what they may spend is theirs to share.
-    pub fn settle(mut self) {
+    pub(crate) fn settle(mut self) {
         self.asked.sort_unstable();
         // It is set once: a ledger is settled by being given away.
         let _ = self.demands.0.set(self.asked.into());

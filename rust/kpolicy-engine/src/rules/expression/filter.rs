@@ -27,15 +27,15 @@ const ERRED: Code = Code::reject(2);
 
 #[derive(Debug)]
 pub(super) struct Spec {
-    pub written: Written,
-    pub message: Arc<str>,
-    pub message_expression: Option<Expression>,
+    pub(crate) written: Written,
+    pub(crate) message: Arc<str>,
+    pub(crate) message_expression: Option<Expression>,
     /// What the message reads of the pod, which keys must tell apart too.
-    pub message_needs: Needs,
+    pub(crate) message_needs: Needs,
     /// Whether evicting pods may help.
-    pub rejection: Rejection,
+    pub(crate) rejection: Rejection,
     /// A node that the expression cannot judge passes.
-    pub accepts_errors: bool,
+    pub(crate) accepts_errors: bool,
 }
 
 #[derive(Debug, Clone)]

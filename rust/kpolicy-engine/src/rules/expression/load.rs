@@ -28,7 +28,7 @@ pub(crate) struct LoadedFilter {
     pub(crate) rule: ExpressionFilter,
     pub(crate) counts: Arc<EvaluationCounts>,
     /// It only counts what it would have rejected.
-    pub is_audit: bool,
+    pub(crate) is_audit: bool,
     pub(crate) paths: ApiPaths,
 }
 

@@ -45,7 +45,7 @@ pub(crate) use domain_sums::DomainSums;
 pub(crate) use facts::{CATALOGUE, rests_on_pod, verified};
 pub use facts::{FactRow, facts};
 pub(crate) use load::{conditions, filter, score, victims};
-pub use plan::evaluation_plan;
+pub(crate) use plan::evaluation_plan;
 pub(crate) use victims::{PreparedVictims, VictimRule};
 pub use witness::Witness;
 pub(crate) use world::{ClusterWorld, NodeWorld, PodWorld};
@@ -96,7 +96,7 @@ impl EvaluationCounts {
     }
 
     /// An audited rule would have rejected the node that was chosen.
-    pub fn count_audited(&self) {
+    pub(crate) fn count_audited(&self) {
         self.audited.fetch_add(1, Ordering::Relaxed);
     }
 }

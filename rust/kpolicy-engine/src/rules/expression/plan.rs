@@ -10,7 +10,7 @@ use super::lanes::LanesKind;
 
 /// The slowest way in which a part of an expression is asked of all nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EvaluationPlan {
+pub(crate) enum EvaluationPlan {
     /// Kernels over columns only.
     Columns,
     /// Some parts once for each class of nodes that read the same.
@@ -20,7 +20,7 @@ pub enum EvaluationPlan {
 }
 
 impl EvaluationPlan {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Columns => "columns",
             Self::Classes => "classes",
@@ -34,7 +34,7 @@ fn kind_of(fact: &Name) -> Option<LanesKind> {
 }
 
 /// How all nodes are asked, and the facts because of which it is not cheaper, sorted.
-pub fn evaluation_plan(expression: &Expression) -> (EvaluationPlan, Vec<String>) {
+pub(crate) fn evaluation_plan(expression: &Expression) -> (EvaluationPlan, Vec<String>) {
     let text = |fact: &Name| fact.text.to_string();
     let plan = expression.columnar_plan(is_shared);
     let lacking = plan.columns.iter().filter(|fact| kind_of(fact).is_none());

@@ -18,8 +18,8 @@ use super::{Written, explained, fault_of, wrong_type};
 
 #[derive(Debug)]
 pub(super) struct Spec {
-    pub written: Written,
-    pub normalization: Normalization,
+    pub(crate) written: Written,
+    pub(crate) normalization: Normalization,
 }
 
 #[derive(Debug, Clone)]

@@ -70,7 +70,7 @@ impl Witness {
 
     /// `{"rule", "side", "match": [[…]], "nodes": […], "errors": [{"node", "code", "message", "at"}]}`;
     /// lists hold a set of bits for each node of an IR.
-    pub fn seen<'a>(
+    pub(crate) fn seen<'a>(
         &self,
         pod: &Pod,
         cluster: &Cluster,

@@ -36,13 +36,13 @@ const OWN: Code = Code::reject(2);
 /// What the profile adds to every pod's own node affinity.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AddedAffinity {
-    pub required: Option<NodeSelector>,
-    pub preferred: Box<[(i32, NodeSelectorTerm)]>,
+    pub(crate) required: Option<NodeSelector>,
+    pub(crate) preferred: Box<[(i32, NodeSelectorTerm)]>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NodeAffinity {
-    pub added: Arc<AddedAffinity>,
+    pub(crate) added: Arc<AddedAffinity>,
 }
 
 #[derive(Debug, Clone)]

@@ -16,8 +16,8 @@ use crate::snapshot::{Cluster, Pod};
 /// A volume as its driver counts it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Attachable<'a> {
-    pub driver: Cow<'a, str>,
-    pub handle: Handle<'a>,
+    pub(crate) driver: Cow<'a, str>,
+    pub(crate) handle: Handle<'a>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -29,8 +29,8 @@ const EBS_NITRO_LIMIT: usize = 25;
 
 /// Disks of one kind, and how many of them a node takes.
 #[derive(Debug, PartialEq, Eq)]
-pub struct DiskLimits {
-    pub name: &'static str,
+pub(crate) struct DiskLimits {
+    pub(crate) name: &'static str,
     plugin: &'static str,
     allocatable: &'static str,
     limit: usize,

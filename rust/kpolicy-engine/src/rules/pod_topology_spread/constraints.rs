@@ -27,13 +27,13 @@ pub(super) enum Force {
 
 #[derive(Debug, Clone)]
 pub(super) struct Constraint {
-    pub max_skew: i64,
-    pub topology_key: Box<str>,
+    pub(crate) max_skew: i64,
+    pub(crate) topology_key: Box<str>,
     /// `None` selects no pod.
-    pub selector: Option<Selector>,
-    pub min_domains: usize,
-    pub honors_affinity: bool,
-    pub honors_taints: bool,
+    pub(crate) selector: Option<Selector>,
+    pub(crate) min_domains: usize,
+    pub(crate) honors_affinity: bool,
+    pub(crate) honors_taints: bool,
 }
 
 impl Constraint {
@@ -64,7 +64,7 @@ impl Constraint {
 /// All constraints of one force that a pod has.
 #[derive(Debug, Clone)]
 pub(super) struct Constraints {
-    pub list: Vec<Constraint>,
+    pub(crate) list: Vec<Constraint>,
     /// Where they came from, if not from the pod.
     source: Option<DefaultSelector>,
 }

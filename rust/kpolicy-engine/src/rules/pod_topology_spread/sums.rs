@@ -14,9 +14,9 @@ const HOST_NAME: &str = "kubernetes.io/hostname";
 /// Pods by place, for one constraint.
 #[derive(Debug)]
 pub(super) struct Sum {
-    pub version: u64,
+    pub(crate) version: u64,
     /// By node and not by domain.
-    pub by_node: bool,
+    pub(crate) by_node: bool,
     /// By slot, or by id of domain. Whole numbers.
     pods: Vec<f64>,
     /// The id of a label with an empty value, which a missing one is equal to.

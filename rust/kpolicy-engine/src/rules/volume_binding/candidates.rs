@@ -19,7 +19,7 @@ const AVAILABLE: &str = "Available";
 
 #[derive(Debug, Clone)]
 pub(super) struct Candidates {
-    pub claim: Arc<PersistentVolumeClaim>,
+    pub(crate) claim: Arc<PersistentVolumeClaim>,
     /// Bound to this claim beforehand, in order of names.
     own: Vec<Arc<PersistentVolume>>,
     /// Smallest first.

@@ -184,7 +184,7 @@ impl Bindings {
     }
 
     /// Volumes and claims that must stay as they are until the pod is bound.
-    pub fn relied_on(&self) -> Vec<(Kind, &Meta)> {
+    pub(crate) fn relied_on(&self) -> Vec<(Kind, &Meta)> {
         let volumes =
             self.bind.iter().map(|binding| (Kind::PersistentVolume, &binding.volume.meta));
         let claims = self.provision.iter().map(|claim| (Kind::PersistentVolumeClaim, &claim.meta));

@@ -31,7 +31,7 @@ const BIND_TIMEOUT_SECONDS_DEFAULT: i64 = 600;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VolumeBinding {
     /// How long the caller that binds waits until claims are bound.
-    pub bind_timeout_seconds: i64,
+    pub(crate) bind_timeout_seconds: i64,
 }
 
 pub(crate) fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<VolumeBinding> {

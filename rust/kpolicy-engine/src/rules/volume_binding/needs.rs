@@ -24,24 +24,24 @@ const IMMEDIATE: &str = "pod has unbound immediate PersistentVolumeClaims";
 #[derive(Debug, Clone, Default)]
 pub(super) struct Needs {
     /// In the order of the pod's volumes.
-    pub bound: Vec<Bound>,
+    pub(crate) bound: Vec<Bound>,
     /// Claims that are being provisioned for a node already.
-    pub promised: Vec<Promised>,
+    pub(crate) promised: Vec<Promised>,
     /// Smallest first.
-    pub open: Vec<Open>,
+    pub(crate) open: Vec<Open>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Promised {
-    pub node_name: Box<str>,
-    pub provisioning: Provisioning,
+    pub(crate) node_name: Box<str>,
+    pub(crate) provisioning: Provisioning,
 }
 
 /// A claim that takes a volume, or is provisioned.
 #[derive(Debug, Clone)]
 pub(super) struct Open {
-    pub candidates: Candidates,
-    pub provisioning: Provisioning,
+    pub(crate) candidates: Candidates,
+    pub(crate) provisioning: Provisioning,
 }
 
 /// What one claim is.

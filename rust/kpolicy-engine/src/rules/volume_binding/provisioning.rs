@@ -18,7 +18,7 @@ const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
 #[derive(Debug, Clone)]
 pub(super) struct Provisioning {
-    pub claim: Arc<PersistentVolumeClaim>,
+    pub(crate) claim: Arc<PersistentVolumeClaim>,
     /// `None` where the class cannot provision.
     class: Option<Arc<StorageClass>>,
     /// `None` where capacities do not count.

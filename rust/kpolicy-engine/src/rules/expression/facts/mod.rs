@@ -21,14 +21,14 @@ use super::lanes::{Lanes, LanesKind};
 
 /// A fact, named by its path from its root; an entry of a map has the name of the map with `[]`.
 pub(super) struct Row {
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The types of its arguments; one that may be left out has `?` behind.
-    pub arguments: &'static [&'static str],
-    pub result: &'static str,
+    pub(crate) arguments: &'static [&'static str],
+    pub(crate) result: &'static str,
     /// The parts of the world that the answer rests on.
-    pub parts: Parts,
-    pub source: Source,
-    pub lanes: Lanes,
+    pub(crate) parts: Parts,
+    pub(crate) source: Source,
+    pub(crate) lanes: Lanes,
 }
 
 /// What a fact is read from, and how.
@@ -54,9 +54,9 @@ pub(super) enum Source {
 #[derive(Clone, Copy)]
 pub(super) struct Addend {
     /// By slot; slots without a node have 0.
-    pub by_slot: fn(&Cluster, &[Value]) -> Result<Vec<i64>, Answer>,
+    pub(crate) by_slot: fn(&Cluster, &[Value]) -> Result<Vec<i64>, Answer>,
     /// Whether a selector is matched with all kinds of pods.
-    pub matches_pods: bool,
+    pub(crate) matches_pods: bool,
 }
 
 impl Source {
