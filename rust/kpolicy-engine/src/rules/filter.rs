@@ -131,7 +131,7 @@ pub trait PreparedFilter: Debug + Send + Sync {
         nodes
     }
 
-    /// Whether `check` may give codes made with [`Code::fail`].
+    /// Whether `check` may give codes made with `Code::fail`.
     fn can_fail(&self) -> bool {
         false
     }
