@@ -1,9 +1,9 @@
 //! Interning: equal values are held once and have an id.
 //!
 //! [`Shared`] is a counted reference with an id, [`Interner`] the table of one type. Ids are never
-//! used twice, so a cache keyed by an id can be out of date but never wrong. Values without a
-//! holder are removed when the table has doubled in bytes, so that a few very large values do not
-//! stay. Results may depend on ids only for equality, never for order.
+//! used twice, so a cache keyed by an id can be out of date but never wrong. Values without a holder
+//! stay until the owner of the table sweeps it. Results may depend on ids only for equality, never
+//! for order.
 
 use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
@@ -13,9 +13,6 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::heap::HeapBytes;
-
-/// A table whose values weigh less than this is never swept.
-const SWEEP_BYTES_MIN: usize = 1 << 20;
 
 /// What an entry weighs besides its value.
 const ENTRY_BYTES: usize = 64;
@@ -132,12 +129,11 @@ pub(crate) struct Interner<T> {
     held: FxHashSet<ByValue<T>>,
     next_id: u64,
     bytes: usize,
-    sweep_at_bytes: usize,
 }
 
 impl<T> Default for Interner<T> {
     fn default() -> Self {
-        Self { held: FxHashSet::default(), next_id: 0, bytes: 0, sweep_at_bytes: SWEEP_BYTES_MIN }
+        Self { held: FxHashSet::default(), next_id: 0, bytes: 0 }
     }
 }
 
@@ -146,7 +142,6 @@ impl<T: Hash + Eq> Interner<T> {
         if let Some(found) = self.held.get(&value) {
             return found.0.clone();
         }
-        self.sweep();
         let bytes = weight_of(&value);
         let shared = Shared(Arc::new(Entry { id: self.next_id, bytes, value }));
         self.next_id += 1;
@@ -159,10 +154,13 @@ impl<T: Hash + Eq> Interner<T> {
         self.held.len()
     }
 
-    fn sweep(&mut self) {
-        if self.bytes < self.sweep_at_bytes {
-            return;
-        }
+    /// What its values hold, about.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Drops values that nobody holds. Where values hold those of another table, that one comes later.
+    pub fn sweep(&mut self) {
         self.held.retain(|entry| {
             let is_held = Arc::strong_count(&entry.0.0) > 1;
             self.bytes -= if is_held { 0 } else { entry.0.0.bytes };
@@ -170,7 +168,6 @@ impl<T: Hash + Eq> Interner<T> {
         });
         // The table keeps its places otherwise, as many as it once had entries.
         self.held.shrink_to(2 * self.held.len());
-        self.sweep_at_bytes = (2 * self.bytes).max(SWEEP_BYTES_MIN);
     }
 }
 
@@ -180,6 +177,10 @@ impl Interner<Arc<str>> {
             Some(found) => found.0.clone(),
             None => self.intern(Arc::from(text)),
         }
+    }
+
+    pub fn find_name(&self, text: &str) -> Option<Name> {
+        self.held.get(text).map(|found| found.0.clone())
     }
 }
 
@@ -193,40 +194,27 @@ impl Borrow<str> for ByValue<Arc<str>> {
 mod tests {
     use std::sync::Arc;
 
-    use super::{ENTRY_BYTES, Interner, SWEEP_BYTES_MIN};
-
-    /// Names that nobody holds, enough for the table to be swept.
-    fn churn(names: &mut Interner<Arc<str>>) {
-        for index in 0..2 * SWEEP_BYTES_MIN / ENTRY_BYTES {
-            names.name(&format!("churn-{index}"));
-        }
-    }
+    use super::Interner;
 
     #[test]
     fn equal_values_share_an_id_and_unheld_ones_are_swept() {
         let mut names: Interner<Arc<str>> = Interner::default();
         let first = names.name("a");
+        let bytes = names.bytes();
         assert_eq!(first, names.name("a"));
         assert_ne!(first, names.name("b"));
-        churn(&mut names);
-        assert!(names.len() <= SWEEP_BYTES_MIN / ENTRY_BYTES, "{}", names.len());
+        assert_eq!(names.len(), 2);
+        names.sweep();
+        assert_eq!((names.len(), names.bytes()), (1, bytes));
         assert_eq!(names.name("a").id(), first.id());
-    }
-
-    #[test]
-    fn few_large_values_are_swept_as_well() {
-        let mut names: Interner<Arc<str>> = Interner::default();
-        for index in 0..10 {
-            names.name(&format!("{index}{}", "x".repeat(SWEEP_BYTES_MIN)));
-            assert_eq!(names.len(), 1, "the one before is gone");
-        }
     }
 
     #[test]
     fn an_id_is_never_used_twice() {
         let mut names: Interner<Arc<str>> = Interner::default();
         let gone = names.name("gone").id();
-        churn(&mut names);
+        names.sweep();
+        assert_eq!(names.len(), 0);
         assert_ne!(names.name("gone").id(), gone);
     }
 }

@@ -40,6 +40,8 @@ struct Entry {
     key: Box<[u64]>,
     used_at: u64,
     bytes: usize,
+    /// Of parts of the pod that it was made for. What its rules keep of them stays while the shape does.
+    pod_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -159,7 +161,8 @@ impl Shapes {
         }
         let shape = self.make(key, context);
         let key: Box<[u64]> = key.key.parts().into();
-        let entry = Entry { shape, key: key.clone(), used_at: self.clock, bytes: 0 };
+        let pod_bytes = context.pod.bytes_beyond_ordinary();
+        let entry = Entry { shape, key: key.clone(), used_at: self.clock, bytes: 0, pod_bytes };
         let id = match self.free.pop() {
             Some(id) => id,
             None => {
@@ -223,7 +226,7 @@ impl Shapes {
     pub(super) fn weigh(&mut self, id: usize) {
         let Some(Some(entry)) = self.entries.get_mut(id) else { return };
         entry.shape.weigh_columns(&mut self.stores);
-        let bytes = entry.shape.weigh() + 2 * size_of_val(&*entry.key);
+        let bytes = entry.shape.weigh() + 2 * size_of_val(&*entry.key) + entry.pod_bytes;
         self.bytes = self.bytes - entry.bytes + bytes;
         entry.bytes = bytes;
         if !self.drop_others(Some(id), 0) {

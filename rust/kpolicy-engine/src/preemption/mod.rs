@@ -85,10 +85,10 @@ pub struct Candidate {
 
 impl Eq for Candidate {}
 
-/// Victims belong to the snapshot.
 impl HeapBytes for Candidate {
     fn heap_bytes(&self) -> usize {
-        self.victims.capacity() * size_of::<Arc<Pod>>()
+        let victims = self.victims.iter().map(|pod| pod.bytes_beyond_ordinary()).sum::<usize>();
+        self.victims.capacity() * size_of::<Arc<Pod>>() + victims
     }
 }
 

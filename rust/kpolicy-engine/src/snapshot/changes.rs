@@ -26,7 +26,7 @@ impl Cluster {
 
     /// Adds or replaces a node; `None` if nothing that rules read differs.
     pub fn set_node(&mut self, object: model::Node) -> Option<Occurrence> {
-        let new = Arc::new(self.node_tables.row(object, &mut self.names));
+        let new = Arc::new(self.tables.node(object));
         let old = self.nodes.find(&new.name).and_then(|slot| self.nodes.shared(slot));
         let parts = match &old {
             None => NodeParts::ALL,
@@ -67,6 +67,9 @@ impl Cluster {
             self.evictions.end(&new.uid);
         }
         let old = self.pods.get(&new.uid).cloned();
+        if let Some(entry) = &old {
+            self.release(entry, Some(&new));
+        }
         let old_pod = old.as_ref().map(|entry| Arc::clone(&entry.pod));
         if new.node_name.is_empty() {
             self.set_waiting_pod(new, old)
@@ -207,6 +210,7 @@ impl Cluster {
     /// Deletes a pod and its nomination.
     pub fn remove_pod(&mut self, uid: &str) -> Vec<Occurrence> {
         let Some(entry) = self.pods.remove(uid) else { return Vec::new() };
+        self.release(&entry, None);
         self.evictions.end(uid);
         let was_nominated = self.nominations.remove(uid);
         let is_assigned = was_nominated || entry.node().is_some();
@@ -215,6 +219,16 @@ impl Cluster {
         occurrences.extend(self.break_promises(uid));
         occurrences.push(Occurrence::Pod { old: Some(entry.frees()), new: None, is_assigned });
         occurrences
+    }
+
+    /// What an entry holds is not needed any more, but for what it shares with the row in its place.
+    fn release(&mut self, entry: &PodEntry, new: Option<&Pod>) {
+        self.tables.release(&entry.pod, new);
+        if let Place::On { held, .. } = &entry.place
+            && !Arc::ptr_eq(held, &entry.pod)
+        {
+            self.tables.release(held, new);
+        }
     }
 
     /// Keeps room for a pending pod on a node, until it is confirmed, forgotten or superseded.

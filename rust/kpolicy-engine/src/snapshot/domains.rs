@@ -22,8 +22,8 @@ use super::nodes::Nodes;
 const KEYS_MAX: usize = 256;
 
 /// The most bytes that columns take together: so many, and so many a node.
-const BYTES_MAX: usize = 4 << 20;
-const BYTES_A_NODE_MAX: usize = 4 << 10;
+const BYTES_MAX: usize = 2 << 20;
+const BYTES_A_NODE_MAX: usize = 2 << 10;
 
 /// What stands in front of the text of a value: the two counters of a reference.
 const BYTES_A_VALUE: usize = 16;

@@ -1,10 +1,13 @@
 //! The change log: what changed since a generation, so that a cache reads only that.
 //!
 //! A ring of changes, each with its own generation, bounded in number and in the bytes of pods that it
-//! keeps. A cache that is further behind than the ring reaches starts from scratch.
+//! keeps, which may be gone from the cluster. A cache that is further behind than the ring reaches
+//! starts from scratch.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use crate::model::Kind;
 
@@ -13,10 +16,8 @@ use super::pod::Pod;
 
 /// How many changes are remembered.
 pub(crate) const LOG_ENTRIES_MAX: usize = 16_384;
-/// What the remembered pods may hold, which may be gone from the cluster. Ordinary pods count nothing.
-const LOG_BYTES_MAX: usize = 8 << 20;
-/// A pod that holds less is ordinary.
-const ORDINARY_POD_BYTES: usize = 4 << 10;
+/// What the remembered pods may hold.
+const LOG_BYTES_MAX: usize = 12 << 20;
 
 /// One change of the snapshot, as small as a cache needs it.
 #[derive(Debug, Clone)]
@@ -40,13 +41,10 @@ impl Change {
         }
     }
 
-    /// What is held because the change is remembered.
-    fn held_bytes(&self) -> usize {
+    fn pod(&self) -> Option<&Arc<Pod>> {
         match self {
-            Self::PodPut(_, pod) | Self::PodTaken(_, pod) => {
-                pod.shared_bytes().saturating_sub(ORDINARY_POD_BYTES)
-            }
-            Self::Node(..) | Self::Object(_) => 0,
+            Self::PodPut(_, pod) | Self::PodTaken(_, pod) => Some(pod),
+            Self::Node(..) | Self::Object(_) => None,
         }
     }
 }
@@ -61,11 +59,57 @@ impl Generation {
     }
 }
 
+/// A part that pods may share: which table it is of, and its id there.
+type PartId = (u8, u64);
+
+/// The pods of the log and what they hold, a part that they share counted once.
+#[derive(Debug, Default)]
+struct HeldPods {
+    holders: FxHashMap<PartId, u32>,
+    bytes: usize,
+}
+
+impl HeldPods {
+    fn add(&mut self, pod: &Pod) {
+        self.bytes += row_bytes(pod);
+        for (id, bytes) in parts(pod) {
+            let holders = self.holders.entry(id).or_default();
+            *holders += 1;
+            self.bytes += if *holders == 1 { bytes } else { 0 };
+        }
+    }
+
+    fn remove(&mut self, pod: &Pod) {
+        self.bytes -= row_bytes(pod);
+        for (id, bytes) in parts(pod) {
+            let Some(holders) = self.holders.get_mut(&id) else { continue };
+            *holders -= 1;
+            if *holders == 0 {
+                self.holders.remove(&id);
+                self.bytes -= bytes;
+            }
+        }
+    }
+}
+
+fn row_bytes(pod: &Pod) -> usize {
+    size_of::<Pod>() + pod.uid.len() + pod.name.len()
+}
+
+fn parts(pod: &Pod) -> [(PartId, usize); 4] {
+    [
+        ((0, pod.template.id()), pod.template_bytes()),
+        ((1, pod.identity.id()), pod.identity.bytes()),
+        ((2, pod.annotations.id()), pod.annotations.bytes()),
+        ((3, pod.api_values.id()), pod.api_values.bytes()),
+    ]
+}
+
 /// A ring of the newest changes.
 #[derive(Debug, Default)]
 pub struct Log {
     entries: VecDeque<Change>,
-    bytes: usize,
+    held: HeldPods,
     generation: Generation,
 }
 
@@ -76,11 +120,15 @@ impl Log {
     }
 
     pub(super) fn push(&mut self, change: Change) {
-        self.bytes += change.held_bytes();
+        if let Some(pod) = change.pod() {
+            self.held.add(pod);
+        }
         self.entries.push_back(change);
-        while self.entries.len() > LOG_ENTRIES_MAX || self.bytes > LOG_BYTES_MAX {
+        while self.entries.len() > LOG_ENTRIES_MAX || self.held.bytes > LOG_BYTES_MAX {
             let Some(forgotten) = self.entries.pop_front() else { break };
-            self.bytes -= forgotten.held_bytes();
+            if let Some(pod) = forgotten.pod() {
+                self.held.remove(pod);
+            }
         }
         self.generation.0 += 1;
     }
@@ -108,5 +156,60 @@ impl<'a> Changes<'a> {
 
     pub(crate) fn len(self) -> usize {
         self.entries.len() - self.start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::{Change, LOG_BYTES_MAX, LOG_ENTRIES_MAX, Log};
+    use crate::model::{Labels, Meta};
+    use crate::snapshot::tables::Tables;
+    use crate::snapshot::{NodeSlot, Pod};
+
+    /// A pod of a template that others have too, with so many bytes of labels of its own.
+    fn pod(tables: &mut Tables, number: usize, bytes: usize) -> Arc<Pod> {
+        let labels: Labels = [(format!("k{number}"), "x".repeat(bytes))].into_iter().collect();
+        let meta = Meta { uid: number.to_string().into(), labels, ..Meta::default() };
+        Arc::new(tables.pod(crate::model::Pod { meta, ..crate::model::Pod::default() }))
+    }
+
+    /// Pods come and go: what the log holds, and how many changes it remembers.
+    fn fill(log: &mut Log, pods: usize, bytes: usize) {
+        let mut tables = Tables::default();
+        let Some(slot) = NodeSlot::at(0) else { return };
+        for number in 0..pods {
+            let pod = pod(&mut tables, number, bytes);
+            log.push(Change::PodPut(slot, Arc::clone(&pod)));
+            log.push(Change::PodTaken(slot, pod));
+            assert!(log.held.bytes <= LOG_BYTES_MAX);
+        }
+    }
+
+    /// Pods of 3 KiB each, of which a full log would keep 24 MiB.
+    #[test]
+    fn small_pods_count_as_well() {
+        let mut log = Log::default();
+        fill(&mut log, LOG_ENTRIES_MAX, 3 << 10);
+        let remembered = log.entries.len();
+        assert!((2_000..LOG_ENTRIES_MAX).contains(&remembered), "{remembered} changes");
+    }
+
+    #[test]
+    fn ordinary_pods_leave_room_for_every_change() {
+        let mut log = Log::default();
+        fill(&mut log, LOG_ENTRIES_MAX, 300);
+        assert_eq!(log.entries.len(), LOG_ENTRIES_MAX);
+    }
+
+    #[test]
+    fn what_is_forgotten_counts_nothing() {
+        let mut log = Log::default();
+        fill(&mut log, LOG_ENTRIES_MAX, 300);
+        for _ in 0..LOG_ENTRIES_MAX {
+            log.push(Change::Object(crate::model::Kind::Service));
+        }
+        assert_eq!((log.held.bytes, log.held.holders.len()), (0, 0));
     }
 }

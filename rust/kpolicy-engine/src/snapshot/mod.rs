@@ -18,13 +18,14 @@ pub(crate) mod occurrence;
 pub(crate) mod pod;
 pub(crate) mod pods;
 pub(crate) mod promises;
+mod tables;
 
 mod changes;
 mod lanes_read;
 
 use std::sync::Arc;
 
-use crate::intern::Interner;
+use crate::intern::Name;
 
 pub use census::Census;
 pub use domains::Domains;
@@ -40,9 +41,8 @@ pub use pod::Pod;
 
 pub use pods::{Nominations, PodEntry, Pods};
 
-use node::NodeTables;
-use pod::PodTables;
 use promises::Promises;
+use tables::Tables;
 
 /// The snapshot: all objects that rules may read, indexed for them, and the log of changes.
 #[derive(Debug, Default)]
@@ -55,9 +55,7 @@ pub struct Cluster {
     objects: Objects,
     promises: Promises,
     log: Log,
-    names: Interner<Arc<str>>,
-    pod_tables: PodTables,
-    node_tables: NodeTables,
+    tables: Tables,
 }
 
 impl Cluster {
@@ -114,12 +112,17 @@ impl Cluster {
         (changes.len() <= self.nodes.len()).then_some((seen, changes))
     }
 
+    /// A name as pods and nodes hold it, if any does.
+    pub(crate) fn find_name(&self, text: &str) -> Option<Name> {
+        self.tables.find_name(text)
+    }
+
     pub(crate) fn templates(&self) -> usize {
-        self.pod_tables.templates()
+        self.tables.templates()
     }
 
     pub(crate) fn identities(&self) -> usize {
-        self.pod_tables.identities()
+        self.tables.identities()
     }
 
     /// Labels of a namespace; `None` if it is not known.
@@ -129,7 +132,7 @@ impl Cluster {
 
     /// A row for a pod that is not in the snapshot.
     pub fn row(&mut self, pod: crate::model::Pod) -> Arc<Pod> {
-        Arc::new(self.pod_tables.row(pod, &mut self.names))
+        Arc::new(self.tables.pod(pod))
     }
 }
 

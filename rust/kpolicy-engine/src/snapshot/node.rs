@@ -120,6 +120,15 @@ impl NodeTables {
             object,
         }
     }
+
+    pub fn bytes(&self) -> usize {
+        self.taints.bytes()
+    }
+
+    /// Drops what nobody holds.
+    pub fn sweep(&mut self) {
+        self.taints.sweep();
+    }
 }
 
 /// FNV-1a, 64 bits.

@@ -117,6 +117,9 @@ pub struct Pod {
     pub api_values: Shared<ApiValues>,
 }
 
+/// What the parts of an ordinary pod hold at most.
+const ORDINARY_BYTES: usize = 4 << 10;
+
 /// Facets and texts of a copy belong to the row that was copied.
 impl HeapBytes for Pod {
     fn heap_bytes(&self) -> usize {
@@ -146,13 +149,29 @@ impl Pod {
         &self.template.requests
     }
 
-    /// What the parts hold that the pod may share with others, about.
-    pub fn shared_bytes(&self) -> usize {
+    /// What a cache holds because it holds this pod, which may be gone. The parts of an ordinary pod
+    /// count nothing: most likely many pods have them.
+    pub fn bytes_beyond_ordinary(&self) -> usize {
+        self.bytes_not_shared_with(None).saturating_sub(ORDINARY_BYTES)
+    }
+
+    /// What its parts hold, about, without those that it has in common with another.
+    pub fn bytes_not_shared_with(&self, other: Option<&Self>) -> usize {
+        let own = |has_same: bool, bytes: usize| if has_same { 0 } else { bytes };
+        let is_same = |same: fn(&Self, &Self) -> bool| other.is_some_and(|other| same(self, other));
+        own(is_same(|own, other| own.identity == other.identity), self.identity.bytes())
+            + own(
+                is_same(|own, other| own.annotations == other.annotations),
+                self.annotations.bytes(),
+            )
+            + own(is_same(|own, other| own.api_values == other.api_values), self.api_values.bytes())
+            + own(is_same(|own, other| own.template == other.template), self.template_bytes())
+    }
+
+    /// The template with what it shares with other templates.
+    pub fn template_bytes(&self) -> usize {
         let template = &*self.template;
-        self.identity.bytes()
-            + self.annotations.bytes()
-            + self.api_values.bytes()
-            + self.template.bytes()
+        self.template.bytes()
             + template.requests.bytes()
             + template.tolerations.bytes()
             + template.node_affinity.bytes()
@@ -211,24 +230,44 @@ impl Pod {
     }
 }
 
-/// The tables behind the shared parts of pods.
-#[derive(Debug, Default)]
-pub(crate) struct PodTables {
-    identities: Interner<Identity>,
-    templates: Interner<Template>,
-    labels: Interner<Labels>,
-    requests: Interner<Requests>,
-    tolerations: Interner<Box<[Toleration]>>,
-    node_affinities: Interner<NodeAffinity>,
-    pod_affinities: Interner<PodAffinity>,
-    spreads: Interner<Box<[SpreadConstraint]>>,
-    ports: Interner<Box<[HostPort]>>,
-    volumes: Interner<Box<[Volume]>>,
-    images: Interner<Images>,
-    containers: Interner<Containers>,
-    owners: Interner<OwnerReference>,
-    texts: Interner<Arc<str>>,
-    api_values: Interner<ApiValues>,
+/// Declares the tables. They are swept in this order: those first whose values hold values of others.
+macro_rules! pod_tables {
+    ($($table:ident: $value:ty,)*) => {
+        /// The tables behind the shared parts of pods.
+        #[derive(Debug, Default)]
+        pub(crate) struct PodTables {
+            $($table: Interner<$value>,)*
+        }
+
+        impl PodTables {
+            pub fn bytes(&self) -> usize {
+                0 $(+ self.$table.bytes())*
+            }
+
+            /// Drops what nobody holds.
+            pub fn sweep(&mut self) {
+                $(self.$table.sweep();)*
+            }
+        }
+    };
+}
+
+pod_tables! {
+    templates: Template,
+    identities: Identity,
+    labels: Labels,
+    requests: Requests,
+    tolerations: Box<[Toleration]>,
+    node_affinities: NodeAffinity,
+    pod_affinities: PodAffinity,
+    spreads: Box<[SpreadConstraint]>,
+    ports: Box<[HostPort]>,
+    volumes: Box<[Volume]>,
+    images: Images,
+    containers: Containers,
+    owners: OwnerReference,
+    texts: Arc<str>,
+    api_values: ApiValues,
 }
 
 impl PodTables {
