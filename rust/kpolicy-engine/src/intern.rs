@@ -155,12 +155,12 @@ impl<T: Hash + Eq> Interner<T> {
     }
 
     /// What its values hold, about.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Drops values that nobody holds. Where values hold those of another table, that one comes later.
-    pub fn sweep(&mut self) {
+    pub(crate) fn sweep(&mut self) {
         self.held.retain(|entry| {
             let is_held = Arc::strong_count(&entry.0.0) > 1;
             self.bytes -= if is_held { 0 } else { entry.0.0.bytes };
@@ -179,7 +179,7 @@ impl Interner<Arc<str>> {
         }
     }
 
-    pub fn find_name(&self, text: &str) -> Option<Name> {
+    pub(crate) fn find_name(&self, text: &str) -> Option<Name> {
         self.held.get(text).map(|found| found.0.clone())
     }
 }

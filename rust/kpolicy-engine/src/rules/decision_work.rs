@@ -13,6 +13,7 @@ use super::prices::{
     AFFINITY_TERM, CONSTRAINT, CONTAINER, PAIR, PORT, REQUIREMENT, SCALAR, TERM, TOLERATION,
     VOLUME, of_selector,
 };
+use super::selectable_identities::SelectableIdentities;
 
 /// What a decision may take on each node: half for the pod's spec, half for the expressions of its
 /// profile (`rules/expression/allowance.rs`).
@@ -65,26 +66,30 @@ pub struct DecisionWork {
 impl DecisionWork {
     /// The work of a pod in the present cluster.
     pub fn of(pod: &Pod, cluster: &Cluster) -> Self {
+        let work = Self::counted(pod, cluster, &mut SelectableIdentities::of(pod, cluster));
+        if !work.is_excessive() {
+            return work;
+        }
+        Self::counted(pod, cluster, &mut SelectableIdentities::of(pod, cluster).with_selectors())
+    }
+
+    fn counted(pod: &Pod, cluster: &Cluster, selectable: &mut SelectableIdentities<'_>) -> Self {
         let template = &pod.template;
         let nodes = cluster.nodes().len() as u64;
-        let identities = cluster.census().identities().len() as u64;
+        let own_identities = cluster.census().identities_in(pod.namespace()).len() as u64;
         let on_nodes = |entries: usize, price: u64| product(entries, price.saturating_mul(nodes));
         let affinity = &template.node_affinity;
         let pairs = affinity.selector.as_ref().map_or(0, |pairs| pairs.iter().count());
         let required = affinity.required.as_ref().map_or(&[][..], |selector| &selector.terms);
         let preferred = affinity.preferred.iter().map(|(_, term)| term);
         let pod_affinity = &template.pod_affinity;
-        let weighted = |terms: &[(i32, PodAffinityTerm)]| -> u64 {
-            sum(terms.iter().map(|(_, term)| of_affinity_term(term, nodes, identities)))
+        let mut of_terms = |plain: &[PodAffinityTerm], weighted: &[(i32, PodAffinityTerm)]| {
+            let terms = plain.iter().chain(weighted.iter().map(|(_, term)| term));
+            sum(terms.map(|term| of_affinity_term(term, nodes, selectable)))
         };
-        let plain = |terms: &[PodAffinityTerm]| -> u64 {
-            sum(terms.iter().map(|term| of_affinity_term(term, nodes, identities)))
-        };
-        let own_affinity =
-            plain(&pod_affinity.required).saturating_add(weighted(&pod_affinity.preferred));
-        let own_anti = plain(&pod_affinity.anti_required)
-            .saturating_add(weighted(&pod_affinity.anti_preferred));
-        let spread = template.spread.iter().map(|each| of_constraint(each, nodes, identities));
+        let own_affinity = of_terms(&pod_affinity.required, &pod_affinity.preferred);
+        let own_anti = of_terms(&pod_affinity.anti_required, &pod_affinity.anti_preferred);
+        let spread = template.spread.iter().map(|each| of_constraint(each, nodes, own_identities));
         let scalars = template.requests.fit.scalars.len();
         let containers = template.containers.init.len() + template.containers.regular.len();
         let parts = [
@@ -176,11 +181,19 @@ fn of_term(term: &NodeSelectorTerm, nodes: u64) -> u64 {
     sum(requirements.map(of_requirement)).saturating_add(TERM).saturating_mul(nodes)
 }
 
-fn of_affinity_term(term: &PodAffinityTerm, nodes: u64, identities: u64) -> u64 {
-    let selectors = of_selector(term.label_selector.as_ref())
-        .saturating_add(of_selector(term.namespace_selector.as_ref()))
-        .saturating_add(u64::from(usize::BITS - term.namespaces.len().leading_zeros()));
-    nodes.saturating_mul(AFFINITY_TERM).saturating_add(identities.saturating_mul(selectors))
+fn of_affinity_term(
+    term: &PodAffinityTerm,
+    nodes: u64,
+    selectable: &mut SelectableIdentities<'_>,
+) -> u64 {
+    let naming = u64::from(usize::BITS - term.namespaces.len().leading_zeros());
+    let by_namespace = of_selector(term.namespace_selector.as_ref()).saturating_add(naming);
+    let namespaces = selectable.cluster.census().namespaces_count() as u64;
+    let by_labels = of_selector(term.label_selector.as_ref());
+    nodes
+        .saturating_mul(AFFINITY_TERM)
+        .saturating_add(namespaces.saturating_mul(by_namespace))
+        .saturating_add(selectable.count(term).saturating_mul(by_labels))
 }
 
 fn of_constraint(constraint: &SpreadConstraint, nodes: u64, identities: u64) -> u64 {
@@ -191,8 +204,11 @@ fn of_constraint(constraint: &SpreadConstraint, nodes: u64, identities: u64) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::{DecisionWork, UNITS_A_NODE, units_max};
-    use crate::model::{Labels, Meta, Node, Pod};
+    use super::{DecisionWork, UNITS_A_NODE, of_selector, units_max};
+    use crate::model::{
+        Affinity, Labels, Meta, Namespace, Node, Object, Pod, PodAffinityTerm, Requirement,
+        Selector, SelectorOperator,
+    };
     use crate::snapshot::Cluster;
 
     fn with_pairs(pairs: usize) -> Pod {
@@ -223,5 +239,65 @@ mod tests {
     fn the_bound_grows_with_the_nodes_beyond_5000() {
         assert_eq!(units_max(10), units_max(5_000));
         assert_eq!(units_max(20_000), 20_000 * UNITS_A_NODE);
+    }
+    /// Pods of many kinds in each of ten namespaces, of which half are selected by a label.
+    fn with_pods() -> Cluster {
+        let mut cluster = Cluster::default();
+        let meta = Meta { name: "n".into(), ..Meta::default() };
+        cluster.set_node(Node { meta, ..Node::default() });
+        for namespace in 0..10 {
+            let name: Box<str> = format!("ns{namespace}").into();
+            let labels: Labels = [("half", (namespace % 2).to_string())].into_iter().collect();
+            let meta = Meta { name: name.clone(), labels, ..Meta::default() };
+            cluster
+                .set_object(Object::Namespace(Namespace { meta, ..Namespace::default() }.into()));
+            for kind in 0..100 {
+                let labels: Labels = [("kind", kind.to_string())].into_iter().collect();
+                let uid = format!("{name}-{kind}").into();
+                let meta = Meta { namespace: name.clone(), uid, labels, ..Meta::default() };
+                cluster.set_pod(Pod { meta, node_name: "n".into(), ..Pod::default() });
+            }
+        }
+        cluster
+    }
+
+    fn units_of_terms(terms: usize, term: &PodAffinityTerm, cluster: &mut Cluster) -> u64 {
+        let anti_required = (0..terms).map(|_| term.clone()).collect();
+        let affinity = Affinity { anti_required, ..Affinity::default() };
+        let meta = Meta { namespace: "ns1".into(), ..Meta::default() };
+        let pod = Pod { meta, affinity: Some(affinity.into()), ..Pod::default() };
+        let row = cluster.row(pod);
+        DecisionWork::of(&row, cluster).units()
+    }
+
+    #[test]
+    fn only_pods_of_namespaces_that_a_term_selects_are_counted() {
+        let mut cluster = with_pods();
+        let everything = Selector::default();
+        let own = PodAffinityTerm {
+            label_selector: Some(everything.clone()),
+            ..PodAffinityTerm::default()
+        };
+        let two =
+            PodAffinityTerm { namespaces: ["ns3".into(), "ns4".into()].into(), ..own.clone() };
+        let half = Requirement {
+            key: "half".into(),
+            operator: SelectorOperator::In,
+            values: ["0".into()].into(),
+        };
+        let half = Selector { requirements: [half].into() };
+        let half = PodAffinityTerm { namespace_selector: Some(half), ..own.clone() };
+        let all = PodAffinityTerm { namespace_selector: Some(everything.clone()), ..own.clone() };
+        let mut units =
+            |terms: usize, term: &PodAffinityTerm| units_of_terms(terms, term, &mut cluster);
+        let of_kind = of_selector(Some(&everything));
+        let besides = |units: u64, kinds: u64| units - kinds * of_kind;
+        assert!(besides(units(1, &own), 100) < 100);
+        assert!(besides(units(1, &two), 200) < 100);
+        assert!(besides(units(1, &all), 1_000) < 100);
+        // Which namespaces a selector means is only looked at where it decides.
+        assert!(besides(units(1, &half), 1_000) < 100);
+        let many = units(2_000, &half);
+        assert!((2_000 * 500 * of_kind..2_000 * 600 * of_kind).contains(&many), "{many}");
     }
 }

@@ -22,11 +22,11 @@ pub(crate) struct SelectedPods {
 impl SelectedPods {
     pub(crate) fn of(namespace: &Name, selector: Selector, cluster: &Cluster) -> Self {
         let mut by_slot = vec![0.0; cluster.nodes().slots()];
-        let rows = cluster.census().identities().iter().filter(|row| {
-            row.what.namespace == *namespace
-                && !selector.is_everything()
-                && selector.matches(&row.what.labels)
-        });
+        let rows = cluster
+            .census()
+            .identities_in(namespace)
+            .iter()
+            .filter(|row| !selector.is_everything() && selector.matches(&row.what.labels));
         for (slot, tally) in rows.flat_map(|row| &row.by_node) {
             if let Some(cell) = by_slot.get_mut(slot.index()) {
                 *cell += f64::from(tally.pods - tally.terminating);

@@ -8,12 +8,13 @@
 use std::sync::Arc;
 
 use crate::event::{Event, Events, Occurrence};
-use crate::heap::HeapBytes;
-use crate::intern::{Name, Shared};
+use crate::heap::{HeapBytes, arc_bytes};
+use crate::intern::Name;
 use crate::model::{Kind, Volume, VolumeSource};
 use crate::part::{Part, Parts};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 
+use super::disks::{OwnDisks, is_disk};
 use super::volume_claims as claims;
 use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Stage, Status};
 
@@ -32,9 +33,8 @@ pub(crate) struct VolumeRestrictions;
 
 #[derive(Debug, Clone)]
 struct PreparedVolumeRestrictions {
-    volumes: Shared<Box<[Volume]>>,
+    disks: Arc<OwnDisks>,
     namespace: Name,
-    has_disks: bool,
     missing: Option<Status>,
     exclusive: Vec<Exclusive>,
     /// How many claims of `exclusive` hypothetical pods use. kube-scheduler compares only the
@@ -66,9 +66,8 @@ impl Filter for VolumeRestrictions {
             Err(status) => (Vec::new(), Some(status)),
         };
         let mut prepared = PreparedVolumeRestrictions {
-            volumes: pod.template.volumes.clone(),
+            disks: Arc::new(OwnDisks::of(&pod.template.volumes)),
             namespace: pod.namespace().clone(),
-            has_disks: pod.template.volumes.iter().any(is_disk),
             missing,
             exclusive,
             hypothetical: 0,
@@ -115,7 +114,7 @@ impl Filter for VolumeRestrictions {
             Occurrence::Node { .. } => true,
             Occurrence::Pod { old: Some(gone), .. } => {
                 gone.namespace() == pod.namespace()
-                    && (disks_conflict(&pod.template.volumes, gone)
+                    && (disks_conflict(pod, gone)
                         || claims::by_name(gone)
                             .any(|name| claims::by_name(pod).any(|own| own == name)))
             }
@@ -127,7 +126,7 @@ impl Filter for VolumeRestrictions {
 
     fn wakes_more(&self, pod: &Pod, occurrence: &Occurrence, cluster: &Cluster) -> bool {
         match occurrence {
-            Occurrence::Pod { old: Some(gone), .. } => disks_conflict(&pod.template.volumes, gone),
+            Occurrence::Pod { old: Some(gone), .. } => disks_conflict(pod, gone),
             _ => self.passes_somewhere(pod, cluster),
         }
     }
@@ -204,16 +203,16 @@ impl PreparedFilter for PreparedVolumeRestrictions {
     fn stage(&self) -> Stage<'_> {
         match &self.missing {
             Some(status) => Stage::Reject(status),
-            None if self.has_disks || self.is_used_elsewhere() => Stage::Check,
+            None if !self.disks.is_empty() || self.is_used_elsewhere() => Stage::Check,
             None => Stage::Skip,
         }
     }
 
     fn check(&self, _: &Cluster, node: NodeView<'_>) -> Code {
         let mut others = node.load.pods.iter();
-        if self.has_disks
+        if !self.disks.is_empty()
             && node.load.pods_with_volumes > 0
-            && others.any(|other| disks_conflict(&self.volumes, other))
+            && others.any(|other| self.disks.collide_with(&other.template.volumes))
         {
             DISK
         } else if self.is_used_elsewhere() {
@@ -241,103 +240,21 @@ impl PreparedFilter for PreparedVolumeRestrictions {
 
     fn held_bytes(&self) -> HeldBytes {
         HeldBytes::Fixed(
-            size_of_val(self) + self.missing.heap_bytes() + self.exclusive.heap_bytes(),
+            size_of_val(self)
+                + arc_bytes(&self.disks)
+                + self.missing.heap_bytes()
+                + self.exclusive.heap_bytes(),
         )
     }
 }
 
-fn is_disk(volume: &Volume) -> bool {
-    matches!(
-        volume.source,
-        VolumeSource::GcePersistentDisk { .. }
-            | VolumeSource::AwsElasticBlockStore { .. }
-            | VolumeSource::Rbd { .. }
-            | VolumeSource::Iscsi { .. }
-    )
-}
-
-fn disks_conflict(volumes: &[Volume], other: &Pod) -> bool {
-    let others = &other.template.volumes;
-    volumes.iter().any(|own| others.iter().any(|have| collide(&own.source, &have.source)))
-}
-
-fn collide(own: &VolumeSource, have: &VolumeSource) -> bool {
-    use VolumeSource::{AwsElasticBlockStore, GcePersistentDisk, Iscsi, Rbd};
-    match (own, have) {
-        (
-            GcePersistentDisk { name, read_only },
-            GcePersistentDisk { name: other, read_only: is_other_read_only },
-        )
-        | (Iscsi { iqn: name, read_only }, Iscsi { iqn: other, read_only: is_other_read_only }) => {
-            name == other && !(*read_only && *is_other_read_only)
-        }
-        (AwsElasticBlockStore { volume }, AwsElasticBlockStore { volume: other }) => {
-            volume == other
-        }
-        (
-            Rbd { monitors, pool, image, read_only },
-            Rbd {
-                monitors: other_monitors,
-                pool: other_pool,
-                image: other_image,
-                read_only: is_other_read_only,
-            },
-        ) => {
-            pool == other_pool
-                && image == other_image
-                && !(*read_only && *is_other_read_only)
-                && monitors.iter().any(|monitor| other_monitors.contains(monitor))
-        }
-        _ => false,
-    }
+fn disks_conflict(pod: &Pod, other: &Pod) -> bool {
+    other.template.volumes.iter().any(is_disk)
+        && OwnDisks::of(&pod.template.volumes).collide_with(&other.template.volumes)
 }
 
 impl HeapBytes for Exclusive {
     fn heap_bytes(&self) -> usize {
         self.claim.heap_bytes()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::collide;
-    use crate::model::VolumeSource;
-
-    fn gce(name: &str, read_only: bool) -> VolumeSource {
-        VolumeSource::GcePersistentDisk { name: name.into(), read_only }
-    }
-
-    fn iscsi(iqn: &str, read_only: bool) -> VolumeSource {
-        VolumeSource::Iscsi { iqn: iqn.into(), read_only }
-    }
-
-    fn ebs(volume: &str) -> VolumeSource {
-        VolumeSource::AwsElasticBlockStore { volume: volume.into() }
-    }
-
-    fn rbd(monitors: &[&str], image: &str, read_only: bool) -> VolumeSource {
-        let monitors = monitors.iter().map(|monitor| (*monitor).into()).collect();
-        VolumeSource::Rbd { monitors, pool: "rbd".into(), image: image.into(), read_only }
-    }
-
-    #[test]
-    fn disks_are_shared_only_as_their_kind_allows() {
-        let table = [
-            (gce("d", false), gce("d", true), true),
-            (gce("d", true), gce("d", true), false),
-            (gce("d", false), gce("e", false), false),
-            (iscsi("d", true), iscsi("d", false), true),
-            (iscsi("d", true), iscsi("d", true), false),
-            (gce("d", false), iscsi("d", false), false),
-            (ebs("d"), ebs("d"), true),
-            (ebs("d"), ebs("e"), false),
-            (rbd(&["a", "b"], "i", false), rbd(&["b", "c"], "i", true), true),
-            (rbd(&["a", "b"], "i", true), rbd(&["b", "c"], "i", true), false),
-            (rbd(&["a"], "i", false), rbd(&["c"], "i", false), false),
-            (rbd(&["a"], "i", false), rbd(&["a"], "j", false), false),
-        ];
-        for (own, have, collides) in table {
-            assert_eq!(collide(&own, &have), collides, "{own:?} {have:?}");
-        }
     }
 }

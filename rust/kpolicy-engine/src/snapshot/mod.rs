@@ -21,6 +21,7 @@ pub(crate) mod promises;
 mod tables;
 
 mod changes;
+mod label_keys;
 mod lanes_read;
 
 use std::sync::Arc;

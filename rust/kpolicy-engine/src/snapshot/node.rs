@@ -121,12 +121,12 @@ impl NodeTables {
         }
     }
 
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.taints.bytes()
     }
 
     /// Drops what nobody holds.
-    pub fn sweep(&mut self) {
+    pub(crate) fn sweep(&mut self) {
         self.taints.sweep();
     }
 }

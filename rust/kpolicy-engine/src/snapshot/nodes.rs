@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 use super::columns::Columns;
 use super::domains::{DomainColumns, Domains};
 use super::images::Images;
+use super::label_keys::LabelKeys;
 use super::lanes_read::count;
 use super::node::{Load, Node, NodeSlot, NodeView};
 use super::pod::Pod;
@@ -30,6 +31,7 @@ pub struct Nodes {
     columns: Columns,
     domains: DomainColumns,
     images: Images,
+    label_keys: LabelKeys,
     by_rank: Vec<NodeSlot>,
     rank: Vec<u32>,
     is_ranked: bool,
@@ -93,6 +95,11 @@ impl Nodes {
         self.domains.column(key, self)
     }
 
+    /// Whether any node has a label of this key.
+    pub(crate) fn any_has_label(&self, key: &str) -> bool {
+        self.label_keys.contains(key)
+    }
+
     pub(crate) fn images(&self) -> &Images {
         &self.images
     }
@@ -136,6 +143,8 @@ impl Nodes {
         let old = entry.take();
         let images = old.as_ref().map_or(&[][..], |old| &old.node.object.images);
         self.images.follow(slot, images, &node.object.images);
+        let labels = old.as_ref().map(|old| &old.node.object.meta.labels);
+        self.label_keys.follow(labels, Some(&node.object.meta.labels));
         let load = old.map(|old| old.load).unwrap_or_default();
         self.columns.set(slot.index(), &node, &load);
         self.domains.follow(slot, |key| node.object.meta.labels.get(key));
@@ -165,6 +174,7 @@ impl Nodes {
         self.columns.clear(slot.index());
         self.domains.follow(slot, |_| None);
         self.images.follow(slot, &entry.node.object.images, &[]);
+        self.label_keys.follow(Some(&entry.node.object.meta.labels), None);
         self.free.push(slot);
         self.is_ranked = false;
         Some((slot, entry.node, entry.load.pods))

@@ -16,7 +16,7 @@ use crate::resources::Requests;
 
 /// Namespace and labels: all that selectors read of a pod.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct Identity {
+pub(crate) struct Identity {
     pub namespace: Name,
     pub labels: Labels,
 }
@@ -118,7 +118,7 @@ pub struct Pod {
 }
 
 /// What the parts of an ordinary pod hold at most.
-const ORDINARY_BYTES: usize = 4 << 10;
+const ORDINARY_BYTES: usize = 8 << 10;
 
 /// Facets and texts of a copy belong to the row that was copied.
 impl HeapBytes for Pod {
@@ -240,12 +240,12 @@ macro_rules! pod_tables {
         }
 
         impl PodTables {
-            pub fn bytes(&self) -> usize {
+            pub(crate) fn bytes(&self) -> usize {
                 0 $(+ self.$table.bytes())*
             }
 
             /// Drops what nobody holds.
-            pub fn sweep(&mut self) {
+            pub(crate) fn sweep(&mut self) {
                 $(self.$table.sweep();)*
             }
         }

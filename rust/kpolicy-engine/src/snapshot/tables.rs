@@ -18,7 +18,7 @@ const RELEASED_BYTES: std::ops::RangeInclusive<usize> = 4 << 20..=8 << 20;
 const RELEASED_SHARE: usize = 8;
 
 #[derive(Debug, Default)]
-pub struct Tables {
+pub(super) struct Tables {
     pods: PodTables,
     nodes: NodeTables,
     names: Interner<Arc<str>>,
@@ -29,31 +29,31 @@ pub struct Tables {
 }
 
 impl Tables {
-    pub fn pod(&mut self, object: model::Pod) -> Pod {
+    pub(super) fn pod(&mut self, object: model::Pod) -> Pod {
         self.sweep_if_due();
         self.pods.row(object, &mut self.names)
     }
 
-    pub fn node(&mut self, object: model::Node) -> Node {
+    pub(super) fn node(&mut self, object: model::Node) -> Node {
         self.sweep_if_due();
         self.nodes.row(object, &mut self.names)
     }
 
     /// A row of a pod is not needed any more; `new` is the row in its place.
-    pub fn release(&mut self, old: &Pod, new: Option<&Pod>) {
+    pub(super) fn release(&mut self, old: &Pod, new: Option<&Pod>) {
         self.sweep_if_due();
         self.released_bytes += old.bytes_not_shared_with(new);
     }
 
-    pub fn find_name(&self, text: &str) -> Option<Name> {
+    pub(super) fn find_name(&self, text: &str) -> Option<Name> {
         self.names.find_name(text)
     }
 
-    pub fn templates(&self) -> usize {
+    pub(super) fn templates(&self) -> usize {
         self.pods.templates()
     }
 
-    pub fn identities(&self) -> usize {
+    pub(super) fn identities(&self) -> usize {
         self.pods.identities()
     }
 

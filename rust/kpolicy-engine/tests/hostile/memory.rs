@@ -12,11 +12,13 @@ use kpolicy_engine::api::Verdict;
 use serde_json::json;
 
 /// How many pods there are where the environment does not say: `make attack` says 100,000.
-const PODS: usize = 40;
+const PODS: usize = 120;
 /// What the whole process may hold.
 const PROCESS_BYTES_MAX: usize = 1 << 30;
-/// Most pods are small, so that many are tried; every so many is as large as it comes.
+/// Most pods are small, so that many are tried; every so many is as large as it comes, of the first
+/// `PODS` more.
 const LARGE_EVERY: usize = 200;
+const LARGE_EVERY_AT_FIRST: usize = 4;
 const SMALL_SHARE: usize = 8;
 
 /// What the kernel says that the process holds; 0 where it does not say.
@@ -39,7 +41,8 @@ fn memory_is_flat_however_many_hostile_pods_come_and_go() {
     let (mut left_most, mut resident_most, mut judged) = (0, 0, 0);
     for number in 0..pods {
         let hostile = Hostile::any(&mut draws).salted(number);
-        let is_large = number % LARGE_EVERY == LARGE_EVERY - 1;
+        let large_every = if number < PODS { LARGE_EVERY_AT_FIRST } else { LARGE_EVERY };
+        let is_large = number % large_every == large_every - 1;
         let share = if is_large { 1_024 } else { SMALL_SHARE };
         let name = format!("hostile-{number}");
         if !is_applied(&mut engine, &hostile.scaled(share).pod(&name)) {

@@ -15,7 +15,7 @@ use crate::{alone, number, support};
 /// How many hostile pods there are at a time where the environment does not say.
 const PODS: usize = 2;
 /// Entries of each, of one part.
-const ENTRIES: usize = 500;
+const ENTRIES: usize = 1_000;
 
 /// A pod that many rules have to look at.
 fn ordinary() -> Value {

@@ -66,7 +66,7 @@ impl PodTotal {
         match self {
             // A selector is matched once per identity, not once per pod.
             Self::Count(chosen) => {
-                let rows = cluster.census().identities().iter();
+                let rows = cluster.census().identities();
                 for row in rows.filter(|row| chosen.has(&row.what)) {
                     for (slot, tally) in &row.by_node {
                         if let Some(cell) = sums.get_mut(slot.index()) {

@@ -85,7 +85,7 @@ impl Facts for ClusterWorld<'_> {
             _ => return 0,
         };
         let identities =
-            if matches_pods { cluster.census().identities().len() / IDENTITIES_A_UNIT } else { 0 };
+            if matches_pods { cluster.census().identities_count() / IDENTITIES_A_UNIT } else { 0 };
         (cluster.nodes().len() / NODES_A_UNIT + identities) as u64
     }
 }

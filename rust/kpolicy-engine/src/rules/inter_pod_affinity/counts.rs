@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::heap::{HeapBytes, flat_bytes};
+use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, Domains, NodeSlot};
 
 #[derive(Debug, Clone, Default)]
@@ -32,25 +33,29 @@ impl TopologySums {
         slot: NodeSlot,
         amount: i64,
     ) -> Option<bool> {
-        let domains = cluster.nodes().domains(key);
-        let id = domains.id(slot) as usize;
-        if id == 0 || amount == 0 {
+        if !cluster.nodes().any_has_label(key) {
             return None;
         }
-        let sums = self.of(key, &domains);
-        if sums.by_domain.len() <= id {
-            sums.by_domain.resize(domains.len().max(id + 1), 0);
+        let domains = cluster.nodes().domains(key);
+        let id = domains.id(slot);
+        if id == ABSENT { None } else { self.of(key, &domains).add(&domains, id, amount) }
+    }
+
+    /// Adds to many nodes what is there an `amount` each.
+    pub(super) fn add_all(
+        &mut self,
+        key: &str,
+        domains: &Domains,
+        amounts: impl Iterator<Item = (NodeSlot, i64)>,
+    ) {
+        let of_domains = amounts.map(|(slot, amount)| (domains.id(slot), amount));
+        let mut of_domains = of_domains.filter(|(id, _)| *id != ABSENT).peekable();
+        if of_domains.peek().is_some() {
+            let sums = self.of(key, domains);
+            for (id, amount) in of_domains {
+                sums.add(domains, id, amount);
+            }
         }
-        let cell = sums.by_domain.get_mut(id)?;
-        let before = *cell;
-        *cell = before.saturating_add(amount);
-        let after = *cell;
-        match (before == 0, after == 0) {
-            (true, false) => sums.live += 1,
-            (false, true) => sums.live = sums.live.saturating_sub(1),
-            _ => {}
-        }
-        Some((before > 0) != (after > 0))
     }
 
     fn of(&mut self, key: &str, domains: &Domains) -> &mut KeySums {
@@ -118,6 +123,29 @@ impl TopologySums {
     fn by_id(&self, key: &str, id: u32) -> i64 {
         let sums = self.by_key.iter().find(|sums| sums.key.as_ref() == key);
         sums.and_then(|sums| sums.by_domain.get(id as usize)).copied().unwrap_or(0)
+    }
+}
+
+impl KeySums {
+    /// Tells whether the domain's sum became positive or ceased to be.
+    fn add(&mut self, domains: &Domains, id: u32, amount: i64) -> Option<bool> {
+        let index = id as usize;
+        if amount == 0 {
+            return None;
+        }
+        if self.by_domain.len() <= index {
+            self.by_domain.resize(domains.len().max(index + 1), 0);
+        }
+        let cell = self.by_domain.get_mut(index)?;
+        let before = *cell;
+        *cell = before.saturating_add(amount);
+        let after = *cell;
+        match (before == 0, after == 0) {
+            (true, false) => self.live += 1,
+            (false, true) => self.live = self.live.saturating_sub(1),
+            _ => {}
+        }
+        Some((before > 0) != (after > 0))
     }
 }
 

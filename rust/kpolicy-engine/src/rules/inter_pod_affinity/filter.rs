@@ -5,14 +5,16 @@ use std::sync::Arc;
 use crate::event::{Event, Events, Occurrence};
 use crate::heap::HeapBytes;
 use crate::intern::Shared;
-use crate::model::{Kind, Labels};
+use crate::model::{Kind, Labels, PodAffinityTerm};
 use crate::part::{Part, Parts};
 use crate::rules::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Stage, Status};
+use crate::snapshot::census::{AskingTerm, TermKind};
 use crate::snapshot::pod::{Identity, PodAffinity};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, Pod};
 
 use super::counts::TopologySums;
-use super::terms::{Incoming, all_mean, means_existing, means_incoming};
+use super::others::terms_against;
+use super::terms::{Incoming, all_mean, has_labels, means_incoming, means_namespace};
 use super::{InterPodAffinity, hints};
 
 const REASON_AFFINITY: &str = "node(s) didn't match pod affinity rules";
@@ -120,23 +122,28 @@ impl Filter for InterPodAffinity {
 impl PreparedAffinityFilter {
     fn count_all(&mut self, cluster: &Cluster) {
         if !self.affinity.required.is_empty() || !self.affinity.anti_required.is_empty() {
-            for row in cluster.census().identities() {
-                let means = Means::of(self, &row.what, cluster);
-                if means.is_nothing() {
+            for (namespace, rows) in cluster.census().by_namespace() {
+                let meant = Means::of_namespace(self, namespace, cluster);
+                if meant.is_nothing() {
                     continue;
                 }
-                for (slot, tally) in &row.by_node {
-                    self.add_meant(cluster, *slot, &means, i64::from(tally.pods));
+                for row in rows {
+                    let means = meant.with_labels(self, &row.what);
+                    if means.is_nothing() {
+                        continue;
+                    }
+                    for (slot, tally) in &row.by_node {
+                        self.add_meant(cluster, *slot, &means, i64::from(tally.pods));
+                    }
                 }
             }
         }
-        for row in cluster.census().asking() {
-            let keys = self.keys_against(&row.what.affinity, &row.what.namespace);
-            for (slot, tally) in &row.by_node {
-                for key in &keys {
-                    self.existing.add(cluster, key, *slot, i64::from(tally.pods));
-                }
-            }
+        let identity = self.identity.clone();
+        let incoming = Incoming { identity: &identity, namespace_labels: &self.namespace_labels };
+        let counts = |asking: &AskingTerm<'_>| (asking.kind == TermKind::AntiRequired).then_some(1);
+        for of_key in terms_against(incoming, cluster, counts) {
+            let pods = of_key.by_node().map(|(slot, terms, _)| (slot, terms));
+            self.existing.add_all(of_key.key, &of_key.domains, pods);
         }
     }
 
@@ -216,12 +223,28 @@ struct Means {
 
 impl Means {
     fn of(prepared: &PreparedAffinityFilter, existing: &Identity, cluster: &Cluster) -> Self {
-        let affinity = &prepared.affinity;
+        Self::of_namespace(prepared, &existing.namespace, cluster).with_labels(prepared, existing)
+    }
+
+    /// Which of them may mean pods of a namespace.
+    fn of_namespace(prepared: &PreparedAffinityFilter, namespace: &str, cluster: &Cluster) -> Self {
         let owner = &prepared.identity.namespace;
-        let anti = affinity.anti_required.iter();
+        let means = |term: &PodAffinityTerm| means_namespace(term, owner, namespace, cluster);
+        let PodAffinity { required, anti_required, .. } = &*prepared.affinity;
         Self {
-            wanted: all_mean(&affinity.required, owner, existing, cluster),
-            unwanted: anti.map(|term| means_existing(term, owner, existing, cluster)).collect(),
+            wanted: !required.is_empty() && required.iter().all(means),
+            unwanted: anti_required.iter().map(means).collect(),
+        }
+    }
+
+    /// Those that mean a pod of that namespace.
+    fn with_labels(&self, prepared: &PreparedAffinityFilter, existing: &Identity) -> Self {
+        let has = |term: &PodAffinityTerm| has_labels(term, &existing.labels);
+        let PodAffinity { required, anti_required, .. } = &*prepared.affinity;
+        let unwanted = anti_required.iter().zip(&self.unwanted);
+        Self {
+            wanted: self.wanted && required.iter().all(has),
+            unwanted: unwanted.map(|(term, is_meant)| *is_meant && has(term)).collect(),
         }
     }
 

@@ -9,10 +9,13 @@
 mod counts;
 mod filter;
 mod hints;
+mod others;
 mod score;
 mod terms;
 
 use crate::fields::{Fields, Refusals};
+
+pub(super) use terms::means_namespace;
 
 pub(crate) const NAME: &str = "InterPodAffinity";
 

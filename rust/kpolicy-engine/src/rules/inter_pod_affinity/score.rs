@@ -2,14 +2,17 @@
 
 use crate::heap::HeapBytes;
 use crate::intern::Shared;
-use crate::model::{Kind, Labels};
+use crate::model::{Kind, Labels, PodAffinityTerm};
 use crate::rules::{HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score};
+use crate::snapshot::census::{AskingTerm, TermKind};
+use crate::snapshot::domains::ABSENT;
 use crate::snapshot::pod::{Identity, PodAffinity};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, Pod};
 
 use super::InterPodAffinity;
 use super::counts::TopologySums;
-use super::terms::{Incoming, means_existing, means_incoming};
+use super::others::terms_against;
+use super::terms::{Incoming, has_labels, means_incoming, means_namespace};
 
 #[derive(Debug)]
 struct PreparedAffinityScore {
@@ -59,35 +62,40 @@ impl Score for InterPodAffinity {
 
 impl PreparedAffinityScore {
     fn count_all(&mut self, cluster: &Cluster) {
+        let (identity, affinity) = (self.identity.clone(), self.affinity.clone());
         if !self.affinity.preferred.is_empty() || !self.affinity.anti_preferred.is_empty() {
-            for row in cluster.census().identities() {
-                let worth = self.worth_to_us(&row.what, cluster);
-                for (slot, tally) in &row.by_node {
-                    self.add_worth(cluster, *slot, &worth, i64::from(tally.pods));
+            for (namespace, rows) in cluster.census().by_namespace() {
+                let preferences = preferences_in(namespace, &affinity, &identity, cluster);
+                for row in rows.iter().filter(|_| !preferences.is_empty()) {
+                    let worth = worth_among(&preferences, &row.what);
+                    for (slot, tally) in &row.by_node {
+                        self.add_worth(cluster, *slot, &worth, i64::from(tally.pods));
+                    }
                 }
             }
         }
-        for row in cluster.census().asking() {
-            let worth = self.worth_to_them(&row.what.affinity, &row.what.namespace);
-            for (slot, tally) in &row.by_node {
-                self.add_worth(cluster, *slot, &worth, i64::from(tally.pods));
-            }
+        let incoming = Incoming { identity: &identity, namespace_labels: &self.namespace_labels };
+        let hard = self.rule.hard_weight;
+        let weight_of = |asking: &AskingTerm<'_>| match asking.kind {
+            TermKind::Required => (hard > 0).then_some(hard),
+            TermKind::Preferred => Some(i64::from(asking.weight)),
+            TermKind::AntiPreferred => Some(-i64::from(asking.weight)),
+            TermKind::AntiRequired => None,
+        };
+        for of_key in terms_against(incoming, cluster, weight_of) {
+            let with_key = |slot: NodeSlot| of_key.domains.id(slot) != ABSENT;
+            let met = of_key.by_node().filter(|(slot, ..)| with_key(*slot));
+            self.contributions += met.map(|(_, terms, _)| terms).sum::<i64>();
+            let weights = of_key.by_node().map(|(slot, _, weight)| (slot, weight));
+            self.sums.add_all(of_key.key, &of_key.domains, weights);
         }
     }
 
     /// By the pod's own preferences.
     fn worth_to_us(&self, existing: &Identity, cluster: &Cluster) -> Worth {
-        let owner = &self.identity.namespace;
-        let meant = |terms: &[(i32, crate::model::PodAffinityTerm)], sign: i64| -> Worth {
-            let terms = terms.iter();
-            terms
-                .filter(|(_, term)| means_existing(term, owner, existing, cluster))
-                .map(|(weight, term)| (term.topology_key.clone(), sign * i64::from(*weight)))
-                .collect()
-        };
-        let mut worth = meant(&self.affinity.preferred, 1);
-        worth.extend(meant(&self.affinity.anti_preferred, -1));
-        worth
+        let namespace = &existing.namespace;
+        let preferences = preferences_in(namespace, &self.affinity, &self.identity, cluster);
+        worth_among(&preferences, existing)
     }
 
     /// By what a pod on a node requires and prefers.
@@ -109,7 +117,8 @@ impl PreparedAffinityScore {
 
     fn add_worth(&mut self, cluster: &Cluster, slot: NodeSlot, worth: &Worth, pods: i64) {
         for (key, weight) in worth {
-            if cluster.nodes().domains(key).id(slot) != 0 {
+            if cluster.nodes().any_has_label(key) && cluster.nodes().domains(key).id(slot) != ABSENT
+            {
                 self.contributions += pods;
                 self.sums.add(cluster, key, slot, weight.saturating_mul(pods));
             }
@@ -125,6 +134,28 @@ impl PreparedAffinityScore {
         self.add_worth(cluster, slot, &worth, pods);
         !worth.is_empty()
     }
+}
+
+/// A pod's own preferences that may mean pods of a namespace, each with its weight.
+fn preferences_in<'p>(
+    namespace: &str,
+    affinity: &'p PodAffinity,
+    owner: &Identity,
+    cluster: &Cluster,
+) -> Vec<(i64, &'p PodAffinityTerm)> {
+    let PodAffinity { preferred, anti_preferred, .. } = affinity;
+    let liked = preferred.iter().map(|(weight, term)| (i64::from(*weight), term));
+    let avoided = anti_preferred.iter().map(|(weight, term)| (-i64::from(*weight), term));
+    liked
+        .chain(avoided)
+        .filter(|(_, term)| means_namespace(term, &owner.namespace, namespace, cluster))
+        .collect()
+}
+
+/// What a pod on a node is worth by preferences that may mean pods of its namespace.
+fn worth_among(preferences: &[(i64, &PodAffinityTerm)], existing: &Identity) -> Worth {
+    let meant = preferences.iter().filter(|(_, term)| has_labels(term, &existing.labels));
+    meant.map(|(weight, term)| (term.topology_key.clone(), *weight)).collect()
 }
 
 impl PreparedScore for PreparedAffinityScore {

@@ -39,14 +39,23 @@ pub(super) fn means_existing(
     existing: &Identity,
     cluster: &Cluster,
 ) -> bool {
-    let namespace = &**existing.namespace;
+    means_namespace(term, owner_namespace, &existing.namespace, cluster)
+        && has_labels(term, &existing.labels)
+}
+
+/// The part of [`means_existing`] that is the same for all pods of a namespace.
+pub(in crate::rules) fn means_namespace(
+    term: &PodAffinityTerm,
+    owner_namespace: &str,
+    namespace: &str,
+    cluster: &Cluster,
+) -> bool {
     let by_selector = |selector: &Selector| {
         selector.matches(&Labels::default())
             || cluster.namespace_labels(namespace).is_some_and(|labels| selector.matches(labels))
     };
-    (names(term, owner_namespace, namespace)
-        || term.namespace_selector.as_ref().is_some_and(by_selector))
-        && has_labels(term, &existing.labels)
+    names(term, owner_namespace, namespace)
+        || term.namespace_selector.as_ref().is_some_and(by_selector)
 }
 
 /// As [`means_existing`] for every term; without terms no pod matches.
@@ -76,6 +85,6 @@ fn names(term: &PodAffinityTerm, owner_namespace: &str, namespace: &str) -> bool
 }
 
 /// No selector at all matches nothing.
-fn has_labels(term: &PodAffinityTerm, labels: &Labels) -> bool {
+pub(super) fn has_labels(term: &PodAffinityTerm, labels: &Labels) -> bool {
     term.label_selector.as_ref().is_some_and(|selector| selector.matches(labels))
 }

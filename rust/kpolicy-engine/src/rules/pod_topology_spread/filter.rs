@@ -115,10 +115,9 @@ impl Limit {
     ) -> Self {
         let nodes = cluster.nodes().iter().map(|view| view.slot);
         let taking_part = nodes.filter(|slot| standings.takes_part(*slot, constraint));
-        let rows = cluster.census().identities().iter().filter(|row| {
-            row.what.namespace == *pod.namespace() && constraint.counts(&row.what.labels)
-        });
+        let rows = cluster.census().identities_in(pod.namespace()).iter();
         let pods = rows
+            .filter(|row| constraint.counts(&row.what.labels))
             .flat_map(|row| &row.by_node)
             .filter(|(slot, _)| standings.takes_part(**slot, constraint))
             .map(|(slot, tally)| (domains.id(*slot), i64::from(tally.pods - tally.terminating)));

@@ -61,10 +61,8 @@ impl PreparedSpreadScore {
         let sums = sums.map(|(one, domains)| Sum::of(one, domains, cluster)).collect();
         let namespace = pod.namespace().clone();
         let mut prepared = Self { namespace, constraints, standings, needs_keys, sums };
-        for row in cluster.census().identities() {
-            if row.what.namespace == prepared.namespace {
-                prepared.count_row(row, &columns);
-            }
+        for row in cluster.census().identities_in(&prepared.namespace) {
+            prepared.count_row(row, &columns);
         }
         prepared
     }

@@ -24,7 +24,12 @@ impl Peers {
     pub(super) fn of(pod: &Pod, cluster: &Cluster) -> Self {
         let mut peers = Self { identity: pod.identity.clone(), by_rank: Arc::default() };
         let mut by_rank = BTreeMap::new();
-        for row in cluster.census().identities().iter().filter(|row| peers.has(&row.what)) {
+        for row in cluster
+            .census()
+            .identities_in(pod.namespace())
+            .iter()
+            .filter(|row| peers.has(&row.what))
+        {
             for (slot, tally) in &row.by_node {
                 *by_rank.entry(place(*slot, cluster)).or_default() += tally.pods;
             }
