@@ -15,6 +15,10 @@ ENGINE_SOURCES := $(shell find rust/*/src -name '*.rs' 2>/dev/null) $(wildcard r
 # `cargo fmt` does not find modules that a macro declares, such as the decoders of API kinds.
 RUSTFMT := git ls-files -z -- 'rust/*.rs' | xargs -0 rustfmt --edition 2024
 
+# Extras stay in the names: pip 23 checks hashes of `coverage[toml]` only where the file pins `coverage[toml]`, and
+# fails as soon as a newer release of such a package is out.
+LOCK = $(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --no-strip-extras --no-header
+
 .PHONY: help
 help: ## Print this help
 	@echo "kpolicy: make <target>"; echo
@@ -157,10 +161,10 @@ generated: dev ## Write the files that follow from the engine's tables: built-in
 	@$(BIN)/python -m build.engine_tables
 
 .PHONY: lock
-lock: $(STAMPS)/python ## Write requirements.lock again from pyproject.toml
+lock: $(STAMPS)/python ## Write requirements.lock and requirements-run.lock again from pyproject.toml
 	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --generate-hashes --universal --python-version 3.11 --extra dev \
-		--no-header --output-file requirements.lock pyproject.toml
+	$(LOCK) --extra dev --output-file requirements.lock pyproject.toml
+	$(LOCK) --constraints requirements.lock --output-file requirements-run.lock pyproject.toml
 
 .PHONY: hooks
 hooks: $(STAMPS)/python ## Install hooks that run the fast checks before each commit

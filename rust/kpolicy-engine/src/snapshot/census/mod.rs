@@ -50,7 +50,7 @@ impl Census {
         self.identities.values().flat_map(|group| group.rows.all())
     }
 
-    /// How many rows [`Census::identities`] has.
+    /// How many rows `Census::identities` has.
     pub fn identities_count(&self) -> usize {
         self.identities_count
     }
@@ -60,7 +60,7 @@ impl Census {
         self.identities.get(&namespace.id()).map_or(&[], |group| group.rows.all())
     }
 
-    /// As [`Census::identities`], by namespace.
+    /// As `Census::identities`, by namespace.
     pub(crate) fn by_namespace(&self) -> impl Iterator<Item = (&Name, &[Row<Shared<Identity>>])> {
         self.identities.values().map(|group| (&group.namespace, group.rows.all()))
     }
