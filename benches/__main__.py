@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from benches import (
     boundary,
+    cold,
     explaining,
     expressions,
     footprint,
@@ -43,6 +44,11 @@ def _boundary(arguments: argparse.Namespace) -> Outcome:
 def _workloads(arguments: argparse.Namespace) -> Outcome:
     rows = matrix.measure_all(matrix.chosen(arguments.workload, is_full=arguments.full))
     return [row.line() for row in rows], matrix.table(rows), []
+
+
+def _cold(arguments: argparse.Namespace) -> Outcome:
+    costs = cold.measure(arguments.workload)
+    return costs.line(), cold.table(costs), []
 
 
 def _tests(_: argparse.Namespace) -> Outcome:
@@ -91,6 +97,7 @@ def _plot(arguments: argparse.Namespace) -> Outcome:
 BENCHMARKS: Final[Mapping[str, Callable[[argparse.Namespace], Outcome]]] = {
     "boundary": _boundary,
     "workloads": _workloads,
+    "cold": _cold,
     "tests": _tests,
     "startup": _startup,
     "expressions": _expressions,
@@ -114,11 +121,11 @@ def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser(
         prog="python -m benches",
         description="Measure the boundary between Python and Rust, the engine on its workloads, "
-        "tests of policies, how long the command line takes to start, expressions, what "
-        "/debug/explain holds up, useless wakes of parked pods, memory, and loading; plot cost "
-        "by nodes. Without a name: boundary, workloads, tests and startup. "
-        "`peer --help` is the comparison with kube-scheduler's cycle, `cluster --help` that "
-        "of both as processes on a real API server; `churn --help` and `failover --help` are "
+        "decisions about pods that all differ (cold), tests of policies, how long the command line "
+        "takes to start, expressions, what /debug/explain holds up, useless wakes of parked pods, "
+        "memory, and loading; plot cost by nodes. Without a name: boundary, workloads, tests and "
+        "startup. `peer --help` is the comparison with kube-scheduler's cycle, `cluster --help` "
+        "that of both as processes on a real API server; `churn --help` and `failover --help` are "
         "memory and promises of seconds there.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often, or the loop is held up "
         "for too long",

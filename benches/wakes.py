@@ -16,7 +16,7 @@ from typing import Any, Final
 from kpolicy.engine import Engine, Outcome, Verdict
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.generated_cluster import Size
-from kpolicy.offline.bench.workloads import WORKLOADS
+from kpolicy.offline.bench.workloads import REPEATED
 from kpolicy.offline.reports.columns import columns
 from kpolicy.offline.snapshots.cluster_snapshot import default_program, loaded_engine
 
@@ -134,7 +134,7 @@ class _Cluster:
 
 
 def measure(size: Size = SIZE, changes: int = CHANGES) -> list[Woken]:
-    return [measure_one(workload, size, changes) for workload in sorted(WORKLOADS)]
+    return [measure_one(workload, size, changes) for workload in sorted(REPEATED)]
 
 
 def table(rows: Sequence[Woken]) -> list[str]:

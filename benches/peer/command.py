@@ -21,7 +21,7 @@ from benches.peer.build import KubeScheduler, kube_scheduler, say
 from benches.peer.comparison import ALL, OURS, SAMPLED, THEIRS, Contender, Row, in_turns
 from benches.peer.table import table
 from kpolicy.offline.bench.generated_cluster import Size, as_list
-from kpolicy.offline.bench.workloads import WORKLOADS
+from kpolicy.offline.bench.workloads import UNIQUE, WORKLOADS
 from tests.cluster.errors import ControlPlaneError
 
 NODES: Final = 5_000
@@ -146,8 +146,10 @@ def compare(
 
 
 def size_of(workload: str, nodes: int, existing: int | None, pods: int | None) -> Size:
-    """The size as in the matrix of workloads, with the same number of pods on a node."""
-    sizes = [case.size for case in matrix.cases() if case.workload == workload]
+    """The size as in the matrix of workloads, with the same number of pods on a node. Workloads
+    without equal pods have the sizes of `basic`."""
+    sized_as = "basic" if workload in UNIQUE else workload
+    sizes = [case.size for case in matrix.cases() if case.workload == sized_as]
     like = next((size for size in sizes if size.nodes == nodes), sizes[0])
     if existing is None:
         existing = like.existing * nodes // like.nodes

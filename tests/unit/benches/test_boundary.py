@@ -14,7 +14,7 @@ from benches.crossings import size
 from benches.placing import Run
 from kpolicy import compile_policy
 from kpolicy.offline.bench import generated_cluster
-from kpolicy.offline.bench.workloads import WORKLOADS
+from kpolicy.offline.bench.workloads import REPEATED
 from tests.unit.offline.worlds import POLICY
 
 EVERY_POD = compile_policy(POLICY, every_pod=True).program
@@ -68,8 +68,8 @@ def test_bytes_are_those_of_texts_and_numbers() -> None:
 class TestMatrix:
     def test_every_workload_has_a_file_and_every_size(self) -> None:
         cases = matrix.cases()
-        assert {case.workload for case in cases} == set(WORKLOADS)
-        for workload in WORKLOADS:
+        assert {case.workload for case in cases} == set(REPEATED)
+        for workload in REPEATED:
             nodes = [case.size.nodes for case in cases if case.workload == workload]
             assert nodes == [1_000, 5_000, 20_000, 100_000], workload
         assert len({(case.name, case.size) for case in cases}) == len(cases)

@@ -41,6 +41,7 @@ class TestSizes:
         assert command.size_of("basic", 5_000, None, None) == Size(5_000, 5_000, 10_000)
         assert command.size_of("preemption", 5_000, None, None) == Size(5_000, 20_000, 1_000)
         assert command.size_of("preemption", 100_000, None, None).pods == 200
+        assert command.size_of("unique-labels", 5_000, None, None) == Size(5_000, 5_000, 10_000)
 
     def test_between_them_as_many_pods_are_on_a_node(self) -> None:
         assert command.size_of("preemption", 60, None, 9) == Size(60, 240, 9)

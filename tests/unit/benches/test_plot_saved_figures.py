@@ -13,7 +13,7 @@ from benches import __main__ as driver
 from benches import expressions, footprint, loading, plot, recorded
 from benches.chart import Axis, Chart, Line, spread
 from kpolicy.offline.bench import generated_cluster
-from kpolicy.offline.bench.workloads import WORKLOADS
+from kpolicy.offline.bench.workloads import REPEATED
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -83,7 +83,7 @@ class TestPlot:
     def test_what_was_saved_has_every_workload_and_is_what_is_drawn(self) -> None:
         saved = plot.saved()
         measured = saved["microsecondsPerDecision"]
-        assert set(measured) == set(WORKLOADS)
+        assert set(measured) == set(REPEATED)
         assert all(len(points) == 4 for points in measured.values())
         assert plot.PICTURE.read_text("utf-8") == plot.picture(saved)
 

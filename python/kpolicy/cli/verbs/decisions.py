@@ -225,7 +225,7 @@ DIFF: Final = Verb(
 )
 
 
-_LISTED: Final = "\n".join(f"  {name:<14} {workload.about}" for name, workload in WORKLOADS.items())
+_LISTED: Final = "\n".join(f"  {name:<31} {workload.about}" for name, workload in WORKLOADS.items())
 _BENCH_EPILOG: Final = f"""\
 workloads:
 {_LISTED}

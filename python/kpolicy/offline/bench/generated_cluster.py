@@ -89,13 +89,13 @@ def waiting(workload: str, size: Size) -> Iterator[str]:
     for index in range(size.pods):
         milli, mebi = kind.requests(index)
         template = waiting_pod(workload, app_of(index))
-        yield template % {"index": index, "milli": milli, "mebi": mebi}
+        yield template % {**node_words(index), "milli": milli, "mebi": mebi}
 
 
 def on_node(workload: str, index: int, node: int) -> str:
     """One of `waiting`, as the API server shows it after its bind."""
     milli, mebi = WORKLOADS[workload].requests(index)
-    words = {"index": index, "milli": milli, "mebi": mebi, "node": node}
+    words = {**node_words(index), "milli": milli, "mebi": mebi, "node": node}
     return waiting_pod(workload, app_of(index), on_node=True) % words
 
 
@@ -194,6 +194,7 @@ def waiting_pod(workload: str, app: str, *, on_node: bool = False) -> str:
     kind = WORKLOADS[workload]
     item = _pod("pod-@index@", "00000000-0000-4000-8000-@uid@", app, on_node=on_node)
     item["spec"] |= {"priority": kind.priority, **kind.spec(app)}
+    item["metadata"]["labels"] |= kind.labels
     if kind.has_volumes:
         claim = {"name": "data", "persistentVolumeClaim": {"claimName": "claim-@index@"}}
         item["spec"]["volumes"].append(claim)

@@ -1,6 +1,8 @@
 """The workloads: what their pods request, and what the cluster must have for them.
 
-Pods are of 50 apps in turn. A workload differs from `basic` only in what it states.
+Pods are of 50 apps in turn. A workload differs from `basic` only in what it states. In a workload
+`unique-…` every pod differs from every other in one respect, so that no decision can use what an
+earlier one worked out for an equal pod.
 """
 
 from __future__ import annotations
@@ -40,17 +42,25 @@ def _large(_: int) -> tuple[int, int]:
     return 1_000, 256
 
 
+def _unique(index: int) -> tuple[int, int]:
+    """No two of 10,000 pods alike."""
+    return 100 + index % 100, 256 + index // 100 % 100
+
+
 def _nothing(_: str) -> Shape:
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """`spec` returns what pods of an app have in their spec besides one container."""
+    """`spec` returns what pods of an app have in their spec besides one container. In its texts
+    and in `labels`, `@index@` stands for the number of the pod; `@zone@`, `@disk@` and `@type@` are
+    those of the node with this number."""
 
     about: str
     requests: Requests = _equal
     spec: Callable[[str], Shape] = _nothing
+    labels: Shape = field(default_factory=dict)
     priority: int = 0
     has_volumes: bool = False
     # If so, existing pods use all cpu, so that each new pod needs a preemption.
@@ -111,7 +121,96 @@ def _preferred_anti_affinity(app: str) -> Shape:
     return {"affinity": {"podAntiAffinity": {PREFERRED: preferred}}}
 
 
-WORKLOADS: Final[Mapping[str, Workload]] = {
+def _one_of(key: str, *values: str) -> Shape:
+    """A requirement of a selector that no other pod has; `own-…` matches nothing."""
+    return {"key": key, "operator": "In", "values": [*values, "own-@index@"]}
+
+
+def _unique_term(app: str, topology_key: str) -> Shape:
+    """Selects the pods of the app."""
+    selector = {"matchExpressions": [_one_of("app", app)]}
+    return {"labelSelector": selector, "topologyKey": topology_key}
+
+
+def _unique_selector(_: str) -> Shape:
+    expressions = [_one_of(DISK, "@disk@"), _one_of(INSTANCE_TYPE, "type-@type@")]
+    required = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    return {
+        "affinity": {"nodeAffinity": {REQUIRED: required}},
+        "tolerations": [{"key": "own-@index@", "operator": "Exists", "effect": "NoSchedule"}],
+    }
+
+
+def _unique_spread(app: str) -> Shape:
+    constraint = {**_unique_term(app, ZONE), "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 5}
+    return {"topologySpreadConstraints": [constraint]}
+
+
+def _unique_anti_affinity(app: str) -> Shape:
+    return {"affinity": {"podAntiAffinity": {REQUIRED: [_unique_term(app, HOSTNAME)]}}}
+
+
+def _unique_preferred_anti_affinity(app: str) -> Shape:
+    preferred = [{"weight": 100, "podAffinityTerm": _unique_term(app, HOSTNAME)}]
+    return {"affinity": {"podAntiAffinity": {PREFERRED: preferred}}}
+
+
+def _unique_affinity(app: str) -> Shape:
+    return {"affinity": {"podAffinity": {REQUIRED: [_unique_term(app, ZONE)]}}}
+
+
+def _unique_preferred_node_affinity(_: str) -> Shape:
+    wanted = [
+        (80, _one_of(ZONE, "zone-@zone@")),
+        (50, _one_of(DISK, "@disk@")),
+        (20, _one_of(INSTANCE_TYPE, "type-@type@")),
+    ]
+    preferred = [
+        {"weight": weight, "preference": {"matchExpressions": [expression]}}
+        for weight, expression in wanted
+    ]
+    return {"affinity": {"nodeAffinity": {PREFERRED: preferred}}}
+
+
+def _unique_everything(app: str) -> Shape:
+    affinity = (_unique_preferred_node_affinity, _unique_preferred_anti_affinity)
+    return {
+        **_unique_spread(app),
+        "affinity": {key: part for of in affinity for key, part in of(app)["affinity"].items()},
+    }
+
+
+UNIQUE: Final[Mapping[str, Workload]] = {
+    "unique-labels": Workload("a label of its own a pod", labels={"own": "own-@index@"}),
+    "unique-selector-and-tolerations": Workload(
+        "required node affinity and a toleration of its own a pod", spec=_unique_selector
+    ),
+    "unique-requests": Workload("requests of its own a pod", _unique),
+    "unique-hard-spread": Workload(
+        "hard topology spread over zones, a selector of its own a pod", spec=_unique_spread
+    ),
+    "unique-required-anti-affinity": Workload(
+        "one of an app a node, a selector of its own a pod", spec=_unique_anti_affinity
+    ),
+    "unique-preferred-anti-affinity": Workload(
+        "rather one of an app a node, a selector of its own a pod",
+        spec=_unique_preferred_anti_affinity,
+    ),
+    "unique-required-affinity": Workload(
+        "an app in one zone, a selector of its own a pod", spec=_unique_affinity
+    ),
+    "unique-preferred-node-affinity": Workload(
+        "three preferred terms of its own a pod", spec=_unique_preferred_node_affinity
+    ),
+    "unique-everything": Workload(
+        "requests, hard spread, preferred node affinity and anti-affinity of its own a pod",
+        _unique,
+        spec=_unique_everything,
+    ),
+}
+
+# Workloads with few kinds of pods, for which earlier decisions are used again.
+REPEATED: Final[Mapping[str, Workload]] = {
     "basic": Workload("equal pods of 100m and 256Mi"),
     "mixed": Workload("requests of 50-440m and 64-1087Mi", _mixed, existing_requests=_mixed),
     "nodeaffinity": Workload("required affinity to a quarter of the nodes", spec=_node_affinity),
@@ -127,3 +226,5 @@ WORKLOADS: Final[Mapping[str, Workload]] = {
     "unschedulable": Workload("more cpu than any node has", _larger_than_any_node),
     "volumes": Workload("a bound volume in a zone for each pod", has_volumes=True),
 }
+
+WORKLOADS: Final[Mapping[str, Workload]] = {**REPEATED, **UNIQUE}

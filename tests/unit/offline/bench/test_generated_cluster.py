@@ -11,7 +11,8 @@ import pytest
 from kpolicy.engine import Engine
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.generated_cluster import uid
-from kpolicy.offline.bench.workloads import NODE_CPU_MILLI, WORKLOADS
+from kpolicy.offline.bench.measure import measure
+from kpolicy.offline.bench.workloads import NODE_CPU_MILLI, UNIQUE, WORKLOADS
 from kpolicy.offline.snapshots.inventory import quantity, requested
 from kpolicy.offline.snapshots.json_objects import Broken, objects
 
@@ -142,3 +143,12 @@ def test_a_list_has_every_object_once_and_in_order(workload: str) -> None:
     for item in document["items"]:
         of_kind.setdefault(item["kind"], []).append(item)
     assert of_kind == items(workload)
+
+
+@pytest.mark.parametrize("workload", UNIQUE)
+def test_no_two_pods_of_a_unique_workload_are_alike_and_each_fits_somewhere(workload: str) -> None:
+    waiting = [json.loads(text) for text in generated_cluster.waiting(workload, SIZE)]
+    kinds = {str((pod["metadata"]["labels"], pod["spec"])) for pod in waiting}
+    assert len(kinds) == SIZE.pods
+    assert not any("@" in kind for kind in kinds)
+    assert measure(workload, SIZE).scheduled == SIZE.pods
