@@ -12,7 +12,7 @@ from benches.placing import Placing, Run, each
 from kpolicy.cli.outputs import progress_bar
 from kpolicy.offline.reports.columns import columns
 from kpolicy.offline.snapshots.cluster_snapshot import default_program
-from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.assemble import Program
 
 NODES: Final = 5_000
 PODS: Final = 10_000

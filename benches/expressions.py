@@ -17,7 +17,7 @@ from kpolicy.engine import Engine, Verdict
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.reports.columns import columns
 from kpolicy.offline.snapshots.cluster_snapshot import PolicyRefusedError
-from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import compile_policy
 
 NODES: Final = 5_000

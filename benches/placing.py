@@ -21,7 +21,7 @@ from kpolicy.cluster.writes.binder import Binding, BindOutcome, Bound, Unknown
 from kpolicy.engine import Decision
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.snapshots.cluster_snapshot import PolicyRefusedError, Progress
-from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.reservations import BindEnd, Reservations
 from kpolicy.scheduler.limits import BINDS_IN_FLIGHT_MAX

@@ -34,13 +34,13 @@ class Step:
 FIRST: Final = (
     Step("clone", f"git clone -q {ROOT} ."),
     Step("build", "make dev"),
-    Step("Python", "make quick", "python/kpolicy/policy/nearest.py", "\n\n# A first change."),
+    Step("Python", "make quick", "python/kpolicy/diagnostics.py", "\n\n# A first change."),
     Step("Rust", "make quick", "rust/kpolicy-cel/src/prices.rs", "// A first change."),
     Step("a page", "make py T=tests/docs", "docs/extenders.md", "A first change."),
 )
 TESTS: Final = (
     Step("all tests, cold", "make test"),
-    Step("all tests, warm", "make test", "python/kpolicy/policy/nearest.py", "# A second change."),
+    Step("all tests, warm", "make test", "python/kpolicy/diagnostics.py", "# A second change."),
 )
 
 

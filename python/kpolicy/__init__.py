@@ -64,7 +64,7 @@ _LAZY: Final = {
     "survey": "kpolicy.offline.snapshots.survey",
     "write_snapshot": "kpolicy.offline.snapshot_file.writer",
     "Compiled": "kpolicy.policy.compile",
-    "Program": "kpolicy.policy.assembly.program",
+    "Program": "kpolicy.policy.assembly.assemble",
     "Reformatted": "kpolicy.policy.format.reformat",
     "Source": "kpolicy.policy.yaml.source",
     "Converted": "kpolicy.policy.format.conversion",

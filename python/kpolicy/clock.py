@@ -1,4 +1,4 @@
-"""Clocks, time limits, and waiting for the first of several tasks.
+"""Clocks, time limits, waiting for the first of several tasks, and heartbeats of long tasks.
 
 Everything that waits for time does it through a `Clock`. `SystemClock` runs on real time; tests and
 simulations have clocks of their own. Code that decides takes nanoseconds as an argument and never a
@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import Any, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, overload
 
 NANOSECONDS = 1_000_000_000
 
@@ -140,3 +140,80 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> object:
         for task in tasks:
             task.cancel()
     return winner.result()
+
+
+class Pulse:
+    """What a task reports about itself, from any thread. This one drops the reports."""
+
+    def beat(self) -> None:
+        """The task is working."""
+
+    def rest(self, has_work: Callable[[], bool]) -> None:
+        """The task waits for work. `has_work` says whether there is work by now."""
+
+
+NO_PULSE: Final = Pulse()
+
+
+class Heartbeat(Pulse):
+    """Remembers when a task last reported, and says when it has been silent for too long."""
+
+    def __init__(self, name: str, clock: Clock, silent_s_max: float) -> None:
+        self.name = name
+        self._clock = clock
+        self._silent_s_max = silent_s_max
+        self._has_work: Callable[[], bool] | None = None
+        self._beat_ns = clock.monotonic_ns()
+        # Since its last beat: when the task was first found waiting although there is work.
+        self._owed_ns: int | None = None
+
+    def beat(self) -> None:
+        self._has_work = self._owed_ns = None
+        self._beat_ns = self._clock.monotonic_ns()
+
+    def rest(self, has_work: Callable[[], bool]) -> None:
+        self.beat()
+        self._has_work = has_work
+
+    def failing(self) -> str:
+        """Why the task counts as dead; empty while it does not."""
+        silent_s = self._silent_ns(self._clock.monotonic_ns()) / NANOSECONDS
+        if silent_s <= self._silent_s_max:
+            return ""
+        return f"has not gone round for {silent_s:.0f} s, {self._silent_s_max:.0f} s are allowed"
+
+    def _silent_ns(self, now_ns: int) -> int:
+        if self._has_work is None:
+            return now_ns - self._beat_ns
+        if not self._has_work():
+            self._owed_ns = None
+            return 0
+        if self._owed_ns is None:
+            self._owed_ns = now_ns
+        return now_ns - self._owed_ns
+
+
+class Heartbeats:
+    """The heartbeats of all tasks, in the order in which the tasks began."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._by_name: dict[str, Heartbeat] = {}
+
+    def of(self, name: str, silent_s_max: float) -> Heartbeat:
+        """The heartbeat of a task that begins now."""
+        heartbeat = Heartbeat(name, self._clock, silent_s_max)
+        self.add(heartbeat)
+        return heartbeat
+
+    def add(self, heartbeat: Heartbeat) -> None:
+        """Adds the heartbeat of a task that was made before and begins now."""
+        heartbeat.beat()
+        self._by_name[heartbeat.name] = heartbeat
+
+    def forget(self, name: str) -> None:
+        """Drops the heartbeat of a task that kpolicy itself ended."""
+        self._by_name.pop(name, None)
+
+    def __iter__(self) -> Iterator[Heartbeat]:
+        return iter(tuple(self._by_name.values()))

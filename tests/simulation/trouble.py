@@ -13,8 +13,7 @@ from enum import Enum
 from random import Random
 from typing import Final
 
-from kpolicy.testing.apiserver.api_calls import Call
-from kpolicy.testing.faults import RequestFault, WatchFault
+from kpolicy.testing.apiserver.api_calls import Call, RequestFault, WatchFault
 
 
 class Kind(Enum):

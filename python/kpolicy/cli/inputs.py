@@ -22,7 +22,7 @@ from kpolicy.policy.yaml.source import Source
 
 if TYPE_CHECKING:
     from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
-    from kpolicy.policy.assembly.program import Program
+    from kpolicy.policy.assembly.assemble import Program
 
 # A folder with more policy files than this is not a folder of policies.
 FILES_MAX: Final = 2_000

@@ -30,7 +30,13 @@ from kpolicy.cluster.limits import (
     WATCH_BATCH_BYTES_MAX,
 )
 from kpolicy.cluster.outages import Outages
-from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable, status_of
+from kpolicy.cluster.request_failure import (
+    Cause,
+    Failure,
+    Status,
+    Unreachable,
+    status_of,
+)
 from kpolicy.cluster.sessions import Sessions, error_text, transport_failure
 
 JSON = "application/json"

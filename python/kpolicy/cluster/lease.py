@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from random import Random
 from urllib.parse import quote
 
-from kpolicy.clock import NANOSECONDS, Clock, first_of
+from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse, first_of
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.lease_record import (
     LeaseLock,
@@ -36,7 +36,6 @@ from kpolicy.cluster.limits import (
     LEASE_REQUEST_TIMEOUT_S,
 )
 from kpolicy.cluster.request_failure import Failure, Status, TimedOut
-from kpolicy.heartbeat import NO_PULSE, Pulse
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,6 @@ from math import ceil
 from typing import Any
 
 from kpolicy.clock import NANOSECONDS
-from kpolicy.cluster import connection_problem as code
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import (
     LEASE_DURATION_S,
@@ -69,7 +68,7 @@ class LeaseTerms:
                 f" {LEASE_JITTER:g} x retryPeriod {retry_s:g}s"
             )
         if wrong:
-            return problem(code.LEASE_TERMS_INVALID, wrong, "the defaults are 15s, 10s and 2s")
+            return problem("KPC301", wrong, "the defaults are 15s, 10s and 2s")
         return cls(duration_s, renew_deadline_s, retry_s)
 
 

@@ -16,7 +16,6 @@ from random import Random
 from typing import TypeAlias
 
 from kpolicy.clock import NANOSECONDS, Clock
-from kpolicy.cluster import connection_problem as code
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import (
@@ -175,7 +174,7 @@ async def probe(
         return explain_failure(client.connection, answer, "read /version")
     if (version := _version(answer.body)) is None:
         return problem(
-            code.NOT_AN_API_SERVER,
+            "KPC207",
             f"{client.connection.server} answers, but not as a Kubernetes API server",
             "check the server's address in the kubeconfig",
         )

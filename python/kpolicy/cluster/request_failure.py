@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from kpolicy.cluster import connection_problem as code
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.connection_problem import ConnectionProblem, one_line, problem
 from kpolicy.cluster.limits import RETRY_AFTER_S_MAX
@@ -102,7 +101,7 @@ def explain_failure(connection: Connection, failure: Failure, what: str) -> Conn
     match failure:
         case TimedOut():
             return problem(
-                code.TIMED_OUT,
+                "KPC206",
                 f"cannot {what}: {server} gave {failure}",
                 "is the network path open (firewall, VPN, proxy)?",
             )
@@ -110,30 +109,28 @@ def explain_failure(connection: Connection, failure: Failure, what: str) -> Conn
             return _explain_unreachable(server, failure, what)
         case Status(code=401):
             return problem(
-                code.UNAUTHORIZED,
+                "KPC204",
                 f"cannot {what}: {server} does not accept the credentials of {user!r}"
                 f" (401 {failure.message})",
                 f"they may have ended; log in again. They came from {connection.source}",
             )
         case Status(code=403):
             return problem(
-                code.FORBIDDEN,
+                "KPC205",
                 f"cannot {what}: {user!r} may not (403 {failure.message})",
                 "grant get, list and watch on it with RBAC; README lists all that is needed",
             )
         case Status(code=404):
             return problem(
-                code.NOT_SERVED,
+                "KPC209",
                 f"cannot {what}: {server} does not serve it (404 {failure.message})",
                 "is the API group enabled, and is the address without a wrong path?",
             )
         case Status(code=400) if "HTTP request to an HTTPS server" in failure.message:
-            return problem(
-                code.TLS_FAILED, f"{server} speaks TLS", "write https:// in the kubeconfig"
-            )
+            return problem("KPC203", f"{server} speaks TLS", "write https:// in the kubeconfig")
         case Status():
             return problem(
-                code.UNREACHABLE if failure.transient else code.NOT_AN_API_SERVER,
+                "KPC208" if failure.transient else "KPC207",
                 f"cannot {what}: {server} answered {failure}",
                 "look at the API server's health: /readyz?verbose",
             )
@@ -142,26 +139,26 @@ def explain_failure(connection: Connection, failure: Failure, what: str) -> Conn
 # Code, message and hint. The message of missing credentials is itself a problem with code and hint.
 _UNREACHABLE: Final = {
     Cause.REFUSED: (
-        code.REFUSED,
+        "KPC201",
         "nothing answers at {server} ({message})",
         "is the API server running, and is the port right?",
     ),
     Cause.NAME: (
-        code.NAME_NOT_RESOLVED,
+        "KPC202",
         "the name in {server} was not resolved ({message})",
         "check the server's name in the kubeconfig, and DNS",
     ),
     Cause.TLS: (
-        code.TLS_FAILED,
+        "KPC203",
         "no TLS with {server} ({message})",
         "check certificate-authority(-data) in the kubeconfig, or tls-server-name",
     ),
-    Cause.CREDENTIALS: (code.UNAUTHORIZED, "{message}", ""),
+    Cause.CREDENTIALS: ("KPC204", "{message}", ""),
 }
 
 
 def _explain_unreachable(server: str, failure: Unreachable, what: str) -> ConnectionProblem:
-    otherwise = (code.UNREACHABLE, "{server}: {message}", "")
+    otherwise = ("KPC208", "{server}: {message}", "")
     problem_code, text, hint = _UNREACHABLE.get(failure.cause, otherwise)
     why = text.format(server=server, message=failure.message)
     return problem(problem_code, f"cannot {what}: {why}", hint)

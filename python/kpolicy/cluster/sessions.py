@@ -22,7 +22,12 @@ from kpolicy.cluster.limits import (
     RETIRED_SESSIONS_MAX,
     TOKEN_FILE_REREAD_S,
 )
-from kpolicy.cluster.request_failure import Cause, Failure, TimedOut, Unreachable
+from kpolicy.cluster.request_failure import (
+    Cause,
+    Failure,
+    TimedOut,
+    Unreachable,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kpolicy.diagnostics import Diagnostic, Span
+from kpolicy.diagnostics import Diagnostic, Span, did_you_mean
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.legacy import kubescheduler, scheduler_json
 from kpolicy.policy.models.scheduling_policy import API_VERSION, KIND
-from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.nodes import Mapping, Node, Path, Scalar, find, items, string
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import Source, SourceText, placed

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kpolicy.clock import Clock
-from kpolicy.cluster import connection_problem as code
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import LIST_PAGE_OBJECTS, LIST_PAGE_OBJECTS_MAX, LIST_PAGE_OBJECTS_MIN
@@ -183,7 +182,7 @@ async def _allowed(
     more = f" and {len(forbidden) - KINDS_NAMED_MAX} more" * (len(forbidden) > KINDS_NAMED_MAX)
     message = f"{user!r} may not list {', '.join(forbidden[:KINDS_NAMED_MAX])}{more}"
     without = "" if REQUIRED & set(forbidden) else "; --skip-forbidden leaves these out"
-    return problem(code.FORBIDDEN, message, f"{_RIGHTS}{without}")
+    return problem("KPC205", message, f"{_RIGHTS}{without}")
 
 
 async def _listed(
@@ -210,7 +209,7 @@ async def _listed(
         if pages.is_broken:
             server = client.connection.server
             text = f"{server} answers {resource.path} with something else than a list"
-            return problem(code.NOT_AN_API_SERVER, text, "is there a proxy in between?")
+            return problem("KPC207", text, "is there a proxy in between?")
         if isinstance(outcome, Listed):
             return outcome.resource_version
         assert isinstance(outcome, Broken), "nothing was seen that a list could be older than"

@@ -1,8 +1,9 @@
-"""The long tasks of a run: leading, how the others begin, and the orderly way out.
+"""The parts of a scheduler, and the long tasks of a run: how they begin, and the orderly way out.
 
-All but leader election live in one task group; none of them may end before the group does. The way
-out is measured from the first `Stopping.begin`. Telemetry is flushed by its owner after this: the
-lease must not wait for a collector.
+`wire` makes the parts and connects them; `process` starts them. All tasks but leader election live
+in one task group; none of them may end before the group does. The way out is measured from the
+first `Stopping.begin`. Telemetry is flushed by its owner after this: the lease must not wait for a
+collector.
 """
 
 from __future__ import annotations
@@ -10,26 +11,145 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
-from kpolicy.clock import NANOSECONDS, Clock, first_of
+from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Heartbeat, Heartbeats, Pulse, first_of
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.lease import Elector
 from kpolicy.cluster.lease_record import LeaseLock, LeaseTerms
 from kpolicy.cluster.limits import LEASE_SILENT_S_MAX, OUTBOX_SILENT_S_MAX
-from kpolicy.heartbeat import NO_PULSE, Heartbeat, Heartbeats, Pulse
+from kpolicy.cluster.probe import Patience
+from kpolicy.cluster.writes.binder import Binder
+from kpolicy.cluster.writes.event_recorder import EventRecorder
+from kpolicy.cluster.writes.evictor import Evictor
+from kpolicy.cluster.writes.pod_status import PodStatusWriter
+from kpolicy.cluster.writes.volume_writer import VolumeWriter
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.binding.binds import Binds
+from kpolicy.scheduler.binding.pre_binds import Nominations, PreBinds
+from kpolicy.scheduler.binding.reservations import Reservations
+from kpolicy.scheduler.extenders.extended_pods import ExtendedPods, FreshPods, TwoSteps, WholeNodes
+from kpolicy.scheduler.extenders.in_force import ExtenderBinds, ExtendersInForce
+from kpolicy.scheduler.loop.consequences import Consequences
+from kpolicy.scheduler.loop.cycle import (
+    Cycle,
+)
+from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queue_feed import QueueFeed
-from kpolicy.scheduler.loop.reporter import Reporter
+from kpolicy.scheduler.loop.queue_feed import EngineSink, QueueFeed, Signals
+from kpolicy.scheduler.loop.reload import Compile, Reloader
+from kpolicy.scheduler.loop.reporter import (
+    Reporter,
+)
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.problem_codes import FINDINGS, TASK_DIED, Problem, of_connection
+from kpolicy.scheduler.preemption.preemptions import Preemptions
+from kpolicy.scheduler.problem_codes import FINDINGS, Problem, of_connection
 from kpolicy.scheduler.runtime import ElectorThread, LongTask, Machine, Runtime, Tasks
-from kpolicy.scheduler.wiring import Parts
+from kpolicy.scheduler.serving.comparer import Comparer
 from kpolicy.telemetry.metrics import Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    feed: QueueFeed
+    reservations: Reservations
+    sink: EngineSink
+    informers: Informers
+    reporter: Reporter
+    pre_binds: PreBinds
+    binds: Binds
+    preemptions: Preemptions
+    extended: ExtendedPods
+    cycle: Cycle
+    reloader: Reloader
+    comparer: Comparer
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Values that the process decides before its parts are made. `fence` is true while this replica
+    may act as the leader."""
+
+    compile: Compile
+    options: Options
+    machine: Machine
+    fence: Callable[[], bool]
+    patience: Patience
+
+
+def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) -> Parts:
+    clock, fence = runtime.clock, setting.fence
+    signals = Signals()
+    status = PodStatusWriter(client, clock)
+    feed = QueueFeed(Queue(), clock, signals, on_left=status.forget)
+    reservations = Reservations(setting.options.binds_in_flight_max, signals.work_came)
+    instance = f"kpolicy-{setting.machine.host_name}"
+    events = EventRecorder(client, clock, instance, gives_way=reservations.is_full)
+    nominations = Nominations(status, clock, fence)
+    volumes = VolumeWriter(client, clock, fence)
+    pre_binds = PreBinds(volumes, nominations, runtime.engine, clock)
+    sink = EngineSink(runtime, feed, reservations, on_heard=pre_binds.resource_changed)
+    informers = Informers(
+        client,
+        sink,
+        runtime,
+        tasks,
+        patience=setting.patience,
+        in_use=lambda: reservations.awaiting_volumes > 0,
+    )
+    in_force = ExtendersInForce(clock, tasks.group)
+    reloader = Reloader(
+        runtime,
+        feed,
+        compile_with=setting.compile,
+        watch=informers.ensure,
+        extenders=in_force,
+    )
+    reporter = Reporter(
+        runtime,
+        feed.queue,
+        events=events,
+        status=status,
+        run_id=setting.machine.run_id,
+        policies=reloader.policies,
+    )
+    extender_binds = ExtenderBinds(Binder(client, clock, fence), client, clock, fence)
+    binds = Binds(
+        runtime, feed, reservations, reporter, binder=extender_binds, pre_binder=pre_binds
+    )
+    evictor = Evictor(client, clock, fence)
+    preemptions = Preemptions(runtime, feed, reservations, reporter, evictor=evictor)
+    consequences = Consequences(
+        runtime, reservations, reporter, binds=binds, preemptions=preemptions
+    )
+    nodes = WholeNodes(client, clock, runtime.random, tasks)
+    extended = ExtendedPods(
+        runtime,
+        feed,
+        consequences,
+        in_force=in_force,
+        two_steps=TwoSteps(runtime.engine, FreshPods(client), nodes, clock),
+        binds=extender_binds,
+    )
+    comparer = Comparer(client, runtime, feed, tasks.group)
+    return Parts(
+        feed=feed,
+        reservations=reservations,
+        sink=sink,
+        informers=informers,
+        reporter=reporter,
+        pre_binds=pre_binds,
+        binds=binds,
+        preemptions=preemptions,
+        extended=extended,
+        cycle=Cycle(runtime, feed, consequences, extended=extended),
+        reloader=reloader,
+        comparer=comparer,
+    )
 
 
 class Leadership:
@@ -238,4 +358,4 @@ def died(failures: BaseExceptionGroup[Exception]) -> Problem:
         first = first.exceptions[0]
     _log.error("a task of the scheduler died", exc_info=first)
     text = f"a part of the scheduler died: {type(first).__name__}: {first}"
-    return Problem(TASK_DIED, text, "a restart is safe; please report it", FINDINGS)
+    return Problem("KPS302", text, "a restart is safe; please report it", FINDINGS)

@@ -25,7 +25,7 @@ from kpolicy.policy.yaml.nodes import Mapping, Node, Scalar, key_at, string
 from kpolicy.policy.yaml.source import Source, SourceText, placed
 from kpolicy.policy.yaml.tree_reader import read_documents
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.problem_codes import OPTION_INVALID, TOKENS_IN_THE_CLEAR, Problem
+from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.telemetry.access import KINDS, NONE, TOKEN, is_loopback
 from kpolicy.telemetry.limits import TRACES_PER_SECOND_MAX
 
@@ -95,7 +95,7 @@ class Options:
         if self.auth != NONE and self.port and self._is_clear():
             text = f"--auth={self.auth} on {self.bind_address} needs TLS"
             hint = "give --tls-cert-file and --tls-private-key-file, or --bind-address=127.0.0.1"
-            return Problem(TOKENS_IN_THE_CLEAR, text, hint)
+            return Problem("KPS207", text, hint)
         return _invalid(terms.message) if isinstance(terms, ConnectionProblem) else None
 
     def _is_clear(self) -> bool:
@@ -120,7 +120,7 @@ def _is_address(text: str) -> bool:
 
 
 def _invalid(message: str) -> Problem:
-    return Problem(OPTION_INVALID, message, "see kpolicy run --help")
+    return Problem("KPS202", message, "see kpolicy run --help")
 
 
 # RFC 1123: a label for namespaces, a subdomain for names; keys of ConfigMaps have their own rule.
@@ -165,7 +165,7 @@ def config_map_name(written: str, own_namespace: str, flag: str) -> ConfigMapNam
     if fits and (_KEY.fullmatch(key) or "#" not in written):
         return ConfigMapName(namespace, name, key)
     message = f"{flag}: `{written}` names no ConfigMap"
-    return Problem(OPTION_INVALID, message, "write NAMESPACE/NAME, or NAMESPACE/NAME#KEY")
+    return Problem("KPS202", message, "write NAMESPACE/NAME, or NAMESPACE/NAME#KEY")
 
 
 KIND: Final = "SchedulerConfiguration"

@@ -15,13 +15,12 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from kpolicy.clock import Clock, SystemClock, background_group
+from kpolicy.clock import Clock, Heartbeats, Pulse, SystemClock, background_group
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.limits import START_PATIENCE_S
 from kpolicy.cluster.probe import Patience
 from kpolicy.engine import Engine
-from kpolicy.heartbeat import Heartbeats, Pulse
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
@@ -31,23 +30,25 @@ from kpolicy.scheduler.delivery.policy_report import Reporting
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.long_tasks import (
     Leadership,
+    Parts,
+    Setting,
     Stopping,
     begin_deciding,
     begin_writing,
     died,
     elect,
     wind_down,
+    wire,
 )
 from kpolicy.scheduler.loop.queue import QueueStatistics
 from kpolicy.scheduler.loop.reload import Compile, InForce, Reloaded
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.problem_codes import FINDINGS, LEADERSHIP_LOST, Problem
+from kpolicy.scheduler.problem_codes import FINDINGS, Problem
 from kpolicy.scheduler.runtime import EngineThread, Machine, Runtime, Tasks
 from kpolicy.scheduler.serving.comparer import Compared
 from kpolicy.scheduler.serving.endpoints import Life, listen
 from kpolicy.scheduler.serving.observed import observe, request_timer
 from kpolicy.scheduler.shadow.shadow_policy import ShadowPolicy
-from kpolicy.scheduler.wiring import Parts, Setting, wire
 from kpolicy.telemetry.health_server import HttpServer
 from kpolicy.telemetry.metrics import register as register_process
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
@@ -367,5 +368,5 @@ class Scheduler:
 
     def _end_lost(self) -> None:
         text = f"the lease {self.options.lease_namespace}/{self.options.lease_name} was lost"
-        self._problem = Problem(LEADERSHIP_LOST, text, "a restart is safe", FINDINGS)
+        self._problem = Problem("KPS301", text, "a restart is safe", FINDINGS)
         self.stop()

@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS, Clock, Heartbeats, Pulse
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.lease import Elector, LeaseThread
 from kpolicy.engine import Engine, Refusal, Timings
-from kpolicy.heartbeat import Heartbeats, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.telemetry.metrics import Buckets, Labels
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from kpolicy.clock import Clock
-from kpolicy.heartbeat import NO_PULSE, Pulse
+from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.telemetry import limits
 
 NONE: Final = "none"

@@ -9,10 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from kpolicy.testing.apiserver.api_calls import AuditEntry, Call
-from kpolicy.testing.builders import node, pod
-from kpolicy.testing.control_plane import ControlPlane
-from kpolicy.testing.faults import (
+from kpolicy.testing.apiserver.api_calls import (
+    AuditEntry,
+    Call,
     Drop,
     FaultPolicy,
     FaultRule,
@@ -20,6 +19,8 @@ from kpolicy.testing.faults import (
     ScriptedFaults,
     WatchFault,
 )
+from kpolicy.testing.builders import node, pod
+from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.kubelet import RUN_SECONDS_ANNOTATION, KubeletTimes
 from kpolicy.testing.objects.store import StoreSettings
 

@@ -17,10 +17,9 @@ import yaml
 
 from kpolicy.clock import Clock, SystemClock, background_group
 from kpolicy.testing import limits
-from kpolicy.testing.apiserver.api_calls import AuditEntry, Target
+from kpolicy.testing.apiserver.api_calls import AuditEntry, FaultPolicy, Target
 from kpolicy.testing.apiserver.api_server import Serving
 from kpolicy.testing.apiserver.http_server import HttpServer
-from kpolicy.testing.faults import FaultPolicy
 from kpolicy.testing.kubelet import Kubelet, KubeletTimes
 from kpolicy.testing.objects.failures import ApiError
 from kpolicy.testing.objects.resource_types import BY_KIND

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kpolicy.diagnostics import Diagnostic, has_errors
+from kpolicy.diagnostics import Diagnostic, did_you_mean, has_errors
 from kpolicy.offline.policy_tests.expectations import RuleNames, rule_names
 from kpolicy.offline.policy_tests.observe import (
     PARK,
@@ -26,9 +26,8 @@ from kpolicy.offline.policy_tests.observe import (
     small_cluster,
 )
 from kpolicy.offline.reports import explanation_text
-from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import compile_policy, shipped_names, shipped_source
-from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.source import Source
 
 Object = Mapping[str, Any]

@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 
 from kpolicy.offline.policy_tests.results import PolicyTestRun, TestResult
-from kpolicy.offline.policy_tests.session import run_tests
-from kpolicy.offline.policy_tests.suite_inputs import TEST_SUFFIXES
+from kpolicy.offline.policy_tests.session import (
+    run_tests,
+)
+from kpolicy.offline.policy_tests.suites import TEST_SUFFIXES
 from kpolicy.testing.policy_under_test import PolicyUnderTest, load_policy
 
 

@@ -12,7 +12,12 @@ from kpolicy.cluster.api import ApiClient, Response, Stream
 from kpolicy.cluster.auth.connection import FixedAuthorization
 from kpolicy.cluster.auth.tls import CertificatePair
 from kpolicy.cluster.connection_problem import ConnectionProblem
-from kpolicy.cluster.request_failure import Cause, Status, TimedOut, Unreachable
+from kpolicy.cluster.request_failure import (
+    Cause,
+    Status,
+    TimedOut,
+    Unreachable,
+)
 from tests.unit.cluster.canned import Exchange, canned_server, replies, script, status_body
 from tests.unit.cluster.doubles import client, connection
 

@@ -17,7 +17,13 @@ from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.limits import START_PATIENCE_S, START_RETRY_S_MAX
 from kpolicy.cluster.probe import Backoff, Patience, ServerVersion, probe
-from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Unreachable
+from kpolicy.cluster.request_failure import (
+    Cause,
+    Failure,
+    Status,
+    TimedOut,
+    Unreachable,
+)
 from kpolicy.cluster.watch.resource import Resource
 from kpolicy.testing import ControlPlane
 from tests.manual_clock import ManualClock

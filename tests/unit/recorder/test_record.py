@@ -17,8 +17,7 @@ from kpolicy.offline.snapshots.json_objects import READ
 from kpolicy.recorder.record import KINDS, RECORDED, Recording, record
 from kpolicy.scheduler.loop.watched_resources import RESOURCES
 from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults, node, pod
-from kpolicy.testing.apiserver.api_calls import Call
-from kpolicy.testing.faults import FaultPolicy, WatchFault
+from kpolicy.testing.apiserver.api_calls import Call, FaultPolicy, WatchFault
 from kpolicy.testing.objects.store import StoreSettings
 from tests.manual_clock import ManualClock
 from tests.unit.cluster.canned import canned_server, replies, script, status_body

@@ -13,23 +13,17 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from kpolicy.policy.yaml.source import Source
-from kpolicy.scheduler.problem_codes import (
-    ADDRESS_UNUSABLE,
-    LEADERSHIP_LOST,
-    POLICY_INVALID,
-    TASK_DIED,
-)
 from kpolicy.telemetry.traces import Traces
 from kpolicy.testing import node, pod
-from kpolicy.testing.apiserver.api_calls import Call
-from kpolicy.testing.control_plane import ControlPlane
-from kpolicy.testing.faults import (
+from kpolicy.testing.apiserver.api_calls import (
+    Call,
     Drop,
     FaultRule,
     RequestFault,
     ScriptedFaults,
     WatchFault,
 )
+from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.scheduler.world import QUIET, free_port, on_port, policy, running
 from tests.unit.telemetry.exposition import parsed
 
@@ -422,7 +416,7 @@ async def test_a_lost_lease_ends_the_run() -> None:
             )
             problem = await asyncio.wait_for(world.task, 10)
     assert problem is not None
-    assert (problem.code, problem.exit_status) == (LEADERSHIP_LOST, 1)
+    assert (problem.code, problem.exit_status) == ("KPS301", 1)
 
 
 async def test_a_part_that_dies_ends_the_run_with_its_reason() -> None:
@@ -434,7 +428,7 @@ async def test_a_part_that_dies_ends_the_run_with_its_reason() -> None:
             control_plane.add(pod("q"))
             problem = await asyncio.wait_for(world.task, 10)
     assert problem is not None
-    assert (problem.code, problem.exit_status) == (TASK_DIED, 1)
+    assert (problem.code, problem.exit_status) == ("KPS302", 1)
     assert "the engine fell over" in problem.message
 
 
@@ -482,7 +476,7 @@ async def test_what_the_user_can_mend_is_a_problem_with_a_hint(
     ):
         problem = await asyncio.wait_for(world.task, 10)
         assert problem is not None
-        assert (problem.code, problem.exit_status) == (ADDRESS_UNUSABLE, 2)
+        assert (problem.code, problem.exit_status) == ("KPS201", 2)
         assert f"port {port} of 127.0.0.1 is in use" in problem.message
     url = control_plane.url
     async with running(control_plane, ready=False) as world:  # the control plane has stopped
@@ -509,7 +503,7 @@ async def test_a_bad_policy_at_the_start_is_a_finding() -> None:
         async with running(control_plane, source=source, ready=False) as world:
             problem = await asyncio.wait_for(world.task, 10)
             assert problem is not None
-            assert (problem.code, problem.exit_status) == (POLICY_INVALID, 1)
+            assert (problem.code, problem.exit_status) == ("KPS102", 1)
             assert "bad.yaml:1:2: KP101 this is not YAML" in problem.message
             reloaded = world.scheduler.last_reload
             assert reloaded is not None

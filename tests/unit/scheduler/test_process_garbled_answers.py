@@ -80,7 +80,7 @@ async def test_pages_in_place_of_answers_stop_nothing(page: bytes) -> None:
         scheduler = Scheduler(
             connection(proxy.url),
             Policies(FixedSource([Source("policy.yaml", policy(asks))])),
-            Options(port=0, leader_elect=True, seed=1),
+            Options(port=0, leader_elect=True, lease_retry_s=0.1, seed=1),
         )
         task = asyncio.create_task(scheduler.run())
         try:
@@ -98,7 +98,7 @@ async def test_pages_in_place_of_answers_stop_nothing(page: bytes) -> None:
                     # A victim that could not be read leaves the pod parked; so one after the other.
                     control_plane.add(pod(f"high-{number}", cpu="1", priority=10))
                     number += 1
-                    for _ in range(100):
+                    for _ in range(30):
                         assert not task.done(), task.result()
                         await asyncio.sleep(0.01)
         finally:

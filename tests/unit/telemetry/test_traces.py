@@ -19,7 +19,13 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from kpolicy.telemetry import limits
 from kpolicy.telemetry.attempt import Attempt, Step, TraceContext
-from kpolicy.telemetry.traces import Rates, Sampling, Traces, exporter_names, traces_of
+from kpolicy.telemetry.traces import (
+    Rates,
+    Sampling,
+    Traces,
+    exporter_names,
+    traces_of,
+)
 from tests import threads
 
 BEGAN = 1_700_000_000_000_000_000

@@ -40,7 +40,7 @@ from kpolicy.offline.limits import BENCH_NODES_MAX, BENCH_PODS_MAX
 
 if TYPE_CHECKING:
     from kpolicy.offline.answers.pod_decisions import Explaining
-    from kpolicy.policy.assembly.program import Program
+    from kpolicy.policy.assembly.assemble import Program
 
 # With more pods than this, and without --pod, each pod gets one line.
 _PODS_IN_FULL_MAX: Final = 20
@@ -238,10 +238,10 @@ exit: 0 measured, 1 the policy has errors, 2 could not work
 
 
 def _bench(args: argparse.Namespace) -> int:
+    from kpolicy.diagnostics import did_you_mean
     from kpolicy.offline.bench.generated_cluster import Size
     from kpolicy.offline.bench.measure import measure
     from kpolicy.offline.reports.answer_text import table
-    from kpolicy.policy.nearest import did_you_mean
 
     if args.workload not in WORKLOADS:
         hint = did_you_mean(args.workload, WORKLOADS) or f"one of {', '.join(WORKLOADS)}"

@@ -232,8 +232,8 @@ def _problem_pages() -> dict[str, Page]:
 
 
 def _page(code: str | None, known: dict[str, Page]) -> Page:
+    from kpolicy.diagnostics import did_you_mean
     from kpolicy.policy.codes import FAMILIES
-    from kpolicy.policy.nearest import did_you_mean
 
     if code is None:
         raise CannotWorkError(

@@ -26,8 +26,7 @@ from kpolicy.diagnostics import Diagnostic, Severity, has_errors
 
 if TYPE_CHECKING:
     from kpolicy.offline.answers.cross_check import CrossCheck
-    from kpolicy.offline.answers.evaluate import Evaluated, Evaluating
-    from kpolicy.offline.answers.policy_names import PolicyNames
+    from kpolicy.offline.answers.evaluate import Evaluated, Evaluating, PolicyNames
 
 # A line of a batch: an expression of ten kilobytes and its variables.
 LINE_CHARACTERS_MAX: Final = 16 << 20
@@ -138,7 +137,7 @@ def _check_flags(args: argparse.Namespace) -> None:
 
 def _policy_names(args: argparse.Namespace) -> PolicyNames:
     """The names that the policy offers to an expression."""
-    from kpolicy.offline.answers.policy_names import NothingMeant, names_in
+    from kpolicy.offline.answers.evaluate import NothingMeant, names_in
     from kpolicy.policy.compile import examine
 
     sources = all_sources(args.policy)

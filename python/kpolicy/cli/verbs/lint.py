@@ -122,8 +122,8 @@ def _codes(written: Iterable[str]) -> list[str]:
 
 
 def _prefixes(written: Iterable[str], where: str) -> tuple[str, ...]:
+    from kpolicy.diagnostics import did_you_mean
     from kpolicy.policy.codes.registry import pages
-    from kpolicy.policy.nearest import did_you_mean
 
     prefixes = tuple(_codes(written))
     for prefix in prefixes:

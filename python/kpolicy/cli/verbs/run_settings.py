@@ -278,7 +278,7 @@ def _drop_weaker(pair: tuple[str, str], values: dict[str, Any], origins: dict[st
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Warnings of variables whose names are probably misspelt. Others may use our prefix too."""
-    from kpolicy.policy.nearest import is_slip, nearest
+    from kpolicy.diagnostics import is_slip, nearest
 
     known = {setting.name.upper() for setting in fields(RunSettings)} | _OTHER_VARIABLES
     warnings = []
@@ -313,7 +313,6 @@ def settings_of_file(path: Path) -> dict[str, Any]:
     """The settings of a SchedulerConfiguration by name. Paths in it are relative to its folder.
     Prints findings as `kpolicy lint` does."""
     from kpolicy.scheduler.options import read_configuration
-    from kpolicy.scheduler.problem_codes import CONFIGURATION_INVALID
 
     try:
         with path.open("rb") as file:
@@ -325,9 +324,7 @@ def settings_of_file(path: Path) -> dict[str, Any]:
         print(concise(Findings.of(findings, ())).rstrip(), file=sys.stderr)
     if model is None or has_errors(tuple(findings)):
         hint = f"`kpolicy lint {path}` shows where"
-        raise CannotWorkError(
-            f"{CONFIGURATION_INVALID}: the configuration {path} has errors ({hint})"
-        )
+        raise CannotWorkError(f"{'KPS203'}: the configuration {path} has errors ({hint})")
     settings = model.model_dump(exclude_none=True, exclude={"api_version", "kind"})
     for name in settings.keys() & set(_PATH_SETTINGS):
         settings[name] = path.parent / settings[name]

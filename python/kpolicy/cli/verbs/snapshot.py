@@ -91,7 +91,7 @@ async def _record_live(
 
 
 def _wanted(written_kinds: str | None) -> list[Resource]:
-    from kpolicy.policy.nearest import did_you_mean
+    from kpolicy.diagnostics import did_you_mean
     from kpolicy.recorder.record import RECORDED
 
     known = {resource.name: resource for resource in RECORDED}
@@ -241,7 +241,7 @@ _REDACT: Final = Verb(
 
 
 def _info(args: argparse.Namespace) -> int:
-    from kpolicy.offline.reports.survey_text import (
+    from kpolicy.offline.reports.answer_text import (
         recordings_json,
         recordings_text,
         survey_json,

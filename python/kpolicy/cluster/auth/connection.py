@@ -18,7 +18,6 @@ from ssl import SSLContext
 from typing import Any, Final
 
 from kpolicy.clock import NANOSECONDS, Clock, background_group
-from kpolicy.cluster import connection_problem as code
 from kpolicy.cluster.auth.exec_plugin import Credential
 from kpolicy.cluster.auth.tls import CertificatePair, TlsMaterial
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
@@ -121,11 +120,11 @@ def read_token(path: Path) -> str | ConnectionProblem:
             content = file.read(CREDENTIAL_FILE_BYTES_MAX + 1)
         token = content.decode("ascii").strip()
     except OSError as error:
-        return problem(code.TOKEN_UNREADABLE, f"cannot read the token {path}: {error.strerror}")
+        return problem("KPC109", f"cannot read the token {path}: {error.strerror}")
     except UnicodeDecodeError:
-        return problem(code.TOKEN_UNREADABLE, f"{path} holds no token: it is not ASCII text")
+        return problem("KPC109", f"{path} holds no token: it is not ASCII text")
     if not token or not token.isprintable() or len(content) > CREDENTIAL_FILE_BYTES_MAX:
-        return problem(code.TOKEN_UNREADABLE, f"{path} holds no token: expected one line of text")
+        return problem("KPC109", f"{path} holds no token: expected one line of text")
     return token
 
 
@@ -164,7 +163,7 @@ class RenewedAuthorization(Authorization):
                 await asyncio.shield(self._start(self._group))
             if not self._good_for(0):
                 return self._problem or problem(
-                    code.EXEC_FAILED, "the credential fetched has ended already", "check the clock"
+                    "KPC111", "the credential fetched has ended already", "check the clock"
                 )
         elif self._group is not None and not self._good_for(EXEC_REFRESH_AHEAD_S):
             self._start(self._group)
@@ -227,15 +226,13 @@ def auth_provider_fetch(
             await package.load_kube_config_from_dict(document, client_configuration=configuration)
         except Exception as error:
             return problem(
-                code.AUTH_PROVIDER_FAILED,
+                "KPC112",
                 f"the auth-provider of context {context!r} failed: {type(error).__name__}: {error}",
                 "log in again, or use an exec plugin: auth-providers have left kubectl",
             )
         value = str(configuration.api_key.get("BearerToken") or "")
         if not value.startswith("Bearer "):
-            return problem(
-                code.AUTH_PROVIDER_FAILED, f"the auth-provider of context {context!r} gave no token"
-            )
+            return problem("KPC112", f"the auth-provider of context {context!r} gave no token")
         ends_ns = clock.now_ns() + round((EXEC_REFRESH_AHEAD_S + TOKEN_FILE_REREAD_S) * NANOSECONDS)
         return Credential(value.removeprefix("Bearer "), None, ends_ns)
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from kpolicy.cluster import connection_problem as code
 from kpolicy.cluster.auth.tls import CertificatePair
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import EXEC_OUTPUT_BYTES_MAX, EXEC_TIMEOUT_S
@@ -65,11 +64,11 @@ def exec_command(
     """Check the `exec` section of a user. `cluster` and `authority` are for plugins that ask for
     them."""
     if not isinstance(spec, Mapping) or not isinstance(spec.get("command"), str):
-        return problem(code.FILE_MALFORMED, "the user's exec section names no command")
+        return problem("KPC103", "the user's exec section names no command")
     version = spec.get("apiVersion")
     if version not in _VERSIONS:
         return problem(
-            code.FILE_MALFORMED,
+            "KPC103",
             f"the exec plugin's apiVersion {version!r} is not known",
             f"use {_VERSIONS[0]}",
         )
@@ -104,7 +103,7 @@ async def run_exec(
     """Run the plugin once, without a terminal, since nobody could answer its questions."""
     if shutil.which(command.command, path=command.environment.get("PATH")) is None:
         return problem(
-            code.EXEC_MISSING,
+            "KPC110",
             f"the credential plugin {command.command!r} was not found",
             command.install_hint or "install it, or put its folder on PATH",
         )
@@ -126,7 +125,7 @@ async def run_exec(
         )
     except OSError as error:
         return problem(
-            code.EXEC_MISSING,
+            "KPC110",
             f"the credential plugin {command.command!r} cannot be run: {error.strerror}",
             command.install_hint,
         )
@@ -137,7 +136,7 @@ async def run_exec(
             status = await process.wait()
     except TimeoutError:
         return problem(
-            code.EXEC_FAILED,
+            "KPC111",
             f"the credential plugin {command.command!r} did not end within {timeout_s:g} s",
             "run it by hand; it may be waiting for input",
         )
@@ -148,7 +147,7 @@ async def run_exec(
             await process.wait()
     if status != 0:
         return problem(
-            code.EXEC_FAILED,
+            "KPC111",
             f"the credential plugin {command.command!r} ended with status {status}:"
             f" {complaint.result().decode('utf-8', 'replace')}",
             "run it by hand, or log in again with the tool it belongs to",
@@ -184,13 +183,13 @@ def credential_of(output: bytes, command: ExecCommand) -> Credential | Connectio
         OverflowError,
     ) as error:
         return problem(
-            code.EXEC_FAILED,
+            "KPC111",
             f"the credential plugin {command.command!r} did not print an ExecCredential:"
             f" {type(error).__name__}: {error}",
         )
     if answer.get("apiVersion") != command.api_version:
         return problem(
-            code.EXEC_FAILED,
+            "KPC111",
             f"the credential plugin {command.command!r} speaks {answer.get('apiVersion')!r},"
             f" the kubeconfig asks for {command.api_version!r}",
         )
@@ -201,7 +200,7 @@ def credential_of(output: bytes, command: ExecCommand) -> Credential | Connectio
     )
     if pair is None and not (isinstance(token, str) and token):
         return problem(
-            code.EXEC_FAILED,
+            "KPC111",
             f"the credential plugin {command.command!r} gave neither a token nor a certificate"
             " with its key",
         )

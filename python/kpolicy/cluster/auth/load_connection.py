@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 import yaml
 
 from kpolicy.clock import Clock
-from kpolicy.cluster import connection_problem as code
 from kpolicy.cluster.auth.connection import (
     IN_CLUSTER,
     Authorization,
@@ -74,14 +73,14 @@ def choose_context(
         return _choose(merger, context, tuple(paths))
     except package.ConfigException as error:
         return problem(
-            code.NAME_UNKNOWN,
+            "KPC105",
             f"{_names(paths)}: {error}",
             "`kubectl config get-contexts` lists what is defined",
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         # raised by the package where a list is a string, an entry has no name, and the like
         return problem(
-            code.FILE_MALFORMED,
+            "KPC103",
             f"{_names(paths)}: not a well-formed kubeconfig ({type(error).__name__}: {error})",
             "compare it with `kubectl config view`",
         )
@@ -91,20 +90,20 @@ def _check(path: Path) -> ConnectionProblem | None:
     """Find everything about one file for which the package would raise an unclear exception."""
     if os.pathsep in str(path):
         return problem(
-            code.FILE_UNREADABLE,
+            "KPC102",
             f"the path of kubeconfig {path} contains {os.pathsep!r}, which separates paths",
             "rename or link the file",
         )
-    content = file_content(path, "kubeconfig", code.FILE_UNREADABLE)
+    content = file_content(path, "kubeconfig", "KPC102")
     if isinstance(content, ConnectionProblem):
         return content
     try:
         document = yaml.safe_load(content)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        return problem(code.FILE_MALFORMED, f"{path}: not YAML: {error}", "is it a kubeconfig?")
+        return problem("KPC103", f"{path}: not YAML: {error}", "is it a kubeconfig?")
     if not isinstance(document, dict) or not {"clusters", "contexts", "users"} & document.keys():
         return problem(
-            code.FILE_MALFORMED,
+            "KPC103",
             f"{path}: not a kubeconfig: no clusters, contexts or users in it",
             "`kubectl config view` prints what one looks like",
         )
@@ -117,7 +116,7 @@ def _choose(
     name = context or _current_context(merger)
     if not name:
         return problem(
-            code.NO_CURRENT_CONTEXT,
+            "KPC104",
             f"{_names(files)}: no current-context is set",
             "name one with --context, or `kubectl config use-context NAME`",
         )
@@ -170,7 +169,7 @@ async def load_connection(
     elif kubeconfig or environ.get("KUBECONFIG"):
         named = kubeconfig or environ["KUBECONFIG"]
         return problem(
-            code.FILE_MISSING,
+            "KPC101",
             f"there is no kubeconfig at {named}",
             "check --kubeconfig" if kubeconfig else "check the variable KUBECONFIG",
         )
@@ -178,7 +177,7 @@ async def load_connection(
         connection = _of_service_account(environ, clock, service_account)
     else:
         return problem(
-            code.NOTHING_CONFIGURED,
+            "KPC113",
             "no kubeconfig and not in a cluster: there is no API server to talk to",
             "give --kubeconfig, set KUBECONFIG, or run in a pod",
         )
@@ -204,7 +203,7 @@ def _of_service_account(
     for name in ("token", "ca.crt"):
         if not (folder / name).exists():
             return problem(
-                code.IN_CLUSTER_INCOMPLETE,
+                "KPC114",
                 f"in a pod, but {folder / name} is missing",
                 "set automountServiceAccountToken: true, or give --kubeconfig",
             )
@@ -236,7 +235,7 @@ def connection_of(
     proxy = chosen.cluster.get("proxy-url")
     if proxy and urlsplit(str(proxy)).scheme not in {"http", "https"}:
         return problem(
-            code.SERVER_INVALID,
+            "KPC106",
             f"context {chosen.name!r}: proxy-url {proxy!s} is not an http(s) proxy",
             "socks proxies are not supported",
         )
@@ -263,7 +262,7 @@ def _server(chosen: ChosenContext) -> str | ConnectionProblem:
         valid = False
     if not valid:
         return problem(
-            code.SERVER_INVALID,
+            "KPC106",
             f"context {chosen.name!r}: its cluster's server {server!r} is not an http(s) URL",
             "for example https://127.0.0.1:6443",
         )
@@ -282,7 +281,7 @@ def _tls(chosen: ChosenContext) -> TlsMaterial | ConnectionProblem:
         sources[key] = source
     if (sources["client-certificate"] is None) != (sources["client-key"] is None):
         return problem(
-            code.CERTIFICATE_UNREADABLE,
+            "KPC108",
             f"user {chosen.user_name!r}: a client certificate and its key come together",
             "give both client-certificate and client-key, or neither",
         )
@@ -304,7 +303,7 @@ def _bytes_or_path(
         try:
             return base64.b64decode("".join(str(data).split()), validate=True)
         except (binascii.Error, ValueError) as error:
-            return problem(code.FILE_MALFORMED, f"{key}-data is not base64: {error}")
+            return problem("KPC103", f"{key}-data is not base64: {error}")
     path = section.get(key)
     return folder / str(path) if path else None
 

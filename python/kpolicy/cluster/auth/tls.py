@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kpolicy.cluster import connection_problem as code
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import CREDENTIAL_FILE_BYTES_MAX
 
@@ -79,16 +78,14 @@ class _Read:
 
 
 def _read_all(source: TlsSource, pair: CertificatePair | None) -> _Read | ConnectionProblem:
-    authority = _bytes_of(source.authority, "certificate authority", code.AUTHORITY_UNREADABLE)
+    authority = _bytes_of(source.authority, "certificate authority", "KPC107")
     if isinstance(authority, ConnectionProblem):
         return authority
     if pair is None and source.certificate is not None and source.key is not None:
-        certificate = _bytes_of(
-            source.certificate, "client certificate", code.CERTIFICATE_UNREADABLE
-        )
+        certificate = _bytes_of(source.certificate, "client certificate", "KPC108")
         if isinstance(certificate, ConnectionProblem):
             return certificate
-        key = _bytes_of(source.key, "client key", code.CERTIFICATE_UNREADABLE)
+        key = _bytes_of(source.key, "client key", "KPC108")
         if isinstance(key, ConnectionProblem):
             return key
         pair = CertificatePair(certificate or b"", key or b"")
@@ -136,7 +133,7 @@ def _context(read: _Read, *, verify: bool) -> ssl.SSLContext | ConnectionProblem
             context.load_verify_locations(cadata=read.authority.decode("ascii", "replace"))
         except (ssl.SSLError, ValueError) as error:
             return problem(
-                code.AUTHORITY_UNREADABLE,
+                "KPC107",
                 f"the certificate authority is not a PEM certificate: {_reason(error)}",
                 "it should begin with -----BEGIN CERTIFICATE-----",
             )
@@ -145,7 +142,7 @@ def _context(read: _Read, *, verify: bool) -> ssl.SSLContext | ConnectionProblem
             _load_pair(context, read.pair)
         except (ssl.SSLError, OSError, ValueError) as error:
             return problem(
-                code.CERTIFICATE_UNREADABLE,
+                "KPC108",
                 f"the client certificate and key cannot be used: {_reason(error)}",
                 "both must be PEM, unencrypted, and belong together",
             )

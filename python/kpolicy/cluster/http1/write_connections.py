@@ -25,7 +25,12 @@ from kpolicy.cluster.limits import (
     TLS_RECORD_BYTES_MAX,
     WRITE_READ_BYTES,
 )
-from kpolicy.cluster.request_failure import Cause, Failure, TimedOut, Unreachable
+from kpolicy.cluster.request_failure import (
+    Cause,
+    Failure,
+    TimedOut,
+    Unreachable,
+)
 
 
 class Stream(Protocol):

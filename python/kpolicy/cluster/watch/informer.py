@@ -10,15 +10,13 @@ import asyncio
 from dataclasses import dataclass, replace
 from random import Random
 
-from kpolicy.clock import Clock
+from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.limits import WATCH_TIMEOUT_S_MAX, WATCH_TIMEOUT_S_MIN
 from kpolicy.cluster.request_failure import Failure, requested_wait_s
-from kpolicy.cluster.watch.listing import Listed, read_list
+from kpolicy.cluster.watch.listing import Listed, WatchRequest, read_list, read_watch
 from kpolicy.cluster.watch.resource import LinesRead, Resource, Sink, newer_of
 from kpolicy.cluster.watch.watch_plan import Plan, after_list, after_watch, listing_anew
-from kpolicy.cluster.watch.watch_stream import WatchRequest, read_watch
-from kpolicy.heartbeat import NO_PULSE, Pulse
 
 
 @dataclass(frozen=True, slots=True)

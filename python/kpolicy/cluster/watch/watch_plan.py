@@ -25,9 +25,8 @@ from kpolicy.cluster.request_failure import (
     Unreachable,
     requested_wait_s,
 )
-from kpolicy.cluster.watch.listing import Broken, Listed, Stale
+from kpolicy.cluster.watch.listing import Broken, End, Listed, Stale, Watched
 from kpolicy.cluster.watch.resource import newer_of
-from kpolicy.cluster.watch.watch_stream import End, Watched
 
 GONE = 410
 TOO_MANY_REQUESTS = 429

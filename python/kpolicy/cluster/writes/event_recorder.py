@@ -14,7 +14,7 @@ from json.encoder import encode_basestring_ascii
 from typing import Literal
 from urllib.parse import quote
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse
 from kpolicy.cluster.api import JSON, MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.limits import (
     EVENT_NOTE_BYTES_MAX,
@@ -29,7 +29,6 @@ from kpolicy.cluster.limits import (
 from kpolicy.cluster.request_failure import Status
 from kpolicy.cluster.writes.conventions import api_micro_time
 from kpolicy.cluster.writes.outbox import Outbox, OutboxStatistics, write
-from kpolicy.heartbeat import NO_PULSE, Pulse
 
 
 @dataclass(slots=True)

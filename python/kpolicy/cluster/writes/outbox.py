@@ -12,11 +12,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from kpolicy.clock import Clock
+from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.limits import WRITE_RETRY_S, WRITE_TIMEOUT_S, WRITE_TRIES_MAX
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
-from kpolicy.heartbeat import NO_PULSE, Pulse
 
 Item = TypeVar("Item")
 

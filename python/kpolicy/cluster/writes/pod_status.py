@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from json.encoder import encode_basestring_ascii
 
-from kpolicy.clock import Clock
+from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.cluster.api import STRATEGIC_MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.limits import CONDITION_CACHE_MAX, CONDITION_QUEUE_MAX, CONDITION_WORKERS
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
 from kpolicy.cluster.writes.conventions import FIRST_GENERATION, api_time, pod_path, read_pod
 from kpolicy.cluster.writes.outbox import Outbox, OutboxStatistics, write
-from kpolicy.heartbeat import NO_PULSE, Pulse
 
 
 class ConditionReason(StrEnum):

@@ -16,10 +16,11 @@ from typing import Any, Final
 from kpolicy.engine import Decision, Engine, PodChange, Verdict
 from kpolicy.offline.limits import BATCH_PODS, EXPLAINED_NODES_MAX
 from kpolicy.offline.reports.columns import largest_first
-from kpolicy.offline.snapshots.cluster_snapshot import Progress, Snapshot, default_program
-from kpolicy.offline.snapshots.json_objects import Json
-from kpolicy.offline.snapshots.pod_lookup import (
+from kpolicy.offline.snapshots.cluster_snapshot import (
     NotExplained,
+    Progress,
+    Snapshot,
+    default_program,
     full_key,
     has_ended,
     key_of_pod,
@@ -29,8 +30,9 @@ from kpolicy.offline.snapshots.pod_lookup import (
     unknown_pod,
     unplaced,
 )
+from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.offline.snapshots.survey import Utilisation, utilisation
-from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import EVERY_POD
 
 # Rules may read ages. A recorded cluster stands still.

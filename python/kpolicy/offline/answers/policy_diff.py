@@ -17,9 +17,9 @@ from kpolicy.engine import PodChange
 from kpolicy.offline.answers.pod_decisions import PolicyOnSnapshot, decide
 from kpolicy.offline.limits import REASONS_MAX
 from kpolicy.offline.reports.columns import largest_first
-from kpolicy.offline.snapshots.cluster_snapshot import Progress, Snapshot
-from kpolicy.offline.snapshots.json_objects import key_of
-from kpolicy.offline.snapshots.pod_lookup import (
+from kpolicy.offline.snapshots.cluster_snapshot import (
+    Progress,
+    Snapshot,
     has_ended,
     key_of_pod,
     node_of,
@@ -27,7 +27,8 @@ from kpolicy.offline.snapshots.pod_lookup import (
     scheduler_of,
     unplaced,
 )
-from kpolicy.policy.assembly.program import Program
+from kpolicy.offline.snapshots.json_objects import key_of
+from kpolicy.policy.assembly.assemble import Program
 
 Which = Literal["old", "new"]
 Explanation = Mapping[str, Any]

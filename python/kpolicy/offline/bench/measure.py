@@ -20,7 +20,7 @@ from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.generated_cluster import Size, bodies
 from kpolicy.offline.limits import BATCH_PODS
 from kpolicy.offline.snapshots.cluster_snapshot import Progress, default_program, loaded_engine
-from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.assemble import Program
 
 _NOW_NS: Final = 0
 NANOSECONDS: Final = 1_000_000_000

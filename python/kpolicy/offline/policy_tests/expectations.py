@@ -20,8 +20,8 @@ from kpolicy.offline.policy_tests.document_model import (
 )
 from kpolicy.offline.policy_tests.observe import PARK, PLACE, Observation, RuleError
 from kpolicy.offline.policy_tests.results import Mismatch, Rewrite
-from kpolicy.offline.snapshots.pod_lookup import full_key
-from kpolicy.policy.assembly.program import Program
+from kpolicy.offline.snapshots.cluster_snapshot import full_key
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.yaml.nodes import Path, Plain, dotted
 
 # Scores are shown, and compared, to this precision.

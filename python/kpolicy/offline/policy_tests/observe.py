@@ -11,14 +11,12 @@ from typing import Any, Final
 
 from kpolicy.engine import Engine, Verdict
 from kpolicy.offline.answers.cross_check import CrossCheck, cross_check
-from kpolicy.offline.answers.evaluate import Evaluating
-from kpolicy.offline.answers.policy_names import PolicyNames, profile_expressions
+from kpolicy.offline.answers.evaluate import Evaluating, PolicyNames, profile_expressions
 from kpolicy.offline.limits import CROSS_CHECKED_NODES_MAX
 from kpolicy.offline.policy_tests.results import CrossChecked, Mismatch
-from kpolicy.offline.snapshots.cluster_snapshot import Text, loaded_engine
+from kpolicy.offline.snapshots.cluster_snapshot import Text, key_of_pod, loaded_engine
 from kpolicy.offline.snapshots.json_objects import Json
-from kpolicy.offline.snapshots.pod_lookup import key_of_pod
-from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import Examined
 
 PLACE: Final = "place"

@@ -20,9 +20,8 @@ from kpolicy.offline.limits import BATCH_PODS, PODS_NAMED_MAX
 from kpolicy.offline.policy_tests.document_model import Expectation, Replay, ShareRange
 from kpolicy.offline.policy_tests.expectations import plain_number
 from kpolicy.offline.policy_tests.results import Mismatch
-from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
-from kpolicy.offline.snapshots.json_objects import Json, key_of, mapping_at
-from kpolicy.offline.snapshots.pod_lookup import (
+from kpolicy.offline.snapshots.cluster_snapshot import (
+    Snapshot,
     as_pending,
     has_ended,
     key_of_pod,
@@ -32,6 +31,7 @@ from kpolicy.offline.snapshots.pod_lookup import (
     scheduler_of,
     watch_lines,
 )
+from kpolicy.offline.snapshots.json_objects import Json, key_of, mapping_at
 from kpolicy.policy.cel import Environment, Type, compile_expression
 
 _MIRROR: Final = "kubernetes.io/config.mirror"

@@ -18,13 +18,15 @@ from kpolicy.offline.input_files import files_in, read_source
 from kpolicy.offline.limits import JOBS_MAX, TESTS_A_JOB_MIN
 from kpolicy.offline.policy_tests.coverage import merged
 from kpolicy.offline.policy_tests.results import PolicyTestRun, SuiteResult, TestResult
-from kpolicy.offline.policy_tests.suite_inputs import TEST_SUFFIXES, Inputs, load_inputs
 from kpolicy.offline.policy_tests.suite_run import SuiteRun
 from kpolicy.offline.policy_tests.suites import (
+    TEST_SUFFIXES,
+    Inputs,
     ReadSuites,
     Suite,
     holds_only_tests,
     holds_tests,
+    load_inputs,
     read_suites,
 )
 from kpolicy.policy.yaml.source import Source, SourceText

@@ -12,7 +12,7 @@ from itertools import islice
 from time import perf_counter
 from typing import Any
 
-from kpolicy.diagnostics import Diagnostic, Severity, has_errors
+from kpolicy.diagnostics import Diagnostic, Severity, did_you_mean, has_errors
 from kpolicy.offline.limits import OBJECTS_MAX
 from kpolicy.offline.policy_tests import coverage, fixture_objects
 from kpolicy.offline.policy_tests.document_model import Step, Test, nanoseconds
@@ -26,26 +26,26 @@ from kpolicy.offline.policy_tests.observe import (
 )
 from kpolicy.offline.policy_tests.replay import compare_replay, replay
 from kpolicy.offline.policy_tests.results import Mismatch, SuiteResult, TestResult
-from kpolicy.offline.policy_tests.suite_inputs import Inputs
 from kpolicy.offline.policy_tests.suites import (
+    Inputs,
     Suite,
     steps_of,
     unknown_names,
 )
 from kpolicy.offline.reports import explanation_text
-from kpolicy.offline.snapshots.cluster_snapshot import PolicyRefusedError, Snapshot
-from kpolicy.offline.snapshots.json_objects import Json
-from kpolicy.offline.snapshots.pod_lookup import (
+from kpolicy.offline.snapshots.cluster_snapshot import (
+    PolicyRefusedError,
+    Snapshot,
     as_pending,
     full_key,
     pods_by_key,
     unknown_pod,
     watch_lines,
 )
-from kpolicy.policy.assembly.program import Program
+from kpolicy.offline.snapshots.json_objects import Json
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.assembly.rule_places import rule_parts
 from kpolicy.policy.compile import Examined, examine
-from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.nodes import Path, find
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Span
+from kpolicy.diagnostics import Diagnostic, Span, nearest
 from kpolicy.offline.snapshots.json_objects import Json, mapping_at
 from kpolicy.policy.cel.tree import (
     Call,
@@ -31,7 +31,6 @@ from kpolicy.policy.cel.tree import (
 )
 from kpolicy.policy.lint.lookups import literal_text
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
-from kpolicy.policy.nearest import nearest
 
 _OWNERS: Final = {
     "node": "node",

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kpolicy.offline.answers.pod_decisions import Explaining
-from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
+from kpolicy.offline.snapshots.cluster_snapshot import Snapshot, has_ended, pods_of, scheduler_of
 from kpolicy.offline.snapshots.json_objects import Json, key_of, mapping_at, name_of
-from kpolicy.offline.snapshots.pod_lookup import has_ended, pods_of, scheduler_of
+from kpolicy.policy.assembly.assemble import Entries, Program, encode
 from kpolicy.policy.assembly.expressions import ExpressionSets
-from kpolicy.policy.assembly.program import Entries, Program, encode
 from kpolicy.policy.assembly.resolve import AppliedRule
 from kpolicy.policy.compile import EVERY_POD
 from kpolicy.policy.yaml.nodes import Path

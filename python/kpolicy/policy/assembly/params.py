@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Place
+from kpolicy.diagnostics import Diagnostic, Place, did_you_mean
 from kpolicy.policy.assembly.read_policy import Policy, read_policies
 from kpolicy.policy.cel import Parameter, Type, parse_type
 from kpolicy.policy.cel.types import INT, depth_of
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import POLICY_KEYS, ConfigMap, find_documents
 from kpolicy.policy.models.scheduling_policy import ConfigMapReference, Param
-from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.quantities import read_quantity
 from kpolicy.policy.yaml import nodes
 from kpolicy.policy.yaml.nodes import Path, Scalar, plain

@@ -14,8 +14,8 @@ from itertools import chain
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Severity, Span
+from kpolicy.policy.assembly.assemble import camel_case
 from kpolicy.policy.assembly.expressions import Expressions
-from kpolicy.policy.assembly.program import camel_case
 from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.assembly.resolve import Resolution, Served
 from kpolicy.policy.limits import COST_PER_NODE_MAX, WEIGHTS_MAX

@@ -10,7 +10,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Fix, Hint, Note, Place, Severity, Span
+from kpolicy.diagnostics import (
+    Diagnostic,
+    Fix,
+    Hint,
+    Note,
+    Place,
+    Severity,
+    Span,
+    did_you_mean,
+    suggestion,
+)
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import Document
 from kpolicy.policy.legacy.meanings import PREDICATES as LEGACY_PREDICATES
@@ -24,7 +34,6 @@ from kpolicy.policy.models.scheduling_policy import (
     Spec,
 )
 from kpolicy.policy.models.validation import fix_of, slip_of, validated
-from kpolicy.policy.nearest import did_you_mean, suggestion
 from kpolicy.policy.yaml.nodes import (
     Entry,
     Mapping,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kpolicy.diagnostics import Diagnostic, Note
+from kpolicy.diagnostics import Diagnostic, Note, did_you_mean
 from kpolicy.policy.assembly.read_policy import Policy, WrittenRule, WrittenRules
 from kpolicy.policy.limits import EXTENDS_DEPTH_MAX
 from kpolicy.policy.models.scheduling_policy import (
@@ -18,7 +18,6 @@ from kpolicy.policy.models.scheduling_policy import (
     Priority,
     Profile,
 )
-from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.nodes import Path
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Place, Span
-from kpolicy.policy.assembly.program import Program, cited
+from kpolicy.policy.assembly.assemble import Program, cited
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths, read_policies
 from kpolicy.policy.document_kinds import find_documents
 from kpolicy.policy.models.scheduling_policy import Predicate, Priority

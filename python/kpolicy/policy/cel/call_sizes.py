@@ -9,7 +9,10 @@ from typing import Final
 from kpolicy.policy.cel.prices import RANGE_MAX
 from kpolicy.policy.cel.sizes import SCALAR, SIZE_MAX, Size, larger, times
 from kpolicy.policy.cel.tree import Constant, Tree, text_of
-from kpolicy.policy.cel.types import DYN, Type
+from kpolicy.policy.cel.types import (
+    DYN,
+    Type,
+)
 
 # The longest text of a number, a time, an address or a quantity: a double has up to 325 digits.
 _NUMBER_BYTES_MAX: Final = 330

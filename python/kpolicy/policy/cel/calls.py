@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-from kpolicy.diagnostics import Hint, Note
+from kpolicy.diagnostics import Hint, Note, suggestion
 from kpolicy.policy.cel import functions_libraries, functions_standard, syntax
 from kpolicy.policy.cel.call_costs import of_call
 from kpolicy.policy.cel.call_sizes import size_of_call
@@ -29,7 +29,6 @@ from kpolicy.policy.cel.types import (
     joined,
     substituted,
 )
-from kpolicy.policy.nearest import suggestion
 
 FAMILIES: Final[tuple[Family, ...]] = (
     *functions_standard.FAMILIES,

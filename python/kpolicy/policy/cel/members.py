@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kpolicy.diagnostics import Span
+from kpolicy.diagnostics import Span, suggestion
 from kpolicy.policy.cel import syntax
 from kpolicy.policy.cel.call_costs import of_index
 from kpolicy.policy.cel.call_sizes import size_of_call
@@ -37,8 +37,16 @@ from kpolicy.policy.cel.tree import (
     latest,
     text_of,
 )
-from kpolicy.policy.cel.types import BOOL, DYN, ERROR, NUMBERS, STRING, Type, fits, optional_of
-from kpolicy.policy.nearest import suggestion
+from kpolicy.policy.cel.types import (
+    BOOL,
+    DYN,
+    ERROR,
+    NUMBERS,
+    STRING,
+    Type,
+    fits,
+    optional_of,
+)
 
 
 def as_fact(tree: Tree) -> Tree:

@@ -14,13 +14,17 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Hint, Note, Severity, Span
+from kpolicy.diagnostics import Diagnostic, Hint, Note, Severity, Span, suggestion
 from kpolicy.policy.cel import syntax
 from kpolicy.policy.cel.facts import CATALOGUE, Catalogue, Time
 from kpolicy.policy.cel.sizes import of_constant
 from kpolicy.policy.cel.tree import Call, Constant, Fact, Failing, Reported, Slot, Tree, Variable
-from kpolicy.policy.cel.types import DYN, ERROR, TYPE, Type
-from kpolicy.policy.nearest import suggestion
+from kpolicy.policy.cel.types import (
+    DYN,
+    ERROR,
+    TYPE,
+    Type,
+)
 
 COST_MAX: Final = 10_000
 

@@ -14,7 +14,9 @@ from typing import Any, TypeAlias, cast
 from kpolicy.diagnostics import Span
 from kpolicy.policy.cel.facts import Time
 from kpolicy.policy.cel.sizes import SCALAR, Size
-from kpolicy.policy.cel.types import Type
+from kpolicy.policy.cel.types import (
+    Type,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

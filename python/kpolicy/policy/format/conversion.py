@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Diagnostic, Place
-from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.document_kinds import Document, find_documents

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, Literal
 
-from kpolicy.diagnostics import Diagnostic, Severity, Span
+from kpolicy.diagnostics import Diagnostic, Severity, Span, did_you_mean
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.legacy.kubescheduler_versions import (
     Plugins,
@@ -23,7 +23,6 @@ from kpolicy.policy.legacy.kubescheduler_versions import (
 from kpolicy.policy.models.builtins import ALWAYS_ON, BUILTINS, PREEMPTION
 from kpolicy.policy.models.scheduling_policy import API_VERSION, KIND
 from kpolicy.policy.models.validation import validated
-from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.nodes import (
     Mapping,
     Node,

@@ -11,9 +11,8 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
 from typing import Final
 
-from kpolicy.diagnostics import Diagnostic, Severity, Span
+from kpolicy.diagnostics import Diagnostic, Severity, Span, did_you_mean
 from kpolicy.policy.codes.registry import remark
-from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.nodes import Mapping, Node, Scalar, Sequence, items, mapping, string
 
 NEWEST_MINOR: Final = 22

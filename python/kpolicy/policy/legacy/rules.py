@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kpolicy.diagnostics import Span, has_errors
+from kpolicy.diagnostics import Span, did_you_mean, has_errors
 from kpolicy.policy.legacy.meanings import (
     LABEL_PRESENCE,
     NODE_CONDITION,
@@ -34,7 +34,6 @@ from kpolicy.policy.legacy.reading import (
 )
 from kpolicy.policy.limits import WEIGHT_MAX
 from kpolicy.policy.models.scheduling_policy import SCORES_TO_TEN_MINOR_LAST
-from kpolicy.policy.nearest import did_you_mean
 from kpolicy.policy.yaml.nodes import Mapping, Node, Scalar, Sequence, items, made, mapping, string
 
 

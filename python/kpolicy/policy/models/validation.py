@@ -14,10 +14,9 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from kpolicy.diagnostics import Diagnostic, Fix, Hint, Span
+from kpolicy.diagnostics import Diagnostic, Fix, Hint, Span, is_slip, suggestion
 from kpolicy.policy.codes.registry import pages, remark
 from kpolicy.policy.limits import RECOVERY_ROUNDS_MAX
-from kpolicy.policy.nearest import is_slip, suggestion
 from kpolicy.policy.yaml.nodes import (
     Mapping,
     Node,

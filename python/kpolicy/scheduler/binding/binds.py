@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from kpolicy.clock import NANOSECONDS, first_of
+from kpolicy.clock import NANOSECONDS, NO_PULSE, Pulse, first_of
 from kpolicy.cluster.writes.binder import Binding, SettledOutcome, Unknown
 from kpolicy.engine import Decision, Outcome
-from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.pre_binds import PreBinds
 from kpolicy.scheduler.binding.reservations import BindEnd, Reservation, Reservations, bind_end

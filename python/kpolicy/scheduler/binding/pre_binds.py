@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from kpolicy.clock import Clock
+from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.cluster.writes.pod_status import PodStatusWriter
 from kpolicy.cluster.writes.volume_writer import (
     BindVolume,
@@ -30,7 +30,6 @@ from kpolicy.engine import (
     VolumeState,
     VolumeWork,
 )
-from kpolicy.heartbeat import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.reservations import BindEnd
 from kpolicy.scheduler.loop.queued_pod import Attempt

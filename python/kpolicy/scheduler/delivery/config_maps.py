@@ -19,13 +19,15 @@ from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
 from kpolicy.cluster.probe import Patience, probe
-from kpolicy.cluster.request_failure import Failure
+from kpolicy.cluster.request_failure import (
+    Failure,
+)
 from kpolicy.cluster.watch.informer import Informer
 from kpolicy.cluster.watch.resource import Resource
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.watched_resources import ObjectSink
 from kpolicy.scheduler.options import ConfigMapName
-from kpolicy.scheduler.problem_codes import POLICY_UNREADABLE, Problem
+from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.scheduler.runtime import Tasks
 
 _ROLE = "a Role like that of deploy/kustomize/base/role.yaml"
@@ -69,7 +71,7 @@ class ConfigMapWatches:
         if not await self._within_time(watched.informer.wait_synced()):
             why = watched.informer.statistics().last_error or "no answer"
             text = f"the {name.shown} could not be read: {why}"
-            return Problem(POLICY_UNREADABLE, text, "look at the API server")
+            return Problem("KPS101", text, "look at the API server")
         return watched.sink.held
 
     def digests(self, names: Collection[ConfigMapName]) -> dict[ConfigMapName, str]:

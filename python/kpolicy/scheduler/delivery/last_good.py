@@ -29,7 +29,9 @@ from kpolicy.scheduler.delivery.config_maps import OwnConfigMap
 from kpolicy.scheduler.delivery.sources import PolicySource
 from kpolicy.scheduler.loop.reload import Reloader
 from kpolicy.scheduler.options import ConfigMapName
-from kpolicy.scheduler.problem_codes import LAST_GOOD_UNUSABLE, Problem
+from kpolicy.scheduler.problem_codes import (
+    Problem,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -222,4 +224,4 @@ _RIGHTS: Final = "allow `get`, `create` and `patch` on it by name, or see --poli
 
 
 def _unusable(message: str, hint: str = "") -> Problem:
-    return Problem(LAST_GOOD_UNUSABLE, message, hint)
+    return Problem("KPS105", message, hint)

@@ -28,7 +28,9 @@ from kpolicy.scheduler.delivery.policy_report import (
 from kpolicy.scheduler.delivery.sources import ConfigMapSource, PolicySource, WithConfigMaps, follow
 from kpolicy.scheduler.loop.reload import Reloaded, Reloader
 from kpolicy.scheduler.options import ConfigMapName
-from kpolicy.scheduler.problem_codes import Problem
+from kpolicy.scheduler.problem_codes import (
+    Problem,
+)
 from kpolicy.scheduler.runtime import Tasks
 
 # A ConfigMap is named before there is a client; it becomes a source when a client can watch it.

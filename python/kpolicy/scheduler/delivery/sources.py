@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from kpolicy.clock import NANOSECONDS, Clock, first_of
-from kpolicy.heartbeat import Pulse
+from kpolicy.clock import NANOSECONDS, Clock, Pulse, first_of
 from kpolicy.policy.assembly.params import wanted_config_maps
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches, HeldConfigMap
 from kpolicy.scheduler.options import ConfigMapName
-from kpolicy.scheduler.problem_codes import POLICY_UNREADABLE, Problem
+from kpolicy.scheduler.problem_codes import Problem
 
 _log = logging.getLogger(__name__)
 
@@ -223,7 +222,7 @@ def _unreadable(name: str, error: OSError) -> Problem:
 
 
 def _problem(name: str, text: str, hint: str) -> Problem:
-    return Problem(POLICY_UNREADABLE, f"cannot read policy {name}: {text}", hint)
+    return Problem("KPS101", f"cannot read policy {name}: {text}", hint)
 
 
 class ConfigMapSource:
@@ -240,7 +239,7 @@ class ConfigMapSource:
             return held
         if held is None:
             message = f"there is no {self.name.shown}"
-            return Problem(POLICY_UNREADABLE, message, "create it, or check --policy-configmap")
+            return Problem("KPS101", message, "create it, or check --policy-configmap")
         return policies_of(held, self.name.key)
 
     async def changed(self) -> None:
@@ -253,10 +252,10 @@ def policies_of(held: HeldConfigMap, key: str) -> tuple[Source, ...] | Problem:
     keys = [key] if key else sorted(name for name in held.data if name.endswith(_SUFFIXES))
     if key and key not in held.data:
         has = ", ".join(sorted(held.data)) or "none"
-        return Problem(POLICY_UNREADABLE, f"the {shown} has no key `{key}`", f"it has: {has}")
+        return Problem("KPS101", f"the {shown} has no key `{key}`", f"it has: {has}")
     if not keys:
         hint = "end the name of a key in .yaml, .yml, .json or .cfg, or name it as NS/NAME#KEY"
-        return Problem(POLICY_UNREADABLE, f"the {shown} carries no policy", hint)
+        return Problem("KPS101", f"the {shown} carries no policy", hint)
     place = f"configmap/{held.name.namespace}/{held.name.name}"
     return tuple(Source(f"{place}/{name}", held.data[name], is_named=bool(key)) for name in keys)
 
@@ -275,7 +274,7 @@ class WithConfigMaps:
         sources = await self._policies.read()
         # A source reports when a policy that is missing may be readable, but not when access is
         # granted.
-        self._is_unread = isinstance(sources, Problem) and sources.code != POLICY_UNREADABLE
+        self._is_unread = isinstance(sources, Problem) and sources.code != "KPS101"
         if isinstance(sources, Problem):
             return sources
         # The compiler reports ConfigMaps that do not exist.
@@ -287,7 +286,7 @@ class WithConfigMaps:
             if isinstance(held, Problem):
                 self._is_unread = True
                 message = f"a policy takes params from the {name.shown}: {held.message}"
-                return Problem(POLICY_UNREADABLE, message, held.hint)
+                return Problem("KPS101", message, held.hint)
             found += [_manifest(held)] if held is not None else []
         self._seen = self._watches.digests(names)
         return (*sources, *found)

@@ -23,7 +23,13 @@ from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.limits import BIND_SENDS_IN_DOUBT_MAX, UNANSWERED_IN_DOUBT_S
-from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Unreachable
+from kpolicy.cluster.request_failure import (
+    Cause,
+    Failure,
+    Status,
+    TimedOut,
+    Unreachable,
+)
 from kpolicy.cluster.writes.binder import (
     AlreadyOurs,
     Binder,
@@ -39,12 +45,12 @@ from kpolicy.cluster.writes.binder import (
     seen_on,
 )
 from kpolicy.cluster.writes.conventions import pod_path
-from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.models.scheduling_policy import Extender, ExtenderTls
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.protocol import Unreadable, binding_args, read_binding
 from kpolicy.scheduler.loop.pod_try import PodLog
-from kpolicy.scheduler.problem_codes import EXTENDER_UNUSABLE, FINDINGS, Problem
+from kpolicy.scheduler.problem_codes import FINDINGS, Problem
 
 _log = PodLog(__name__)
 
@@ -145,7 +151,7 @@ class ExtenderClient:
         tls = _tls(extender)
         if isinstance(tls, ConnectionProblem):
             text = f"the extender at {extender.url_prefix} cannot be used: {tls.message}"
-            return Problem(EXTENDER_UNUSABLE, text, tls.hint, FINDINGS)
+            return Problem("KPS204", text, tls.hint, FINDINGS)
         settings = extender.tls_config or ExtenderTls()
         connection = Connection(
             server=extender.url_prefix.rstrip("/"),

@@ -12,14 +12,14 @@ from collections.abc import Callable
 
 from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.connection_problem import NOT_SERVED, ConnectionProblem
+from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
 from kpolicy.cluster.probe import Patience, probe
 from kpolicy.cluster.watch.informer import Informer, InformerStatistics
 from kpolicy.cluster.watch.resource import Resource, Sink
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.watched_resources import REQUIRED, watched
-from kpolicy.scheduler.problem_codes import RESOURCE_NOT_READABLE, Problem, of_connection
+from kpolicy.scheduler.problem_codes import Problem, of_connection
 from kpolicy.scheduler.runtime import Runtime, Tasks
 
 _log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Informers:
             answer = probed.result()
             if not isinstance(answer, ConnectionProblem):
                 readable.append(resource)
-            elif answer.code == NOT_SERVED and resource.name not in REQUIRED:
+            elif answer.code == "KPC209" and resource.name not in REQUIRED:
                 self._absent.add(resource.name)
                 _log.warning("%s; decisions are made as if there were none", answer.message)
             else:
@@ -98,7 +98,7 @@ class Informers:
             return None
         late = ", ".join([*(resource.name for resource in readable), *anew])
         text = f"the list of {late} was not complete within {limits.ADDED_RESOURCE_SYNC_S:g} s"
-        return Problem(RESOURCE_NOT_READABLE, text, "look at the API server, then save it again")
+        return Problem("KPS104", text, "look at the API server, then save it again")
 
     @property
     def _informers(self) -> list[Informer]:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kpolicy.diagnostics import Diagnostic, Severity
-from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import Compiled
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
@@ -21,8 +21,6 @@ from kpolicy.scheduler.extenders.in_force import Extenders, ExtendersInForce
 from kpolicy.scheduler.loop.queue_feed import QueueFeed
 from kpolicy.scheduler.problem_codes import (
     FINDINGS,
-    POLICY_INVALID,
-    PROGRAM_REFUSED,
     Problem,
 )
 from kpolicy.scheduler.runtime import Runtime
@@ -170,7 +168,7 @@ class Reloader:
         first = refusals[0]
         more = f" and {len(refusals) - 1} more" if len(refusals) > 1 else ""
         text = f"the engine refused the program: {first.code} at {first.place}: {first.message}"
-        return Problem(PROGRAM_REFUSED, text + more, first.hint, FINDINGS)
+        return Problem("KPS103", text + more, first.hint, FINDINGS)
 
     async def _enforce(self, program: Program, before: InForce | None) -> None:
         generation = before.generation + 1 if before is not None else 1
@@ -236,7 +234,7 @@ def invalid(diagnostics: Sequence[Diagnostic]) -> Problem:
     count = f"{len(errors)} error{'' if len(errors) == 1 else 's'}"
     first = f", first: {one_line(errors[0])}" if errors else ""
     return Problem(
-        POLICY_INVALID, f"the policy has {count}{first}", "kpolicy lint shows them all", FINDINGS
+        "KPS102", f"the policy has {count}{first}", "kpolicy lint shows them all", FINDINGS
     )
 
 

@@ -22,7 +22,6 @@ from kpolicy.scheduler.loop.queue import QueueStatistics
 from kpolicy.scheduler.loop.queue_feed import QueueFeed
 from kpolicy.scheduler.loop.queued_pod import Lane, QueuedPod
 from kpolicy.scheduler.loop.watched_resources import RESOURCES
-from kpolicy.scheduler.problem_codes import COMPARISON_FAILED, HOLDINGS_DIFFER
 from kpolicy.scheduler.runtime import Runtime
 from kpolicy.telemetry.metrics import Labels
 
@@ -125,9 +124,7 @@ class Comparer:
     def _report(self, compared: Compared) -> None:
         if compared.failure:
             self._runs["failed"] += 1
-            _log.warning(
-                "nothing was compared: %s", compared.failure, extra={"code": COMPARISON_FAILED}
-            )
+            _log.warning("nothing was compared: %s", compared.failure, extra={"code": "KPS304"})
             return
         self._runs["compared"] += 1
         self._ended_ns = self._runtime.clock.now_ns()
@@ -141,7 +138,7 @@ class Comparer:
                 difference.subject,
                 difference.side.value,
                 extra={
-                    "code": HOLDINGS_DIFFER,
+                    "code": "KPS303",
                     "uid": difference.uid,
                     "api": difference.theirs,
                     "ours": difference.ours,
@@ -155,7 +152,7 @@ class Comparer:
                 "nodes": compared.nodes,
                 "pods": compared.pods,
                 "queued": compared.queued,
-                **({"code": HOLDINGS_DIFFER} if compared.differences else {}),
+                **({"code": "KPS303"} if compared.differences else {}),
             },
         )
 

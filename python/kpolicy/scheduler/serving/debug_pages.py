@@ -15,12 +15,12 @@ from json import JSONDecoder
 from typing import Any, Final
 
 from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.diagnostics import did_you_mean
 from kpolicy.offline.reports import explanation_text
-from kpolicy.policy.nearest import did_you_mean
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.long_tasks import Parts
 from kpolicy.scheduler.loop.queued_pod import Lane, QueuedPod
 from kpolicy.scheduler.runtime import Runtime
-from kpolicy.scheduler.wiring import Parts
 from kpolicy.telemetry.health_server import Page, Serve
 
 _JSON: Final = "application/json"

@@ -16,22 +16,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from kpolicy.clock import Clock
+from kpolicy.clock import Clock, Heartbeats
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.reviews import ReviewedUser, ReviewFailure, Reviews
-from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.long_tasks import Parts
 from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import (
-    ADDRESS_UNUSABLE,
-    CERTIFICATE_UNUSABLE,
-    TOKEN_FILE_UNUSABLE,
     Problem,
 )
 from kpolicy.scheduler.runtime import EngineThread, Runtime, Tasks
 from kpolicy.scheduler.serving.debug_pages import Pages
-from kpolicy.scheduler.wiring import Parts
 from kpolicy.telemetry.access import (
     DELEGATED,
     TOKEN,
@@ -81,7 +77,7 @@ async def listen(
     server = HttpServer(listener, served)
     why = await server.start()
     if why:
-        return Problem(ADDRESS_UNUSABLE, why, "choose another with --port, or --port 0 for none")
+        return Problem("KPS201", why, "choose another with --port, or --port 0 for none")
     if serving.certificate is not None:
         tasks.begin(partial(serving.certificate.follow, clock), "certificate")
     return server
@@ -135,13 +131,13 @@ def serving_of(options: Options, client: ApiClient, clock: Clock) -> Serving | P
         why = certificate.load()
         if why:
             hint = "both are PEM, the key is not encrypted, and they belong together"
-            return Problem(CERTIFICATE_UNUSABLE, why, hint)
+            return Problem("KPS205", why, hint)
     if options.auth == TOKEN:
         file = TokenFile(Path(options.auth_token_file))
         why = file.problem()
         if why:
             hint = "write a token of some length into it, for scrapers to send"
-            return Problem(TOKEN_FILE_UNUSABLE, why, hint)
+            return Problem("KPS206", why, hint)
         return Serving(file, certificate)
     if options.auth == DELEGATED:
         return Serving(DelegatedAccess(Reviews(client), clock), certificate)

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.watch.informer import InformerStatistics
 from kpolicy.cluster.writes.outbox import OutboxStatistics
+from kpolicy.scheduler.long_tasks import Parts
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.runtime import EngineStatistics, Runtime
-from kpolicy.scheduler.wiring import Parts
 from kpolicy.telemetry.metrics import Labels
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 

@@ -28,10 +28,9 @@ from kpolicy.engine import (
     Refusal,
     Verdict,
 )
-from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.watched_resources import REQUIRED
-from kpolicy.scheduler.problem_codes import SHADOW_ASKS_NOBODY
 
 _log = logging.getLogger(__name__)
 
@@ -121,7 +120,7 @@ class Unasked:
             return ()
         served = ", ".join(sorted(self.by_profile))
         message = f"extenders of the shadow policy are not asked (profiles: {served})"
-        return (Diagnostic(SHADOW_ASKS_NOBODY, Severity.WARNING, message, _HINT),)
+        return (Diagnostic("KPS106", Severity.WARNING, message, _HINT),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from kpolicy.clock import Clock
+from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.cluster.writes.conventions import api_micro_time
 from kpolicy.engine import Applied, Decision, Engine, PodChange, PodState, Scheduled
-from kpolicy.heartbeat import NO_PULSE, Pulse
-from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.policy_report import diagnostics
 from kpolicy.scheduler.delivery.sources import PolicySource, follow
 from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.loop.reload import Compile, invalid, log_diagnostics
-from kpolicy.scheduler.problem_codes import PROGRAM_REFUSED, Problem
+from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.scheduler.shadow.second_engine import Loaded, Result, Shadow, Unasked
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
@@ -184,7 +183,7 @@ class ShadowPolicy:
         if loaded.refusals:
             first = loaded.refusals[0]
             message = f"the engine refused the program: {first.code}: {first.message}"
-            return Problem(PROGRAM_REFUSED, message, first.hint)
+            return Problem("KPS103", message, first.hint)
         self._loaded = loaded
         self._program, self._since_ns = compiled.program, self._clock.now_ns()
         log_diagnostics(unasked.remarks())

@@ -18,7 +18,10 @@ from kpolicy.testing.apiserver.api_calls import (
     Answer,
     AuditEntry,
     Call,
+    Drop,
+    FaultPolicy,
     Request,
+    RequestFault,
     Target,
     target_of,
     verb_of,
@@ -32,7 +35,6 @@ from kpolicy.testing.apiserver.list_parameters import (
 )
 from kpolicy.testing.apiserver.object_writes import Writes
 from kpolicy.testing.apiserver.watches import Hub
-from kpolicy.testing.faults import Drop, FaultPolicy, RequestFault
 from kpolicy.testing.objects import failures
 from kpolicy.testing.objects.failures import ApiError
 from kpolicy.testing.objects.object_views import json_of, list_json, wants_table

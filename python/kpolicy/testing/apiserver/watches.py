@@ -15,9 +15,9 @@ from pydantic_core import to_json
 from kpolicy.clock import Clock
 from kpolicy.testing import limits
 from kpolicy.testing.apiserver import tables
+from kpolicy.testing.apiserver.api_calls import WatchFault
 from kpolicy.testing.apiserver.http_server import Stream
 from kpolicy.testing.apiserver.list_parameters import WatchParameters
-from kpolicy.testing.faults import WatchFault
 from kpolicy.testing.objects import failures
 from kpolicy.testing.objects.object_views import json_of
 from kpolicy.testing.objects.resource_types import Resource

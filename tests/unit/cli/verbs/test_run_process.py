@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from kpolicy.testing import node, pod
+from kpolicy.testing.apiserver.api_calls import FaultRule, RequestFault, ScriptedFaults
 from kpolicy.testing.control_plane import ControlPlane
-from kpolicy.testing.faults import FaultRule, RequestFault, ScriptedFaults
 
 MAIN = "import sys; from kpolicy.cli import main; sys.exit(main())"
 WAIT_S = 30.0

@@ -11,7 +11,10 @@ import pytest
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
 from kpolicy.cluster.connection_problem import ConnectionProblem
-from kpolicy.cluster.request_failure import Cause, Unreachable
+from kpolicy.cluster.request_failure import (
+    Cause,
+    Unreachable,
+)
 from tests.manual_clock import ManualClock
 from tests.unit.cluster import certificates as pem
 from tests.unit.cluster.canned import Exchange, canned_server

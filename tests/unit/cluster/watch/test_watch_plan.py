@@ -9,9 +9,8 @@ import pytest
 from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.limits import REFUSED_SOON_MAX
 from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Unreachable
-from kpolicy.cluster.watch.listing import Broken, Listed, Stale
+from kpolicy.cluster.watch.listing import Broken, End, Listed, Stale, Watched
 from kpolicy.cluster.watch.watch_plan import Plan, after_list, after_watch
-from kpolicy.cluster.watch.watch_stream import End, Watched
 
 WATCHING = Plan(list_needed=False, list_latest=False, resource_version="100")
 MINUTES_5 = 300 * NANOSECONDS

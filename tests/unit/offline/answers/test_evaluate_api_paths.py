@@ -14,7 +14,7 @@ import pytest
 from kpolicy.engine import Engine
 from kpolicy.offline.answers.evaluate import Evaluating
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
-from kpolicy.policy.assembly.program import Program
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
 

@@ -20,8 +20,8 @@ from kpolicy.scheduler.delivery.last_good import (
 )
 from kpolicy.scheduler.options import ConfigMapName
 from kpolicy.scheduler.problem_codes import Problem
+from kpolicy.testing.apiserver.api_calls import FaultRule, RequestFault, ScriptedFaults
 from kpolicy.testing.control_plane import ControlPlane
-from kpolicy.testing.faults import FaultRule, RequestFault, ScriptedFaults
 from tests.unit.scheduler.world import connection
 
 KEPT = LastGood(

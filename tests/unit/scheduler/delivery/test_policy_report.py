@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 from kpolicy.diagnostics import Diagnostic, Place, Severity
-from kpolicy.policy.assembly.program import Program, ProgramProfile
+from kpolicy.policy.assembly.assemble import Program, ProgramProfile
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.policy_report import conditions, document, notice, refused
 from kpolicy.scheduler.loop.reload import InForce, Reloaded
-from kpolicy.scheduler.problem_codes import POLICY_INVALID, POLICY_UNREADABLE, Problem
+from kpolicy.scheduler.problem_codes import Problem
 
 PROGRAM = Program("sha256:abc", b"{}", ("mine",), (ProgramProfile("kpolicy", ()),))
 NOW = InForce(PROGRAM, 3, 1_700_000_000_000_000_000, (Source("p.yaml", "\u00e9"),))
@@ -26,7 +26,7 @@ def error(number: int) -> Diagnostic:
 
 
 def invalid(count: int) -> Reloaded:
-    problem = Problem(POLICY_INVALID, f"the policy has {count} errors")
+    problem = Problem("KPS102", f"the policy has {count} errors")
     return Reloaded("invalid", tuple(map(error, range(1, count + 1))), problem, 1)
 
 
@@ -58,7 +58,7 @@ def test_an_event_has_the_first_findings_with_place_code_and_hint() -> None:
 
 
 def test_every_outcome_has_its_reason_and_nothing_new_has_none() -> None:
-    gone = Reloaded("unreadable", problem=Problem(POLICY_UNREADABLE, "there is no ConfigMap a/b"))
+    gone = Reloaded("unreadable", problem=Problem("KPS101", "there is no ConfigMap a/b"))
     reasons = {
         name: sent.reason if (sent := notice(last, now)) is not None else None
         for name, last, now in (

@@ -17,8 +17,8 @@ from kpolicy.scheduler.delivery.config_maps import HeldConfigMap
 from kpolicy.scheduler.delivery.sources import FixedSource, WithConfigMaps
 from kpolicy.scheduler.options import ConfigMapName
 from kpolicy.scheduler.problem_codes import Problem
+from kpolicy.testing.apiserver.api_calls import FaultRule, RequestFault, ScriptedFaults
 from kpolicy.testing.control_plane import ControlPlane
-from kpolicy.testing.faults import FaultRule, RequestFault, ScriptedFaults
 from tests.unit.policy.policies import policy, profile
 from tests.unit.scheduler.delivery.watched_config_maps import watching
 from tests.unit.scheduler.world import WAIT_S

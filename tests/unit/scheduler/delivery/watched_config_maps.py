@@ -9,9 +9,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from random import Random
 
-from kpolicy.clock import SystemClock
+from kpolicy.clock import Heartbeats, SystemClock
 from kpolicy.cluster.api import ApiClient
-from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches
 from kpolicy.scheduler.runtime import Tasks
 from kpolicy.testing.control_plane import ControlPlane

@@ -14,7 +14,6 @@ from aiohttp import web
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.api import Response
 from kpolicy.policy.yaml.source import Source
-from kpolicy.scheduler.problem_codes import EXTENDER_UNUSABLE
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.cluster.doubles import client
@@ -140,6 +139,6 @@ async def test_certificates_that_cannot_be_read_change_nothing() -> None:
         for wrong in (bad, garbled):
             reloaded = await scheduler.reload([Source("policy.yaml", policy(wrong))])
             assert reloaded.problem is not None
-            assert reloaded.problem.code == EXTENDER_UNUSABLE
+            assert reloaded.problem.code == "KPS204"
             assert scheduler.policy is not None
             assert scheduler.policy.generation == 1

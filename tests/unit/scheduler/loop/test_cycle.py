@@ -14,11 +14,15 @@ from kpolicy.cluster.writes.pod_status import ConditionReason
 from kpolicy.engine import Engine, Scheduled, Verdict
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.consequences import Consequences, take
-from kpolicy.scheduler.loop.cycle import Cycle
+from kpolicy.scheduler.loop.cycle import (
+    Cycle,
+)
 from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodTry
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import Signals
-from kpolicy.scheduler.loop.reporter import Reporter
+from kpolicy.scheduler.loop.reporter import (
+    Reporter,
+)
 from tests.manual_clock import ManualClock
 from tests.unit.scheduler.faulty_engine import decided
 from tests.unit.scheduler.pods import SECOND, pending

@@ -28,10 +28,13 @@ from kpolicy.scheduler.process import Environment, Policies, Scheduler
 from kpolicy.telemetry.attempt import Step, TraceContext
 from kpolicy.telemetry.limits import SLOW_CALLS_NS, SLOW_CYCLE_NS
 from kpolicy.telemetry.logs import JsonFormatter
-from kpolicy.telemetry.traces import Sampling, Traces
+from kpolicy.telemetry.traces import (
+    Sampling,
+    Traces,
+)
 from kpolicy.testing import node, pod
+from kpolicy.testing.apiserver.api_calls import FaultRule, RequestFault, ScriptedFaults
 from kpolicy.testing.control_plane import ControlPlane
-from kpolicy.testing.faults import FaultRule, RequestFault, ScriptedFaults
 from kpolicy.testing.kubelet import KubeletTimes
 from tests.unit.scheduler.faulty_engine import decided
 from tests.unit.scheduler.world import connection, free_port

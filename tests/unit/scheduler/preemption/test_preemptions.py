@@ -25,8 +25,8 @@ from kpolicy.scheduler.loop.queued_pod import Lane
 from kpolicy.scheduler.preemption.room import Room, plan, was_tried
 from kpolicy.scheduler.process import Scheduler
 from kpolicy.testing import node, pod
+from kpolicy.testing.apiserver.api_calls import Drop, FaultRule, RequestFault, ScriptedFaults
 from kpolicy.testing.control_plane import ControlPlane
-from kpolicy.testing.faults import Drop, FaultRule, RequestFault, ScriptedFaults
 from kpolicy.testing.kubelet import KubeletTimes
 from kpolicy.testing.objects.resource_types import PODS
 from tests.unit.scheduler.faulty_engine import decided

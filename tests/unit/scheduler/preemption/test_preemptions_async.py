@@ -11,7 +11,7 @@ import pytest
 from kpolicy.clock import SystemClock
 from kpolicy.scheduler import limits
 from kpolicy.testing import node, pod
-from kpolicy.testing.faults import FaultRule, RequestFault, ScriptedFaults
+from kpolicy.testing.apiserver.api_calls import FaultRule, RequestFault, ScriptedFaults
 from tests.unit.scheduler.preemption.test_preemptions import Cluster, full, running_cluster
 
 HELD = RequestFault(delay_s=0.4)

@@ -14,10 +14,6 @@ from kpolicy.cluster.reviews import ReviewedUser, ReviewFailure, Reviews
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import (
-    CERTIFICATE_UNUSABLE,
-    OPTION_INVALID,
-    TOKEN_FILE_UNUSABLE,
-    TOKENS_IN_THE_CLEAR,
     Problem,
 )
 from kpolicy.scheduler.serving.endpoints import DelegatedAccess, Serving, serving_of
@@ -34,15 +30,15 @@ NO_CLIENT = cast("ApiClient", None)
         ({"bind_address": "0.0.0.0"}, None),
         ({"auth": "delegated"}, None),
         ({"auth": "token", "auth_token_file": "f"}, None),
-        ({"auth": "magic"}, OPTION_INVALID),
-        ({"auth": "token"}, OPTION_INVALID),
-        ({"auth_token_file": "f"}, OPTION_INVALID),
-        ({"tls_cert_file": "c"}, OPTION_INVALID),
-        ({"tls_private_key_file": "k"}, OPTION_INVALID),
-        ({"auth": "delegated", "bind_address": "0.0.0.0"}, TOKENS_IN_THE_CLEAR),
+        ({"auth": "magic"}, "KPS202"),
+        ({"auth": "token"}, "KPS202"),
+        ({"auth_token_file": "f"}, "KPS202"),
+        ({"tls_cert_file": "c"}, "KPS202"),
+        ({"tls_private_key_file": "k"}, "KPS202"),
+        ({"auth": "delegated", "bind_address": "0.0.0.0"}, "KPS207"),
         (
             {"auth": "token", "auth_token_file": "f", "bind_address": "10.0.0.1"},
-            TOKENS_IN_THE_CLEAR,
+            "KPS207",
         ),
         (
             {
@@ -73,8 +69,8 @@ def test_the_guard_follows_from_the_options() -> None:
     assert isinstance(delegated, Serving)
     assert isinstance(delegated.guard, DelegatedAccess)
     for fields, code in (
-        ({"auth": "token", "auth_token_file": "/none"}, TOKEN_FILE_UNUSABLE),
-        ({"tls_cert_file": "/none", "tls_private_key_file": "/none"}, CERTIFICATE_UNUSABLE),
+        ({"auth": "token", "auth_token_file": "/none"}, "KPS206"),
+        ({"tls_cert_file": "/none", "tls_private_key_file": "/none"}, "KPS205"),
     ):
         problem = made(**fields)
         assert isinstance(problem, Problem)

@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from kpolicy.clock import Heartbeats
 from kpolicy.cluster import limits as waits
 from kpolicy.cluster.lease import Elector
 from kpolicy.cluster.lease_record import LeaseLock, LeaseTerms
@@ -21,7 +22,6 @@ from kpolicy.cluster.watch.informer import Informer
 from kpolicy.cluster.watch.resource import Resource
 from kpolicy.cluster.writes.outbox import Outbox
 from kpolicy.engine import Engine
-from kpolicy.heartbeat import Heartbeats
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.cycle import Cycle
 from kpolicy.scheduler.loop.queue import Queue

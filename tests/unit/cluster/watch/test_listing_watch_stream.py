@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpolicy.cluster.watch.watch_stream import LineSplitter
+from kpolicy.cluster.watch.listing import LineSplitter
 
 CHUNKS = st.lists(st.lists(st.sampled_from([b"a", b"bc", b"\n"]), max_size=6).map(b"".join))
 

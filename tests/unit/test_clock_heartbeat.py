@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kpolicy.heartbeat import NO_PULSE, Heartbeat, Heartbeats
+from kpolicy.clock import NO_PULSE, Heartbeat, Heartbeats
 from tests.manual_clock import ManualClock
 
 
