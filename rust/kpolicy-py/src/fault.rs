@@ -28,10 +28,10 @@ pub(crate) fn detached<T: Send>(
 ) -> PyResult<T> {
     // What a panic leaves half done sits behind a mutex, which it poisons.
     py.detach(|| catch_unwind(AssertUnwindSafe(work)))
-        .unwrap_or_else(|panic| Err(EngineFault::new_err(said(panic.as_ref()))))
+        .unwrap_or_else(|panic| Err(EngineFault::new_err(panic_message(panic.as_ref()))))
 }
 
-fn said(panic: &(dyn Any + Send)) -> String {
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     panic
         .downcast_ref::<&str>()
         .map(|text| (*text).to_owned())

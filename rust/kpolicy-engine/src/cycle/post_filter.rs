@@ -30,7 +30,7 @@ pub(crate) struct Room {
     /// An earlier nomination does not hold any more. In kube-scheduler it still holds if the pod
     /// may not evict any pod, or if looking for victims failed.
     pub(crate) is_tried: bool,
-    /// The same comes of it until something moves: no lot was drawn, and nothing failed.
+    /// The result stays the same until something changes: nothing was random, and nothing failed.
     pub(crate) is_settled: bool,
     /// Looking for victims takes more work than one decision may.
     pub(crate) is_too_much: bool,
@@ -149,7 +149,7 @@ fn before_preemption(profile: &Profile, rejected: &Rejected) -> Before {
     }
 }
 
-/// Joins what was said before preemption with what preemption says, which may be nothing.
+/// Joins the message before preemption with that of preemption, which may be empty.
 fn message(before: Before, preemption: &str) -> String {
     match before {
         Before::Silent => preemption.to_owned(),

@@ -50,7 +50,7 @@ pub(crate) struct NodeJudgement {
     pub(crate) total: i64,
 }
 
-/// Everything that can be said of a pod.
+/// Everything that the reference computes about a pod.
 #[derive(Debug)]
 pub(crate) struct Judgement {
     /// What was rejected: all, where no node is feasible.

@@ -255,7 +255,7 @@ impl Engine {
 
     fn change(&self, entry: &PodEntry) -> PodChange {
         let pod = &entry.pod;
-        // Where we assume it to be, the API server has not said yet: its attempt is under way.
+        // An assumed pod still counts as pending: the API server has not confirmed its node yet.
         let node = entry.node().filter(|_| !entry.is_assumed());
         PodChange {
             state: if node.is_some() { PodState::OnNode } else { PodState::Pending },

@@ -56,7 +56,7 @@ impl Engine {
         profile.filters.iter().filter_map(reserve).collect()
     }
 
-    /// How far each claim is, by what the API server said last.
+    /// The progress of each claim, as the API server last showed it.
     pub fn volumes(&self, awaited: &[AwaitedVolume]) -> Vec<VolumeProgress> {
         awaited.iter().map(|each| volume_binding::progress(each, &self.cluster)).collect()
     }

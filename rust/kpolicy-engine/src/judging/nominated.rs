@@ -85,7 +85,7 @@ pub(crate) fn with_pods(
     Some(NodeRejection { slot, filter, code, status: crowded.describe(filter, code).map(Arc::new) })
 }
 
-/// The first filter that rejects a node, told in full.
+/// The first filter that rejects a node, with its status and reasons.
 pub(crate) fn first_rejection(
     prepared: &PreparedFilters<'_>,
     cluster: &Cluster,

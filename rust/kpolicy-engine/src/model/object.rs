@@ -38,7 +38,7 @@ macro_rules! objects {
 
 crate::object_kinds!(objects);
 
-/// What the API server said of one object.
+/// A change of one object, as the API server reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// It is there, new or changed.

@@ -10,7 +10,7 @@ use super::dry_run::makes_room;
 use super::victims::Evictable;
 use super::{Attempt, Candidate, Unplaced, eligibility, pick};
 
-/// What extenders said of the candidates.
+/// The answers of extenders about the candidates.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trimmed {
     /// `None`: there were none to ask about.

@@ -31,7 +31,7 @@ pub(super) fn read(
     Some(read)
 }
 
-/// The inner `None`: nothing is said.
+/// The inner `None`: the program does not state a limit.
 fn units(
     fields: &mut Fields<'_>,
     name: &'static str,

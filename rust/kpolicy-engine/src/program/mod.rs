@@ -27,7 +27,7 @@ const ANY_SCHEDULER: &str = "*";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TieBreak {
-    /// By lot, drawn from the seed and the number of the decision.
+    /// At random, from the seed and the number of the decision.
     Random,
     /// The first by name.
     Name,

@@ -49,7 +49,7 @@ struct PreparedNodeResourcesFit {
 struct Scalar {
     name: Name,
     amount: i64,
-    /// What is said of a node that is short of it.
+    /// The reason text for a node that is short of it.
     reason: Box<str>,
 }
 

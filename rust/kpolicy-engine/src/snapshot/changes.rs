@@ -313,7 +313,7 @@ impl Cluster {
         })
     }
 
-    /// A pod is leaving, although the watch has not said so.
+    /// A pod is leaving, although the watch has not shown it yet.
     pub(crate) fn note_eviction(&mut self, uid: &Arc<str>) {
         if self.pods.get(uid).is_some_and(|entry| !entry.pod.is_terminating) {
             self.evictions.note(uid);

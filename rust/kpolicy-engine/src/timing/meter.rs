@@ -13,7 +13,7 @@ use crate::snapshot::{Cluster, NodeSlot};
 
 use super::point::{Point, StatusCode};
 
-/// Time goes to the rule that is told of next.
+/// Time counts for the rule that is named next.
 pub(crate) trait Meter: Copy {
     /// About the rule at this position in the profile's filters, or scores, from here on.
     #[must_use]
@@ -171,7 +171,7 @@ impl<M: Meter> Meter for Option<M> {
     }
 }
 
-/// Nodes by what a filter said of each.
+/// Counts the nodes by the status that a filter gave each.
 pub(crate) struct Verdicts<'a> {
     counts: &'a mut [u64; StatusCode::ALL.len()],
     known: FxHashMap<Code, StatusCode>,

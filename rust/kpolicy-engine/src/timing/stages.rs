@@ -89,7 +89,7 @@ impl Lasted {
         stages.into_iter().filter_map(|(point, ended)| Some((point, ended?)))
     }
 
-    /// Without what the first of two steps has told of.
+    /// Without the stages that the first of two steps has reported.
     #[must_use]
     pub(crate) fn of_second_step(self) -> Self {
         Self { pre_filter: None, filter: None, ..self }

@@ -254,7 +254,7 @@ impl PreparedFilter for PreparedCondition {
     }
 }
 
-/// Writes the codes of one word of lanes; `told` are those of false, true and error.
+/// Writes the codes of one word of lanes; `message` has those of false, true and error.
 fn write(codes: &mut [Code], truth: u64, error: u64, message: [Code; 3]) {
     let [fails, passes, errs] = message;
     match (truth, error) {

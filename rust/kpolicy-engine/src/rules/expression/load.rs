@@ -106,8 +106,8 @@ fn written(
 
 /// What the compiler says that an expression may cost on one node; not less than its size.
 fn worst_case(value: &Value, expression: &Expression) -> u64 {
-    let said = value.get("cost").and_then(Value::as_u64).unwrap_or_default();
-    said.max(expression.size() as u64)
+    let stated = value.get("cost").and_then(Value::as_u64).unwrap_or_default();
+    stated.max(expression.size() as u64)
 }
 
 /// What is drawn for an expression: on a node it cannot spend more than it may.

@@ -20,7 +20,7 @@ use super::score::ExpressionScore;
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
 use super::{Written, fault_of};
 
-/// Errors told of one rule and pod; the rest is like them.
+/// Errors that are reported for one rule and pod. More would only repeat them.
 const ERRORS_MAX: usize = 100;
 
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use super::levels::Levels;
 #[derive(Debug, Clone)]
 pub(super) struct DomainCounts {
     table: Arc<Table>,
-    /// Domains with what argued pods add to them; few.
+    /// Domains, and how many pods hypothetical placements add to them; few.
     hypothetical: Vec<(u32, i64)>,
 }
 

@@ -47,8 +47,8 @@ impl Filter for ServiceAffinity {
             return None;
         }
         let selector = pod.template.node_affinity.selector.as_ref();
-        let said = |label: &'_ str| selector?.get(label);
-        let own = pairs(&self.affinity, said);
+        let of_selector = |label: &'_ str| selector?.get(label);
+        let own = pairs(&self.affinity, of_selector);
         let has_service = services(&pod.identity, cluster).next().is_some();
         let is_open = self.affinity.iter().any(|label| own.get(label).is_none());
         let mut prepared = PreparedServiceFilter {
