@@ -15,8 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from benches.cluster import contenders, stage
-from benches.cluster import round as rounds
+from benches.cluster import contenders, round as rounds, stage
 from benches.cluster.collector import Collector
 from benches.cluster.comparison import Comparison, Promise, in_turns
 from benches.cluster.contenders import Contender

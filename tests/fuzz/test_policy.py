@@ -9,8 +9,7 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic import BaseModel
 
 from kpolicy.policy.models.builtins import InterPodAffinityArgs

@@ -29,8 +29,7 @@ from kpolicy.testing.apiserver.http_server import HttpServer, Reply
 from kpolicy.testing.objects import failures
 from kpolicy.testing.objects.object_views import list_json
 from kpolicy.testing.objects.resource_types import BY_KIND, Resource
-from kpolicy.testing.objects.store import Change as Stored
-from kpolicy.testing.objects.store import Store, StoreSettings
+from kpolicy.testing.objects.store import Change as Stored, Store, StoreSettings
 from tests.invariants.history import Change, Write
 from tests.simulation.network import End, Network
 from tests.simulation.trouble import NO_TROUBLE, Kind, Trouble, Troubles

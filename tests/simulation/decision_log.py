@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 
 from kpolicy.engine import (
     Applied,
+    Decision as Decided,
     Engine,
     JudgedNodes,
     RemainingCandidates,
     Scheduled,
     Verdict,
 )
-from kpolicy.engine import Decision as Decided
 from tests.invariants.history import Decision, RoomDecided, Span, Start
 from tests.simulation.machine_time import WorldTime
 

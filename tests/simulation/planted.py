@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from unittest.mock import patch
 
-from kpolicy.cluster.writes import binder
-from kpolicy.cluster.writes import volume_writer as volume_patches
+from kpolicy.cluster.writes import binder, volume_writer as volume_patches
 from kpolicy.cluster.writes.binder import Binding, binding_body
 from kpolicy.cluster.writes.evictor import Eviction
 from kpolicy.cluster.writes.pod_status import PodCondition, PodStatusWriter

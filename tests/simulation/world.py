@@ -23,8 +23,7 @@ from tests.simulation.api_server import STALE_VERSIONS_MAX, SimulatedApi
 from tests.simulation.budgets import Budgets
 from tests.simulation.decision_log import RunLog
 from tests.simulation.event_loop import virtual_loop
-from tests.simulation.extender import ADDRESS as EXTENDER
-from tests.simulation.extender import ASKING, SimulatedExtender
+from tests.simulation.extender import ADDRESS as EXTENDER, ASKING, SimulatedExtender
 from tests.simulation.instance import Instance, VirtualClock
 from tests.simulation.machine_time import WorldTime
 from tests.simulation.nemesis import Nemesis

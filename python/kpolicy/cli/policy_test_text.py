@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from kpolicy.cli.findings_text import Findings, concise, full
-from kpolicy.cli.findings_text import github as annotated
+from kpolicy.cli.findings_text import Findings, concise, full, github as annotated
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.offline.reports.columns import columns
 

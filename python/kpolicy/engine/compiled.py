@@ -10,10 +10,10 @@ from typing import Literal, assert_never
 
 from kpolicy import _engine
 from kpolicy._engine import (
-    EngineFault,
-    evaluate_expression,
-    evaluation_plan,
-    expression_facts,
+    EngineFault as EngineFault,
+    evaluate_expression as evaluate_expression,
+    evaluation_plan as evaluation_plan,
+    expression_facts as expression_facts,
 )
 from kpolicy.engine.named_answers import (
     Applied,
@@ -40,17 +40,6 @@ from kpolicy.engine.named_answers import (
     VolumeWork,
     Wake,
 )
-
-__all__ = [
-    "Engine",
-    "EngineFault",
-    "built_ins",
-    "evaluate_expression",
-    "evaluation_plan",
-    "expression_facts",
-    "object_kinds",
-    "version",
-]
 
 
 class Engine:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benches import __main__ as driver
-from benches import boundary, matrix, startup
+from benches import __main__ as driver, boundary, matrix, startup
 from benches.crossings import size
 from benches.placing import Run
 from kpolicy import compile_policy

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benches import __main__ as driver
-from benches import cold
+from benches import __main__ as driver, cold
 from kpolicy.offline.bench.workloads import UNIQUE
 
 SIZES = (20, 40)

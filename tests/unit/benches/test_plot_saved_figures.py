@@ -9,8 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benches import __main__ as driver
-from benches import expressions, footprint, loading, plot, recorded
+from benches import __main__ as driver, expressions, footprint, loading, plot, recorded
 from benches.chart import Axis, Chart, Line, spread
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.workloads import REPEATED

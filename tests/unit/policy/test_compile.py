@@ -7,8 +7,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kpolicy.policy.compile import EVERY_POD, compile_policy, shipped_source
 from kpolicy.policy.limits import DIAGNOSTICS_MAX

@@ -324,7 +324,7 @@ def settings_of_file(path: Path) -> dict[str, Any]:
         print(concise(Findings.of(findings, ())).rstrip(), file=sys.stderr)
     if model is None or has_errors(tuple(findings)):
         hint = f"`kpolicy lint {path}` shows where"
-        raise CannotWorkError(f"{'KPS203'}: the configuration {path} has errors ({hint})")
+        raise CannotWorkError(f"KPS203: the configuration {path} has errors ({hint})")
     settings = model.model_dump(exclude_none=True, exclude={"api_version", "kind"})
     for name in settings.keys() & set(_PATH_SETTINGS):
         settings[name] = path.parent / settings[name]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Span
+from kpolicy.policy.quantities import read_quantity
 
 # A value in the exact form: JSON in which everything without a JSON type of its own is tagged.
 Exact: TypeAlias = Any
@@ -22,9 +23,6 @@ Exact: TypeAlias = Any
 _INT_MIN, _INT_MAX, _UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)\Z")
 _DURATION: Final = re.compile(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+)\Z")
-_QUANTITY: Final = re.compile(
-    r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?\Z"
-)
 _TYPES: Final = frozenset(
     (
         "bool",
@@ -47,7 +45,6 @@ _FORMS: Final = {
     "type": re.compile(rf"(?:{'|'.join(map(re.escape, _TYPES))})\Z"),
     "timestamp": _TIME,
     "duration": _DURATION,
-    "quantity": _QUANTITY,
     "selector": re.compile(""),
 }
 _NOT_FINITE: Final = frozenset(("NaN", "Infinity", "-Infinity"))
@@ -162,7 +159,9 @@ def _in_form(tag: str, body: Any) -> tuple[Exact] | None:
             return ({tag: [[exact_of(key), exact_of(value)] for key, value in body]},)
         case "optional", list() if len(body) <= 1:
             return ({tag: [exact_of(item) for item in body]},)
-        case (("type" | "timestamp" | "duration" | "quantity" | "selector"), str()):
+        case "quantity", str():
+            return ({tag: body},) if read_quantity(body) is not None else None
+        case (("type" | "timestamp" | "duration" | "selector"), str()):
             return ({tag: body},) if _FORMS[tag].match(body) else None
     return None
 

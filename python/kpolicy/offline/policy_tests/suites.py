@@ -28,8 +28,16 @@ from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import shipped_names, shipped_source
 from kpolicy.policy.models.scheduling_policy import API_VERSION
 from kpolicy.policy.models.validation import validated
-from kpolicy.policy.yaml.nodes import Mapping as MappingNode
-from kpolicy.policy.yaml.nodes import Node, Path, Scalar, dotted, find, key_at, string
+from kpolicy.policy.yaml.nodes import (
+    Mapping as MappingNode,
+    Node,
+    Path,
+    Scalar,
+    dotted,
+    find,
+    key_at,
+    string,
+)
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import Source, SourceText, placed
 from kpolicy.policy.yaml.tree_reader import read_documents

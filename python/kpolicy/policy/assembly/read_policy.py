@@ -23,8 +23,10 @@ from kpolicy.diagnostics import (
 )
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import Document
-from kpolicy.policy.legacy.meanings import PREDICATES as LEGACY_PREDICATES
-from kpolicy.policy.legacy.meanings import PRIORITIES as LEGACY_PRIORITIES
+from kpolicy.policy.legacy.meanings import (
+    PREDICATES as LEGACY_PREDICATES,
+    PRIORITIES as LEGACY_PRIORITIES,
+)
 from kpolicy.policy.models.builtins import BUILTINS, PREEMPTION, Builtin, filled
 from kpolicy.policy.models.scheduling_policy import (
     Predicate,

@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from collections.abc import Mapping as Table
+from collections.abc import Iterable, Iterator, Mapping as Table
 from dataclasses import dataclass, field
 from typing import Final
 

@@ -17,8 +17,7 @@ from kpolicy.clock import Clock
 from kpolicy.cluster.writes.pod_status import ConditionReason
 from kpolicy.engine import Decision
 from kpolicy.scheduler.loop.queued_pod import Attempt
-from kpolicy.telemetry.attempt import Attempt as AttemptRecord
-from kpolicy.telemetry.attempt import Step, TraceContext
+from kpolicy.telemetry.attempt import Attempt as AttemptRecord, Step, TraceContext
 from kpolicy.telemetry.limits import SLOW_CALLS_NS, SLOW_CYCLE_NS
 
 

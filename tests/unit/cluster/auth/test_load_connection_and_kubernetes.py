@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kubernetes.aio import client as package_client
-from kubernetes.aio import config as package
+from kubernetes.aio import client as package_client, config as package
 
 from kpolicy.cluster.auth.exec_plugin import Credential, ExecCommand, run_exec
 

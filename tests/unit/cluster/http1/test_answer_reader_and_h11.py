@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import h11
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from kpolicy.cluster.http1.answer_reader import AnswerReader
 

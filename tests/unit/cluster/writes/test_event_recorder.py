@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kpolicy.clock import NANOSECONDS
 from kpolicy.cluster.limits import EVENT_QUEUE_MAX

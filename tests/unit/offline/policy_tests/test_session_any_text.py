@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from kpolicy.cli import policy_test_text
 from kpolicy.offline.policy_tests.results import rewrites, updated

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from build import cel_parser_table
-from build import cel_parser_table as grammar
+from build import cel_parser_table, cel_parser_table as grammar
 from kpolicy.policy.cel import parser_table
 
 

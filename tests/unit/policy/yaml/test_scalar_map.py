@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from kpolicy.diagnostics import Span
 from kpolicy.policy.yaml.nodes import Scalar, scalars

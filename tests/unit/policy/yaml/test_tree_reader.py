@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from kpolicy.policy.limits import DOCUMENT_BYTES_MAX, DOCUMENTS_MAX, TREE_DEPTH_MAX, TREE_NODES_MAX
 from kpolicy.policy.yaml.nodes import Mapping, plain, scalars

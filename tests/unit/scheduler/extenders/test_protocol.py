@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from kpolicy.scheduler.extenders.protocol import (
     FilterAnswer,
