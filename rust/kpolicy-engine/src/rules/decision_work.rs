@@ -1,17 +1,18 @@
 //! The work that one decision may take, in units, and what a pod's spec asks of it.
 //!
 //! Contains the bounds, and the sum for each part of a spec that built-ins walk for every node. It rests
-//! on the pod and on the size of the cluster alone, not on what is cached, so that a pod is set aside
-//! or judged whatever was asked before. The prices are in `rules/prices.rs`.
+//! on the pod, the size of the cluster and the label keys of its nodes, not on what is cached, so that
+//! a pod is set aside or judged whatever was asked before. The prices are in `rules/prices.rs`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::model::{NodeSelectorTerm, PodAffinityTerm, Requirement, SpreadConstraint};
+use crate::model::{Labels, NodeSelectorTerm, PodAffinityTerm, Requirement, SpreadConstraint};
 use crate::snapshot::{Cluster, Pod};
 
 use super::prices::{
-    AFFINITY_TERM, CONSTRAINT, CONTAINER, PAIR, PORT, REQUIREMENT, SCALAR, TERM, TOLERATION,
-    VOLUME, of_selector,
+    AFFINITY_TERM, CONSTRAINT, CONTAINER, LABEL_KEY, PAIR, PORT, REQUIREMENT, SCALAR, TERM,
+    TOLERATION, VOLUME, of_selector,
 };
 use super::selectable_identities::SelectableIdentities;
 
@@ -73,31 +74,47 @@ impl DecisionWork {
         Self::counted(pod, cluster, &mut SelectableIdentities::of(pod, cluster).with_selectors())
     }
 
-    fn counted(pod: &Pod, cluster: &Cluster, selectable: &mut SelectableIdentities<'_>) -> Self {
+    fn counted<'a>(
+        pod: &'a Pod,
+        cluster: &'a Cluster,
+        selectable: &mut SelectableIdentities<'_>,
+    ) -> Self {
         let template = &pod.template;
         let nodes = cluster.nodes().len() as u64;
         let own_identities = cluster.census().identities_in(pod.namespace()).len() as u64;
         let on_nodes = |entries: usize, price: u64| product(entries, price.saturating_mul(nodes));
         let affinity = &template.node_affinity;
+        let mut keys = LabelKeys { cluster, seen: BTreeSet::new() };
         let pairs = affinity.selector.as_ref().map_or(0, |pairs| pairs.iter().count());
+        let pair_keys = affinity.selector.iter().flat_map(Labels::iter).map(|(key, _)| key);
+        let own_pairs = on_nodes(pairs, PAIR).saturating_add(keys.units(pair_keys));
         let required = affinity.required.as_ref().map_or(&[][..], |selector| &selector.terms);
-        let preferred = affinity.preferred.iter().map(|(_, term)| term);
+        let node_terms = || required.iter().chain(affinity.preferred.iter().map(|(_, term)| term));
+        let requirements = node_terms().flat_map(|term| &term.match_expressions);
+        let own_requirements = sum(node_terms().map(|term| of_term(term, nodes)))
+            .saturating_add(keys.units(requirements.map(|requirement| &*requirement.key)));
         let pod_affinity = &template.pod_affinity;
-        let mut of_terms = |plain: &[PodAffinityTerm], weighted: &[(i32, PodAffinityTerm)]| {
-            let terms = plain.iter().chain(weighted.iter().map(|(_, term)| term));
-            sum(terms.map(|term| of_affinity_term(term, nodes, selectable)))
+        let mut of_terms = |plain: &'a [PodAffinityTerm],
+                            weighted: &'a [(i32, PodAffinityTerm)]| {
+            let terms = || plain.iter().chain(weighted.iter().map(|(_, term)| term));
+            let of_keys = keys.units(terms().map(|term| &*term.topology_key));
+            sum(terms().map(|term| of_affinity_term(term, nodes, selectable)))
+                .saturating_add(of_keys)
         };
         let own_affinity = of_terms(&pod_affinity.required, &pod_affinity.preferred);
         let own_anti = of_terms(&pod_affinity.anti_required, &pod_affinity.anti_preferred);
-        let spread = template.spread.iter().map(|each| of_constraint(each, nodes, own_identities));
+        let constraints = template.spread.iter();
+        let own_constraints =
+            sum(constraints.clone().map(|each| of_constraint(each, nodes, own_identities)))
+                .saturating_add(keys.units(constraints.map(|each| &*each.topology_key)));
         let scalars = template.requests.fit.scalars.len();
         let containers = template.containers.init.len() + template.containers.regular.len();
         let parts = [
-            part("spec.nodeSelector", pairs, on_nodes(pairs, PAIR)),
+            part("spec.nodeSelector", pairs, own_pairs),
             part(
                 "spec.affinity.nodeAffinity",
                 required.len() + affinity.preferred.len(),
-                sum(required.iter().chain(preferred).map(|term| of_term(term, nodes))),
+                own_requirements,
             ),
             part(
                 "spec.affinity.podAffinity",
@@ -109,7 +126,7 @@ impl DecisionWork {
                 pod_affinity.anti_required.len() + pod_affinity.anti_preferred.len(),
                 own_anti,
             ),
-            part("spec.topologySpreadConstraints", template.spread.len(), sum(spread)),
+            part("spec.topologySpreadConstraints", template.spread.len(), own_constraints),
             part(
                 "spec.tolerations",
                 template.tolerations.len(),
@@ -155,6 +172,22 @@ impl fmt::Display for DecisionWork {
             self.units(),
             self.units_max
         )
+    }
+}
+
+/// The label keys of nodes that a pod names: each is charged once, in the part that names it first.
+struct LabelKeys<'a> {
+    cluster: &'a Cluster,
+    seen: BTreeSet<&'a str>,
+}
+
+impl<'a> LabelKeys<'a> {
+    /// What the columns of those of these keys take that were not charged before. A key that no node
+    /// has takes none.
+    fn units(&mut self, keys: impl Iterator<Item = &'a str>) -> u64 {
+        let nodes = self.cluster.nodes();
+        let new = keys.filter(|key| nodes.any_has_label(key) && self.seen.insert(key));
+        product(new.count(), LABEL_KEY.saturating_mul(nodes.len() as u64))
     }
 }
 

@@ -5,8 +5,9 @@
 
 use crate::model::{PodAffinityTerm, Selector};
 
-// Of a part of a pod's spec, on one node. A label that no rule asked for yet is looked up on each
-// node; amounts are looked up by name for filter, score and message.
+// Of a part of a pod's spec, on one node. Amounts are looked up by name for filter, score and message.
+/// A label key that some node has: where no rule asked for it yet, it is looked up on each node.
+pub(super) const LABEL_KEY: u64 = 15;
 pub(super) const PAIR: u64 = 5;
 pub(super) const REQUIREMENT: u64 = 5;
 pub(super) const TERM: u64 = 1;

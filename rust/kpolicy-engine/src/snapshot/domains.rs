@@ -3,8 +3,9 @@
 //! Columns are made on demand for the keys that rules read, and kept up to date as nodes change.
 //! Ids mean something only within one column and one `version`. Columns are a cache with a bound in
 //! keys and in bytes: beyond it a column is made for the call that asks and not kept, so that pods
-//! with thousands of label keys hold no memory. Two columns of one key that are made while no node
-//! changes have the same ids.
+//! with thousands of label keys hold no memory. Keys that no node has share one column, which is made
+//! without looking at nodes. Two columns of one key that are made while no node changes have the same
+//! ids.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -134,6 +135,8 @@ struct ByKey {
     kept: FxHashMap<Box<str>, Kept>,
     /// Of all kept columns.
     bytes: usize,
+    /// The column of every key that no node has.
+    missing: Option<Arc<Domains>>,
 }
 
 #[derive(Debug, Default)]
@@ -151,6 +154,9 @@ impl DomainColumns {
             kept.asked.store(now, Ordering::Relaxed);
             return Arc::clone(&kept.domains);
         }
+        if !nodes.any_has_label(key) {
+            return self.missing(now, nodes);
+        }
         let mut domains = Domains::new(now);
         domains.ids.resize(nodes.slots(), ABSENT);
         for view in nodes.iter() {
@@ -162,10 +168,26 @@ impl DomainColumns {
         domains
     }
 
+    fn missing(&self, now: u64, nodes: &Nodes) -> Arc<Domains> {
+        let known = |by_key: &ByKey| by_key.missing.clone();
+        if let Some(missing) = known(&self.by_key.read().unwrap_or_else(PoisonError::into_inner)) {
+            return missing;
+        }
+        let mut domains = Domains::new(now);
+        domains.ids.resize(nodes.slots(), ABSENT);
+        let mut by_key = self.by_key.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(by_key.missing.get_or_insert(Arc::new(domains)))
+    }
+
     /// Follows a node that changed; `label` gives its value of a key.
     pub(super) fn follow<'a>(&mut self, slot: NodeSlot, label: impl Fn(&str) -> Option<&'a str>) {
         let by_key = self.by_key.get_mut().unwrap_or_else(PoisonError::into_inner);
         by_key.trim();
+        if let Some(missing) = &mut by_key.missing
+            && missing.ids.len() <= slot.index()
+        {
+            Arc::make_mut(missing).set(slot, None);
+        }
         // Each column by itself: the order of keys does not matter.
         #[allow(clippy::iter_over_hash_type)]
         for (key, kept) in &mut by_key.kept {
@@ -223,7 +245,11 @@ mod tests {
     use crate::snapshot::Cluster;
 
     fn node(name: &str, value: &str) -> Node {
-        let labels: Labels = [("zone", value)].into_iter().collect();
+        labelled(name, [("zone".to_owned(), value)].into_iter())
+    }
+
+    fn labelled<'a>(name: &str, labels: impl Iterator<Item = (String, &'a str)>) -> Node {
+        let labels: Labels = labels.collect();
         Node { meta: Meta { name: name.into(), labels, ..Meta::default() }, ..Node::default() }
     }
 
@@ -231,7 +257,10 @@ mod tests {
     #[test]
     fn columns_that_grow_beyond_the_bound_are_dropped() {
         let mut cluster = Cluster::default();
-        cluster.set_node(node("first", "x"));
+        cluster.set_node(labelled(
+            "first",
+            ["zone", "other"].map(|key| (key.to_owned(), "x")).into_iter(),
+        ));
         let version = |cluster: &Cluster, key: &str| cluster.nodes().domains(key).version();
         let (other, zone) = (version(&cluster, "other"), version(&cluster, "zone"));
         let long = "v".repeat(2 * BYTES_A_NODE_MAX);
@@ -248,7 +277,8 @@ mod tests {
     #[test]
     fn keys_beyond_the_bound_are_answered_and_not_kept() {
         let mut cluster = Cluster::default();
-        cluster.set_node(node("a", "x"));
+        let keys = (0..=2 * KEYS_MAX).map(|key| (format!("key-{key}"), "x"));
+        cluster.set_node(labelled("a", keys.chain([("zone".to_owned(), "x")])));
         let zone = cluster.nodes().domains("zone").version();
         let version = |cluster: &Cluster, key: &str| cluster.nodes().domains(key).version();
         for key in 0..2 * KEYS_MAX {
@@ -262,5 +292,22 @@ mod tests {
         assert_eq!(version(&cluster, &beyond), version(&cluster, &beyond), "there is room again");
         let domains = cluster.nodes().domains("zone");
         assert_eq!(domains.len(), 3);
+    }
+
+    #[test]
+    fn keys_that_no_node_has_share_a_column_until_one_has_them() {
+        let mut cluster = Cluster::default();
+        cluster.set_node(node("a", "x"));
+        let version = |cluster: &Cluster, key: &str| cluster.nodes().domains(key).version();
+        let missing = version(&cluster, "rack");
+        assert_eq!(version(&cluster, "row"), missing);
+        cluster.set_node(node("b", "x"));
+        let column = cluster.nodes().domains("rack");
+        assert_eq!((column.ids(), column.version()), (&[0, 0][..], missing), "a node more");
+        cluster.set_node(labelled("b", [("rack".to_owned(), "r1")].into_iter()));
+        let column = cluster.nodes().domains("rack");
+        assert_eq!(column.ids().iter().filter(|id| **id != 0).count(), 1);
+        assert_ne!(column.version(), missing);
+        assert_eq!(version(&cluster, "row"), missing);
     }
 }
