@@ -62,18 +62,79 @@ impl ErrorKind {
     }
 }
 
+/// The text of an error, for people. Most errors are absorbed by `&&` and `||` and nobody reads them, so
+/// that frequent texts are written out only when they are read.
+#[derive(Debug, Clone)]
+pub enum Message {
+    /// A text without a part that depends on values.
+    Fixed(&'static str),
+    /// This left its range.
+    Overflow(&'static str),
+    /// This key or field is not there.
+    NoSuchKey(Arc<str>),
+    /// Any other text.
+    Written(Arc<str>),
+}
+
+impl Message {
+    /// The text, to be kept.
+    pub fn shared(&self) -> Arc<str> {
+        match self {
+            Self::Written(text) => Arc::clone(text),
+            other => other.to_string().into(),
+        }
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(text) => formatter.write_str(text),
+            Self::Overflow(what) => write!(formatter, "{what} overflow"),
+            Self::NoSuchKey(key) => write!(formatter, "no such key: {key}"),
+            Self::Written(text) => formatter.write_str(text),
+        }
+    }
+}
+
+impl PartialEq for Message {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+
+impl Eq for Message {}
+
+impl From<&'static str> for Message {
+    fn from(text: &'static str) -> Self {
+        Self::Fixed(text)
+    }
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        Self::Written(text.into())
+    }
+}
+
+impl From<Arc<str>> for Message {
+    fn from(text: Arc<str>) -> Self {
+        Self::Written(text)
+    }
+}
+
 /// An error without a place: what a function or a fact reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The kind of the error, which decides its code.
     pub kind: ErrorKind,
     /// The text for people.
-    pub message: Arc<str>,
+    pub message: Message,
 }
 
 impl Fault {
     /// A fault of this kind with this text.
-    pub fn new(kind: ErrorKind, message: impl Into<Arc<str>>) -> Self {
+    pub fn new(kind: ErrorKind, message: impl Into<Message>) -> Self {
         Self { kind, message: message.into() }
     }
 
@@ -81,23 +142,23 @@ impl Fault {
         Self::new(ErrorKind::NoSuchOverload, "no such overload")
     }
 
-    pub(crate) fn no_such_key(key: &dyn fmt::Display) -> Self {
-        Self::new(ErrorKind::NoSuchKey, format!("no such key: {key}"))
+    pub(crate) fn no_such_key(key: Arc<str>) -> Self {
+        Self::new(ErrorKind::NoSuchKey, Message::NoSuchKey(key))
     }
 
-    pub(crate) fn overflow(what: &str) -> Self {
-        Self::new(ErrorKind::Overflow, format!("{what} overflow"))
+    pub(crate) fn overflow(what: &'static str) -> Self {
+        Self::new(ErrorKind::Overflow, Message::Overflow(what))
     }
 
-    pub(crate) fn malformed(message: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn malformed(message: impl Into<Message>) -> Self {
         Self::new(ErrorKind::Malformed, message)
     }
 
-    pub(crate) fn invalid(message: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn invalid(message: impl Into<Message>) -> Self {
         Self::new(ErrorKind::InvalidArgument, message)
     }
 
-    pub(crate) fn out_of_range(message: impl Into<Arc<str>>) -> Self {
+    pub(crate) fn out_of_range(message: impl Into<Message>) -> Self {
         Self::new(ErrorKind::OutOfRange, message)
     }
 
@@ -113,14 +174,14 @@ pub struct EvaluationError {
     /// The kind of the error, which decides its code.
     pub kind: ErrorKind,
     /// The text for people.
-    pub message: Arc<str>,
+    pub message: Message,
     /// Index of the node in the verified expression (its span is `spans[node]`).
     pub node: u32,
 }
 
 impl fmt::Display for EvaluationError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.message)
+        self.message.fmt(formatter)
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::error::Message;
 use crate::facts::Read;
 use crate::ir::{Expression, Node, Operation};
 use crate::types::Type;
@@ -113,7 +114,10 @@ fn of_selector(selector: &Selector) -> usize {
 fn of_node(node: &Node) -> usize {
     let operation = match &node.operation {
         Operation::List(flags) | Operation::Map(flags) => flags.len(),
-        Operation::Error(error) => alone(error, |error| alone(&error.message, nothing)),
+        Operation::Error(error) => alone(error, |error| match &error.message {
+            Message::Written(text) | Message::NoSuchKey(text) => alone(text, nothing),
+            Message::Fixed(_) | Message::Overflow(_) => 0,
+        }),
         _ => 0,
     };
     size_of_val(&*node.args) + of_type(&node.kind) + operation

@@ -32,7 +32,7 @@ mod verify;
 pub use bits::Bits;
 pub use budget::Budget;
 pub use columnar::{ColumnarPlan, Mask, Score, ScoreValues};
-pub use error::{ErrorKind, EvaluationError, Fault, InvalidExpression};
+pub use error::{ErrorKind, EvaluationError, Fault, InvalidExpression, Message};
 pub use facts::{Column, Columns, Dictionary, Facts, NoFacts, Read};
 pub use fold::Residual;
 pub use functions::overloads;

@@ -157,7 +157,13 @@ impl<'a> Machine<'a> {
         Ok(match args {
             [a] => Operands::One([self.value(*a)?]),
             [a, b] => Operands::Two([self.value(*a)?, self.value(*b)?]),
-            _ => Operands::Many(args.iter().map(|arg| self.value(*arg)).collect::<Result<_, _>>()?),
+            _ => {
+                let mut values = Vec::with_capacity(args.len());
+                for arg in args {
+                    values.push(self.value(*arg)?);
+                }
+                Operands::Many(values)
+            }
         })
     }
 
@@ -289,7 +295,7 @@ impl<'a> Machine<'a> {
         match (&operand, found) {
             (Value::Optional(_), found) => Ok(found.map_or(Value::NONE, Value::some)),
             (_, Some(value)) => Ok(value),
-            (_, None) => Err(Fault::no_such_key(&name.text).at(node.origin)),
+            (_, None) => Err(Fault::no_such_key(name.text.clone()).at(node.origin)),
         }
     }
 
@@ -324,8 +330,8 @@ pub(crate) fn value_of_answer(
         (Answer::Known(value), false) => Ok(value),
         (Answer::Absent, true) => Ok(Value::Bool(false)),
         (Answer::Absent, false) => Err(match args.last().and_then(Key::of) {
-            Some(key) if fact.ends_with("[]") => Fault::no_such_key(&key),
-            _ => Fault::no_such_key(&fact.rsplit('.').next().unwrap_or(fact)),
+            Some(key) if fact.ends_with("[]") => Fault::no_such_key(key.text()),
+            _ => Fault::no_such_key(fact.rsplit('.').next().unwrap_or(fact).into()),
         }),
         (Answer::Unknown, _) => Err(unknown(fact)),
         (Answer::Failed(fault), _) => Err(fault),

@@ -75,7 +75,7 @@ pub(crate) fn outcome_json(outcome: &Evaluated) -> Json {
         Err(error) => json!({"error": {
             "code": error.kind.code(),
             "kind": error.kind.name(),
-            "message": *error.message,
+            "message": error.message.to_string(),
             "node": error.node,
         }}),
     }

@@ -185,7 +185,9 @@ impl Verifier {
         if overload.result != "dyn" && !kind.fits(overload.result) {
             return Err(raw.refuse("IR006", format!("`{id}` gives {}", overload.result)));
         }
-        self.builder.call(overload, &raw.args).map_err(|fault| raw.refuse("IR004", &*fault.message))
+        self.builder
+            .call(overload, &raw.args)
+            .map_err(|fault| raw.refuse("IR004", fault.message.to_string()))
     }
 
     fn expect(&self, raw: &Raw<'_>, arg: u32, head: &str) -> Result<(), InvalidExpression> {

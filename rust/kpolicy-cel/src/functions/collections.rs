@@ -86,8 +86,8 @@ pub(crate) fn index(operand: &Value, at: &Value) -> Result<Value, Fault> {
         Value::Map(map) => {
             let found = Key::of(at).and_then(|key| map.get(&key).cloned());
             found.ok_or_else(|| match Key::of(at) {
-                Some(key) => Fault::no_such_key(&key),
-                None => Fault::no_such_key(&to_json(at)),
+                Some(key) => Fault::no_such_key(key.text()),
+                None => Fault::no_such_key(to_json(at).to_string().into()),
             })
         }
         _ => Err(Fault::no_such_overload()),

@@ -84,7 +84,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("type_of", type_of, &[("any", "dyn", "type")]),
 ];
 
-fn range(kind: &str) -> Fault {
+fn range(kind: &'static str) -> Fault {
     Fault::overflow(kind)
 }
 

@@ -42,6 +42,14 @@ impl Key {
         }
     }
 
+    /// The key as it is shown.
+    pub(crate) fn text(&self) -> Arc<str> {
+        match self {
+            Self::String(text) => text.clone(),
+            other => other.to_string().into(),
+        }
+    }
+
     fn number(&self) -> Option<i128> {
         match self {
             Self::Int(value) => Some(i128::from(*value)),

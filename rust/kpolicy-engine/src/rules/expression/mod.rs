@@ -117,7 +117,7 @@ struct Written {
 
 /// The message of an error, for people.
 fn fault_of(error: EvaluationError) -> Fault {
-    Fault { code: error.kind.code(), message: error.message }
+    Fault { code: error.kind.code(), message: error.message.shared() }
 }
 
 /// Evaluates for people: an error because of the cost names the part that needed most, with its units.
