@@ -96,8 +96,8 @@ pub trait Columns {
     /// What one lane answers. Must agree with [`Columns::column`].
     fn read(&self, lane: usize, read: &Read) -> Answer;
 
-    /// As [`Facts::work`], of any lane.
-    fn work(&self, _read: &Read) -> u64 {
+    /// As [`Facts::work`].
+    fn work(&self, _lane: usize, _read: &Read) -> u64 {
         0
     }
 

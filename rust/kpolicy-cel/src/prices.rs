@@ -16,7 +16,7 @@ pub(crate) const MEMBER: u64 = 3;
 /// An item of a list that reading a fact or a member makes.
 pub(crate) const ITEM_MADE: u64 = 3;
 /// An entry of a map that reading a fact or a member makes.
-pub(crate) const ENTRY_MADE: u64 = 6;
+pub(crate) const ENTRY_MADE: u64 = 9;
 /// Bytes of text that are read or made for one unit.
 pub(crate) const TEXT_BYTES: u64 = 10;
 /// Bytes of texts of equal length that are compared for one unit.

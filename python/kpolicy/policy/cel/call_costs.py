@@ -111,11 +111,11 @@ def _order(args: list[Tree]) -> int:
 
 
 def _contained(args: list[Tree]) -> int:
-    """`item in list`; an entry of a map is found at once."""
+    """`item in list`, or `key in map`."""
     item, holder = args
     if holder.type.name == "map":
-        return 0
-    return times(holder.size.length, 1 + _equal(item.size, holder.size.inside))
+        return LOOKUP
+    return LOOKUP + times(holder.size.length, 1 + _equal(item.size, holder.size.inside))
 
 
 def _size(args: list[Tree]) -> int:

@@ -7,21 +7,28 @@ business, except for calls (`call_costs`), whose family the tree does not keep.
 
 from __future__ import annotations
 
+from types import MappingProxyType
+from typing import Final
+
 from kpolicy.policy.cel import sizes
 from kpolicy.policy.cel.facts import (
     API_PARTS,
     CLUSTER_NODES_MAX,
+    IMAGE_NAMES_MAX,
     POD_IDENTITIES_MAX,
+    PODS_PER_NODE_MAX,
     Time,
 )
 from kpolicy.policy.cel.prices import (
     ELEMENT,
     IDENTITIES_A_UNIT,
+    IMAGE_NAMES_A_UNIT,
     LITERAL,
     LOOKUP,
     MEMBER,
     NODE,
     NODES_A_UNIT,
+    POD_MATCHED,
 )
 from kpolicy.policy.cel.sizes import SIZE_MAX, times
 from kpolicy.policy.cel.tree import (
@@ -47,6 +54,14 @@ from kpolicy.policy.cel.tree import (
 # A sum over a domain or the cluster whose arguments differ by node is worked out for each of them.
 _SUM: int = CLUSTER_NODES_MAX // NODES_A_UNIT + POD_IDENTITIES_MAX // IDENTITIES_A_UNIT
 _SUMMED = ("node.domain.", "cluster.")
+# What facts walk on a node where the engine does not know their arguments before.
+_WALKED: Final = MappingProxyType(
+    {
+        "node.pods.count": PODS_PER_NODE_MAX * POD_MATCHED,
+        "node.pods.sum": PODS_PER_NODE_MAX * POD_MATCHED,
+        "node.hasImage": IMAGE_NAMES_MAX // IMAGE_NAMES_A_UNIT,
+    }
+)
 # The roots of facts whose lists and maps each node makes; those of others are made once for all.
 _MADE_BY_NODE = ("node", "victim")
 
@@ -101,8 +116,10 @@ def _of_read(read: Read) -> int:
     root, part, *_ = (*read.name.split("."), "")
     is_made = root in _MADE_BY_NODE and part not in API_PARTS
     made = sizes.made(read.type, read.size) if is_made else 0
-    is_summed = read.name.startswith(_SUMMED) and not all(map(_is_folded, read.args))
-    return read.cost + made + (_SUM if is_summed else 0)
+    if all(map(_is_folded, read.args)):
+        return read.cost + made
+    summed = _SUM if read.name.startswith(_SUMMED) else 0
+    return read.cost + made + summed + _WALKED.get(read.name, 0)
 
 
 def _is_folded(tree: Tree) -> bool:

@@ -179,6 +179,8 @@ TOLERATIONS_MAX: Final = 64
 CONTAINERS_MAX: Final = 64
 # A kubelet takes 110 pods by default, and providers up to 256.
 PODS_PER_NODE_MAX: Final = 256
+# A kubelet reports 50 images, with five names each.
+IMAGE_NAMES_MAX: Final = 250
 DOMAINS_MAX: Final = 4096
 # A cluster whose sums are worked out for each node: its nodes, and its kinds of pods.
 CLUSTER_NODES_MAX: Final = 5_000

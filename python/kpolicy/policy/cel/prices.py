@@ -13,7 +13,7 @@ LITERAL: Final = 4
 LOOKUP: Final = 3
 MEMBER: Final = 3
 ITEM_MADE: Final = 3
-ENTRY_MADE: Final = 6
+ENTRY_MADE: Final = 9
 TEXT_BYTES: Final = 10
 COMPARED_BYTES: Final = 100
 PARSING: Final = 12
@@ -29,3 +29,6 @@ RANGE_MAX: Final = 10_000
 # Of sums over a domain or the cluster (`rules/expression/world.rs` of the engine).
 NODES_A_UNIT: Final = 16
 IDENTITIES_A_UNIT: Final = 4
+# Of facts of one node (`rules/expression/facts/node.rs` of the engine).
+POD_MATCHED: Final = 2
+IMAGE_NAMES_A_UNIT: Final = 2

@@ -32,7 +32,7 @@ impl Facts for Lane<'_> {
     }
 
     fn work(&self, read: &Read) -> u64 {
-        self.columns.work(read)
+        self.columns.work(self.lane, read)
     }
 
     fn is_made(&self, read: &Read) -> bool {

@@ -7,7 +7,7 @@
 
 use crate::bits::Bits;
 use crate::ir::{Expression, Node, Operation};
-use crate::prices::PARSING;
+use crate::prices::{LOOKUP, PARSING};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -68,7 +68,7 @@ fn node_cost(expression: &Expression, node: &Node) -> u64 {
     let shared = node.args.len() as u64;
     let Operation::Call { overload, .. } = &node.operation else { return 1 + shared };
     let operands = node.args.iter().filter_map(|arg| expression.node(*arg));
-    let (mut text, mut items) = (None, 0);
+    let (mut text, mut items, mut looking_up) = (None, 0, 0);
     for operand in operands {
         let constant = match operand.operation {
             Operation::Constant(constant) => expression.constants.get(constant as usize),
@@ -77,6 +77,10 @@ fn node_cost(expression: &Expression, node: &Node) -> u64 {
         let bytes = match constant {
             Some(Value::List(list)) => {
                 items = list.len() as u64;
+                continue;
+            }
+            Some(Value::Map(_)) => {
+                looking_up = LOOKUP;
                 continue;
             }
             Some(Value::String(text)) => text.len() as u64,
@@ -88,5 +92,5 @@ fn node_cost(expression: &Expression, node: &Node) -> u64 {
     let is_parsed = overload.family.is_parsing && text.is_some();
     let text = text.unwrap_or_default();
     let parsed = if is_parsed { PARSING + text } else { 0 };
-    2 + shared + parsed + items * (2 + text / 100) + text / 10 + text / 100
+    2 + shared + parsed + looking_up + items * (2 + text / 100) + text / 10 + text / 100
 }

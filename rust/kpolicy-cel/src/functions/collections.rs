@@ -39,6 +39,7 @@ fn contains(call: &mut Call<'_>) -> Result<Value, Fault> {
             find(call, items, item).map(|found| Value::Bool(found.is_some()))
         }
         [key, Value::Map(map)] => {
+            call.budget.charge(LOOKUP)?;
             Ok(Value::Bool(Key::of(key).is_some_and(|key| map.get(&key).is_some())))
         }
         _ => Err(Fault::no_such_overload()),

@@ -36,6 +36,11 @@ pub(crate) const NODES_COPIED: u64 = 8;
 // Of a sum over a domain or the cluster in an expression: what is walked for one unit.
 pub(super) const NODES_A_UNIT: usize = 16;
 pub(super) const IDENTITIES_A_UNIT: usize = 4;
+// Of a fact of one node whose arguments only evaluating tells.
+/// Matching a selector with a pod of the node.
+pub(super) const POD_MATCHED: u64 = 2;
+/// Names of the node's images that are compared for one unit.
+pub(super) const IMAGE_NAMES_A_UNIT: usize = 2;
 
 /// Comparing one set of labels with a selector.
 pub(crate) fn of_selector(selector: Option<&Selector>) -> u64 {

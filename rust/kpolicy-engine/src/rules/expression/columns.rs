@@ -54,6 +54,11 @@ impl<'a> NodeColumns<'a> {
         self.world.pod.pod
     }
 
+    fn on_node(&self, lane: usize) -> Option<NodeWorld<'a>> {
+        let node = self.cluster().nodes().view(self.cluster().nodes().slot_at(lane)?)?;
+        Some(NodeWorld { world: self.world, node })
+    }
+
     fn each<T: Copy>(&self, empty: T, of: impl Fn(NodeView<'_>) -> T) -> Vec<T> {
         let mut values = vec![empty; self.lanes()];
         for view in self.cluster().nodes().iter() {
@@ -220,8 +225,8 @@ impl Columns for NodeColumns<'_> {
         is_shared(fact)
     }
 
-    fn work(&self, read: &Read) -> u64 {
-        self.world.work(read)
+    fn work(&self, lane: usize, read: &Read) -> u64 {
+        self.on_node(lane).map_or(0, |world| world.work(read))
     }
 
     fn is_made(&self, read: &Read) -> bool {
@@ -229,10 +234,6 @@ impl Columns for NodeColumns<'_> {
     }
 
     fn read(&self, lane: usize, read: &Read) -> Answer {
-        let slot = self.cluster().nodes().slot_at(lane);
-        let Some(node) = slot.and_then(|slot| self.cluster().nodes().view(slot)) else {
-            return Answer::Absent;
-        };
-        NodeWorld { world: self.world, node }.read(read)
+        self.on_node(lane).map_or(Answer::Absent, |world| world.read(read))
     }
 }

@@ -34,6 +34,7 @@ impl Facts for PodWorld<'_> {
                 Source::Cluster(_)
                 | Source::ClusterSum(_)
                 | Source::Node(_)
+                | Source::NodeWalk(..)
                 | Source::PodOnNode(_)
                 | Source::DomainName
                 | Source::DomainSum(_)
@@ -101,7 +102,9 @@ impl Facts for NodeWorld<'_> {
     fn read(&self, read: &Read) -> Answer {
         let ClusterWorld { pod: PodWorld { pod, cluster }, sums } = self.world;
         match facts::source(&read.fact) {
-            Some(Source::Node(answer)) => answer(self.node, &read.args),
+            Some(Source::Node(answer) | Source::NodeWalk(answer, _)) => {
+                answer(self.node, &read.args)
+            }
             Some(Source::PodOnNode(answer)) => answer(pod, self.node),
             Some(Source::NodePath) => at_path(&self.node.node.object.api_values, read),
             Some(Source::DomainName) => domain_name(cluster, self.node, &read.args),
@@ -111,7 +114,10 @@ impl Facts for NodeWorld<'_> {
     }
 
     fn work(&self, read: &Read) -> u64 {
-        self.world.work(read)
+        match facts::source(&read.fact) {
+            Some(Source::NodeWalk(_, walking)) => walking(self.node),
+            _ => self.world.work(read),
+        }
     }
 
     fn is_made(&self, read: &Read) -> bool {

@@ -40,6 +40,8 @@ pub(super) enum Source {
     Cluster(fn(&Cluster, &[Value]) -> Answer),
     ClusterSum(Addend),
     Node(fn(NodeView<'_>, &[Value]) -> Answer),
+    /// As `Node`, where answering walks something of the node; what that takes.
+    NodeWalk(fn(NodeView<'_>, &[Value]) -> Answer, fn(NodeView<'_>) -> u64),
     PodOnNode(fn(&Pod, NodeView<'_>) -> Answer),
     DomainName,
     /// A sum over the nodes of the node's domain; the first argument is the topology key.
@@ -70,6 +72,7 @@ impl Source {
             | Self::Cluster(_)
             | Self::ClusterSum(_) => true,
             Self::Node(_)
+            | Self::NodeWalk(..)
             | Self::NodePath
             | Self::PodOnNode(_)
             | Self::DomainName
@@ -87,6 +90,7 @@ impl Source {
             Self::Cluster(_)
             | Self::ClusterSum(_)
             | Self::Node(_)
+            | Self::NodeWalk(..)
             | Self::NodePath
             | Self::DomainName
             | Self::DomainSum(_) => false,

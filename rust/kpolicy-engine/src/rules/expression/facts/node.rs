@@ -13,6 +13,7 @@ use crate::rules::expression::node_facts::{
 };
 use crate::rules::expression::pod_facts::{self, PodObject, entry, keyed, map};
 use crate::rules::expression::pod_set::{PodTotal, requested};
+use crate::rules::prices::{IMAGE_NAMES_A_UNIT, POD_MATCHED};
 use crate::snapshot::NodeView;
 
 use super::cluster::{ALLOCATABLE, FREE, NODE_COUNT, PODS_COUNT, PODS_SIZE, PODS_SUM};
@@ -40,6 +41,28 @@ const fn fact(
     answer: fn(NodeView<'_>, &[Value]) -> Answer,
 ) -> Row {
     Row { name, arguments, result, parts, source: Source::Node(answer), lanes }
+}
+
+/// A fact whose answer walks something of the node.
+const fn walking(
+    walk: fn(NodeView<'_>) -> u64,
+    name: &'static str,
+    arguments: &'static [&'static str],
+    parts: Parts,
+    lanes: Lanes,
+    answer: fn(NodeView<'_>, &[Value]) -> Answer,
+) -> Row {
+    let result = "int";
+    Row { name, arguments, result, parts, source: Source::NodeWalk(answer, walk), lanes }
+}
+
+fn walking_pods(view: NodeView<'_>) -> u64 {
+    POD_MATCHED.saturating_mul(view.load.pods.len() as u64)
+}
+
+fn walking_images(view: NodeView<'_>) -> u64 {
+    let names = view.node.object.images.iter().map(|image| image.names.len());
+    (names.sum::<usize>() / IMAGE_NAMES_A_UNIT) as u64
 }
 
 const fn path(name: &'static str, result: &'static str) -> Row {
@@ -169,20 +192,20 @@ pub(super) static ROWS: [Row; 40] = [
             pod_facts::list(pods.map(|pod| Value::Object(Arc::new(PodObject(Arc::clone(pod))))))
         },
     ),
-    fact(
+    walking(
+        walking_pods,
         "pods.count",
         &["selector", "list(string)?"],
-        "int",
         OF_LOAD,
         Lanes::Numbers(lanes::pods_counted),
         |view, args| {
             PodTotal::count(args).map_or_else(|answer| answer, |asked| asked.on(view.load).into())
         },
     ),
-    fact(
+    walking(
+        walking_pods,
         "pods.sum",
         &["string", "selector?"],
-        "int",
         OF_LOAD,
         Lanes::Numbers(lanes::pods_summed),
         |view, args| {
@@ -192,14 +215,17 @@ pub(super) static ROWS: [Row; 40] = [
     fact("pods.size", &[], "int", OF_LOAD, Lanes::Numbers(lanes::pod_counts), |view, _| {
         requested(view.load, names::PODS).into()
     }),
-    fact(
-        "hasImage",
-        &["string"],
-        "bool",
-        Parts::of(&[Part::NodeImages]),
-        Lanes::Numbers(lanes::having_image),
-        |view, args| keyed(args, |image| has_image(view, image)),
-    ),
+    Row {
+        name: "hasImage",
+        arguments: &["string"],
+        result: "bool",
+        parts: Parts::of(&[Part::NodeImages]),
+        source: Source::NodeWalk(
+            |view, args| keyed(args, |image| has_image(view, image)),
+            walking_images,
+        ),
+        lanes: Lanes::Numbers(lanes::having_image),
+    },
     Row {
         name: "fits",
         arguments: &[],
