@@ -29,7 +29,7 @@ use operands::{family_of, of_type};
 const NS_A_UNIT: f64 = 10.0;
 const TOLERANCE: f64 = 1.5;
 /// What a unit of any kind may take, also on a slow or busy machine.
-const NS_A_UNIT_MAX: f64 = 40.0;
+const NS_A_UNIT_MAX: f64 = 60.0;
 /// What an expression may spend on a node: what would take more is charged before it begins.
 const UNITS_MAX: u64 = 10_000;
 /// How many of the dearest kinds are printed.
