@@ -147,26 +147,26 @@ class PolicyTestRun:
 
     def to_json(self) -> dict[str, Any]:
         """The JSON of `kpolicy test --output json`."""
-        return run_json(self)
+        return {
+            "passed": self.passed,
+            "failed": self.failed,
+            "leftOut": self.left_out,
+            "fine": self.is_fine,
+            "findings": [_finding(finding) for finding in self.all_diagnostics()],
+            "suites": [
+                {
+                    "file": suite.file,
+                    "name": suite.name,
+                    "tests": [_test(test) for test in suite.tests],
+                }
+                for suite in self.suites
+            ],
+            "coverage": [_coverage(policy) for policy in self.coverage],
+            **_cross_checked(self.cross_checked),
+        }
 
 
 _Json = dict[str, Any]
-
-
-def run_json(run: PolicyTestRun) -> _Json:
-    return {
-        "passed": run.passed,
-        "failed": run.failed,
-        "leftOut": run.left_out,
-        "fine": run.is_fine,
-        "findings": [_finding(finding) for finding in run.all_diagnostics()],
-        "suites": [
-            {"file": suite.file, "name": suite.name, "tests": [_test(test) for test in suite.tests]}
-            for suite in run.suites
-        ],
-        "coverage": [_coverage(policy) for policy in run.coverage],
-        **_cross_checked(run.cross_checked),
-    }
 
 
 def _cross_checked(checked: CrossChecked | None) -> _Json:

@@ -82,10 +82,6 @@ def _compared(size: Size) -> int:
     return times(size.length, 2 + _compared(size.item))
 
 
-def _unit(_: list[Tree]) -> int:
-    return 0
-
-
 def _texts(args: list[Tree]) -> int:
     return _text(sum(arg.size.length for arg in args))
 
@@ -122,10 +118,6 @@ def _size(args: list[Tree]) -> int:
     return _first_text(args) if _may_be(args[0], "string") else 0
 
 
-def _to_string(args: list[Tree]) -> int:
-    return _text(max(args[0].size.length, _weight(args[0])))
-
-
 def _pattern(args: list[Tree]) -> int:
     text, pattern = args[0].size.length, args[1]
     matching = 1 + times(text, 1 + pattern.size.length // PATTERN_BYTES) // TEXT_BYTES
@@ -136,10 +128,6 @@ def _pattern(args: list[Tree]) -> int:
 
 def _find(args: list[Tree]) -> int:
     return _pattern(args) + MATCH
-
-
-def _find_all(args: list[Tree]) -> int:
-    return _pattern(args) + times(args[0].size.length + 1, MATCH)
 
 
 def _items(args: list[Tree]) -> int:
@@ -221,32 +209,24 @@ def _is_text(tree: Tree) -> bool:
     return tree.type.name == "string"
 
 
-def _last_text(args: list[Tree]) -> int:
-    return _text(args[-1].size.length)
-
-
-def _all_items(args: list[Tree]) -> int:
-    """Whichever operand is the list."""
-    return max(arg.size.length for arg in args)
-
-
 COSTS: Final[Mapping[str, Callable[[list[Tree]], int]]] = MappingProxyType(
     {
-        "unit": _unit,
+        "unit": lambda _: 0,
         "texts": _texts,
         "first text": _first_text,
-        "last text": _last_text,
+        "last text": lambda args: _text(args[-1].size.length),
         "add": _add,
         "same": _same,
         "order": _order,
         "in": _contained,
         "size": _size,
-        "to string": _to_string,
+        "to string": lambda args: _text(max(args[0].size.length, _weight(args[0]))),
         "pattern": _pattern,
         "find": _find,
-        "find all": _find_all,
+        "find all": lambda args: _pattern(args) + times(args[0].size.length + 1, MATCH),
         "items": _items,
-        "all items": _all_items,
+        # Whichever operand is the list.
+        "all items": lambda args: max(arg.size.length for arg in args),
         "search items": _search_items,
         "distinct": _distinct,
         "sets": _sets,

@@ -33,22 +33,10 @@ def _first(args: list[Tree]) -> Size:
     return args[0].size
 
 
-def _inside_first(args: list[Tree]) -> Size:
-    return args[0].size.inside
-
-
-def _optional_first(args: list[Tree]) -> Size:
-    return Size(1, args[0].size)
-
-
 def _optional_inside(args: list[Tree]) -> Size:
     """The operand may be inside an optional itself."""
     inside = args[0].size.inside
     return Size(1, larger(inside, inside.inside))
-
-
-def _unwrapped(args: list[Tree]) -> Size:
-    return Size(args[0].size.length, args[0].size.inside.inside)
 
 
 def _added(args: list[Tree]) -> Size:
@@ -182,11 +170,13 @@ SIZES: Final[Mapping[str, Callable[[list[Tree]], Size]]] = MappingProxyType(
         ),
         **dict.fromkeys(
             ("optional_value", "list_min", "list_max", "math_greatest", "math_least", "index"),
-            _inside_first,
+            lambda args: args[0].size.inside,
         ),
         **dict.fromkeys(("list_first", "list_last", "optional_index"), _optional_inside),
-        **dict.fromkeys(("optional_of", "optional_of_non_zero"), _optional_first),
-        "optional_unwrap": _unwrapped,
+        **dict.fromkeys(
+            ("optional_of", "optional_of_non_zero"), lambda args: Size(1, args[0].size)
+        ),
+        "optional_unwrap": lambda args: Size(args[0].size.length, args[0].size.inside.inside),
         "add": _added,
         "to_string": _written,
         "quote": _quoted,
