@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
 
 import pytest
@@ -219,7 +220,8 @@ def test_a_policy_of_fifty_rules_compiles_quickly() -> None:
     text = fifty_rules()
     compile_policy(text)  # the first time loads the grammar
     best = min(_seconds(text) for _ in range(5))
-    assert best < 0.150
+    is_traced = sys.gettrace() is not None  # under coverage
+    assert best < (0.6 if is_traced else 0.150)
 
 
 def _seconds(text: str) -> float:

@@ -145,7 +145,7 @@ class AnswerReader:
         end = self._line_end(data, at, HEAD_BYTES_MAX - self._left)
         if end < 0:
             return at
-        _headers(data[at - 2 : end].decode("latin-1") if end > at else "")
+        _headers("\r\n" + data[at:end].decode("latin-1") if end > at else "")
         self._left += end + 2 - at  # the size of the trailers so far
         self.whole = end == at
         return end + 2

@@ -73,6 +73,13 @@ def test_trailers_are_bounded() -> None:
         AnswerReader(100).feed(CHUNKED_HEAD + b"0\r\n" + b"a: b\r\n" * 20_000)
 
 
+def test_a_malformed_trailer_is_refused_also_in_a_piece_of_its_own() -> None:
+    reader = AnswerReader(100)
+    reader.feed(CHUNKED_HEAD + b"0\r\n")
+    with pytest.raises(ValueError, match="malformed"):
+        reader.feed(b" Trailer: t\r\n\r\n")
+
+
 def test_only_http_1_1_keeps_the_connection_open() -> None:
     reader = AnswerReader(100)
     reader.feed(b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n")
