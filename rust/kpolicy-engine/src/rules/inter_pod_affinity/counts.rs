@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::heap::{HeapBytes, flat_bytes};
+use crate::rules::Code;
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, Domains, NodeSlot};
 
@@ -157,10 +158,26 @@ pub(super) struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// By slot; `None` where the node lacks the key.
-    pub(super) fn at(&self, index: usize) -> Option<i64> {
-        let id = self.domains.id_at(index);
-        (id != 0).then(|| self.by_domain.get(id as usize).copied().unwrap_or(0))
+    /// The sum of each node's domain, by slot; 0 where the node lacks the key.
+    pub(super) fn each(&self) -> impl Iterator<Item = i64> {
+        let at = |id: &u32| self.by_domain.get(*id as usize).copied().unwrap_or(0);
+        self.domains.ids().iter().map(at)
+    }
+
+    /// What `code_of` gives for the domain of each node, by slot. It gets the sum of a domain, or `None`
+    /// for nodes that lack the key.
+    pub(super) fn codes(
+        &self,
+        code_of: impl Fn(Option<i64>) -> Code,
+    ) -> impl Iterator<Item = Code> {
+        let sums = self.by_domain.iter();
+        let mut by_domain: Vec<Code> = sums.map(|sum| code_of(Some(*sum))).collect();
+        by_domain.resize(self.domains.len(), code_of(Some(0)));
+        if let Some(absent) = by_domain.get_mut(ABSENT as usize) {
+            *absent = code_of(None);
+        }
+        let at = move |id: &u32| by_domain.get(*id as usize).copied().unwrap_or_default();
+        self.domains.ids().iter().map(at)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::intern::Shared;
 use crate::model::{Kind, Labels, PodAffinityTerm};
 use crate::part::{Part, Parts};
 use crate::rules::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Stage, Status};
-use crate::snapshot::census::{AskingTerm, TermKind};
+use crate::snapshot::census::{AskingTerm, Row, TermKind};
 use crate::snapshot::pod::{Identity, PodAffinity};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, Pod};
 
@@ -132,9 +132,7 @@ impl PreparedAffinityFilter {
                     if means.is_nothing() {
                         continue;
                     }
-                    for (slot, tally) in &row.by_node {
-                        self.add_meant(cluster, *slot, &means, i64::from(tally.pods));
-                    }
+                    self.count_meant(&means, row, cluster);
                 }
             }
         }
@@ -145,6 +143,16 @@ impl PreparedAffinityFilter {
             let pods = of_key.by_node().map(|(slot, terms, _)| (slot, terms));
             self.existing.add_all(of_key.key, &of_key.domains, pods);
         }
+    }
+
+    /// Counts the pods of a row, of which the pod's terms mean these.
+    fn count_meant(&mut self, means: &Means, row: &Row<Shared<Identity>>, cluster: &Cluster) {
+        let affinity = self.affinity.clone();
+        let wanted = affinity.required.iter().filter(|_| means.wanted);
+        let unwanted = affinity.anti_required.iter().zip(&means.unwanted);
+        let unwanted = unwanted.filter_map(|(term, is_meant)| is_meant.then_some(term));
+        wanted.for_each(|term| count_row(&mut self.wanted, &term.topology_key, row, cluster));
+        unwanted.for_each(|term| count_row(&mut self.unwanted, &term.topology_key, row, cluster));
     }
 
     /// Topology keys of the required anti-affinity terms that mean the pod, with repetitions.
@@ -186,32 +194,33 @@ impl PreparedAffinityFilter {
         flips
     }
 
-    fn judge(
-        &self,
-        wanted: impl Fn(usize) -> Option<i64>,
-        unwanted: impl Fn(usize) -> Option<i64>,
-        existing: impl Fn() -> bool,
-    ) -> Code {
-        let mut is_met = true;
-        for term in 0..self.affinity.required.len() {
-            match wanted(term) {
-                None => return AFFINITY,
-                Some(pods) => is_met &= pods > 0,
-            }
-        }
-        // The first pod of a group with affinity to itself finds no such pod anywhere yet.
-        let is_first = || self.means_itself && self.wanted.is_empty();
-        if !is_met && !is_first() {
-            return AFFINITY;
-        }
-        let is_unwanted = |term| unwanted(term).is_some_and(|pods| pods > 0);
-        if (0..self.affinity.anti_required.len()).any(is_unwanted) {
-            ANTI
-        } else if existing() {
-            EXISTING
-        } else {
-            Code::PASS
-        }
+    /// The first pod of a group with affinity to itself finds no such pod anywhere yet.
+    fn is_first(&self) -> bool {
+        self.means_itself && self.wanted.is_empty()
+    }
+}
+
+/// What nodes come to by one of the required affinity terms.
+fn code_wanted(pods: Option<i64>, is_first: bool) -> Code {
+    if pods.is_some_and(|pods| pods > 0 || is_first) { Code::PASS } else { AFFINITY }
+}
+
+/// What nodes come to by a term against the pods of their domain.
+fn code_against(pods: Option<i64>, code: Code) -> Code {
+    if pods.is_some_and(|pods| pods > 0) { code } else { Code::PASS }
+}
+
+/// The first code that does not pass remains.
+fn reject(codes: &mut [Code], added: impl Iterator<Item = Code>) {
+    for (code, added) in codes.iter_mut().zip(added) {
+        *code = if code.passes() { added } else { *code };
+    }
+}
+
+fn count_row(sums: &mut TopologySums, key: &str, row: &Row<Shared<Identity>>, cluster: &Cluster) {
+    if cluster.nodes().any_has_label(key) {
+        let pods = row.by_node.iter().map(|(slot, tally)| (*slot, i64::from(tally.pods)));
+        sums.add_all(key, &cluster.nodes().domains(key), pods);
     }
 }
 
@@ -287,35 +296,32 @@ impl PreparedFilter for PreparedAffinityFilter {
     }
 
     fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
-        let terms = (&self.affinity.required, &self.affinity.anti_required);
-        let at = |sums: &TopologySums, key: &str| sums.at(cluster, key, node.slot);
-        self.judge(
-            |term| at(&self.wanted, &terms.0.get(term)?.topology_key),
-            |term| at(&self.unwanted, &terms.1.get(term)?.topology_key),
-            || self.existing.any_positive(cluster, node.slot),
-        )
+        let at = |sums: &TopologySums, term: &PodAffinityTerm| {
+            sums.at(cluster, &term.topology_key, node.slot)
+        };
+        let PodAffinity { required, anti_required, .. } = &*self.affinity;
+        let is_first = self.is_first();
+        let wanted = required.iter().map(|term| code_wanted(at(&self.wanted, term), is_first));
+        let unwanted =
+            anti_required.iter().map(|term| code_against(at(&self.unwanted, term), ANTI));
+        let rejection = wanted.chain(unwanted).find(|code| !code.passes());
+        let existing = || self.existing.any_positive(cluster, node.slot).then_some(EXISTING);
+        rejection.or_else(existing).unwrap_or(Code::PASS)
     }
 
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
-        let wanted: Vec<_> = self
-            .affinity
-            .required
-            .iter()
-            .map(|term| self.wanted.column(cluster, &term.topology_key))
-            .collect();
-        let unwanted: Vec<_> = self
-            .affinity
-            .anti_required
-            .iter()
-            .map(|term| self.unwanted.column(cluster, &term.topology_key))
-            .collect();
-        let existing = self.existing.columns(cluster);
-        for (index, code) in codes.iter_mut().enumerate() {
-            *code = self.judge(
-                |term| wanted.get(term)?.at(index),
-                |term| unwanted.get(term)?.at(index),
-                || existing.iter().any(|column| column.at(index).is_some_and(|pods| pods > 0)),
-            );
+        codes.fill(Code::PASS);
+        let is_first = self.is_first();
+        for term in &self.affinity.required {
+            let column = self.wanted.column(cluster, &term.topology_key);
+            reject(codes, column.codes(|pods| code_wanted(pods, is_first)));
+        }
+        for term in &self.affinity.anti_required {
+            let column = self.unwanted.column(cluster, &term.topology_key);
+            reject(codes, column.codes(|pods| code_against(pods, ANTI)));
+        }
+        for column in self.existing.columns(cluster) {
+            reject(codes, column.codes(|pods| code_against(pods, EXISTING)));
         }
     }
 

@@ -4,7 +4,7 @@ use crate::heap::HeapBytes;
 use crate::intern::Shared;
 use crate::model::{Kind, Labels, PodAffinityTerm};
 use crate::rules::{HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score};
-use crate::snapshot::census::{AskingTerm, TermKind};
+use crate::snapshot::census::{AskingTerm, Row, TermKind};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::pod::{Identity, PodAffinity};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, Pod};
@@ -66,11 +66,8 @@ impl PreparedAffinityScore {
         if !self.affinity.preferred.is_empty() || !self.affinity.anti_preferred.is_empty() {
             for (namespace, rows) in cluster.census().by_namespace() {
                 let preferences = preferences_in(namespace, &affinity, &identity, cluster);
-                for row in rows.iter().filter(|_| !preferences.is_empty()) {
-                    let worth = worth_among(&preferences, &row.what);
-                    for (slot, tally) in &row.by_node {
-                        self.add_worth(cluster, *slot, &worth, i64::from(tally.pods));
-                    }
+                for (weight, term) in preferences {
+                    self.count_meant(weight, term, rows, cluster);
                 }
             }
         }
@@ -88,6 +85,28 @@ impl PreparedAffinityScore {
             self.contributions += met.map(|(_, terms, _)| terms).sum::<i64>();
             let weights = of_key.by_node().map(|(slot, _, weight)| (slot, weight));
             self.sums.add_all(of_key.key, &of_key.domains, weights);
+        }
+    }
+
+    /// Counts the pods among these that one of the pod's own preferences means.
+    fn count_meant(
+        &mut self,
+        weight: i64,
+        term: &PodAffinityTerm,
+        rows: &[Row<Shared<Identity>>],
+        cluster: &Cluster,
+    ) {
+        let key = &term.topology_key;
+        if !cluster.nodes().any_has_label(key) {
+            return;
+        }
+        let domains = cluster.nodes().domains(key);
+        for row in rows.iter().filter(|row| has_labels(term, &row.what.labels)) {
+            let pods = row.by_node.iter().map(|(slot, tally)| (*slot, i64::from(tally.pods)));
+            let with_key = pods.clone().filter(|(slot, _)| domains.id(*slot) != ABSENT);
+            self.contributions += with_key.map(|(_, pods)| pods).sum::<i64>();
+            let weights = pods.map(|(slot, pods)| (slot, weight.saturating_mul(pods)));
+            self.sums.add_all(key, &domains, weights);
         }
     }
 
@@ -195,9 +214,11 @@ impl PreparedScore for PreparedAffinityScore {
 
     #[allow(clippy::cast_precision_loss)]
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
-        let columns = self.sums.columns(cluster);
-        for (index, cell) in raw.iter_mut().enumerate() {
-            *cell = columns.iter().filter_map(|column| column.at(index)).sum::<i64>() as f64;
+        raw.fill(0.0);
+        for column in self.sums.columns(cluster) {
+            for (cell, pods) in raw.iter_mut().zip(column.each()) {
+                *cell += pods as f64;
+            }
         }
     }
 
