@@ -1,8 +1,6 @@
 //! `TaintToleration`: hard taints keep pods away that do not tolerate them; soft ones count against
 //! a node.
 
-use rustc_hash::FxHashMap;
-
 use crate::event::{Event, Events, Occurrence};
 use crate::intern::Shared;
 use crate::model::{Effect, Taint, Toleration};
@@ -49,25 +47,6 @@ impl PreparedTaintToleration {
         });
         count.fold(0.0, |sum, _| sum + 1.0)
     }
-
-    /// Runs over all nodes, working out each set of taints once.
-    fn for_all<T: Copy>(
-        cluster: &Cluster,
-        cells: &mut [T],
-        without_taints: T,
-        of: impl Fn(&[Taint]) -> T,
-    ) {
-        let mut known: FxHashMap<u64, T> = FxHashMap::default();
-        for view in cluster.nodes().iter() {
-            let Some(cell) = cells.get_mut(view.slot.index()) else { continue };
-            let taints = &view.node.taints;
-            *cell = if taints.is_empty() {
-                without_taints
-            } else {
-                *known.entry(taints.id()).or_insert_with(|| of(taints))
-            };
-        }
-    }
 }
 
 impl Filter for TaintToleration {
@@ -111,7 +90,7 @@ impl PreparedFilter for PreparedTaintToleration {
     }
 
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
-        Self::for_all(cluster, codes, Code::PASS, |taints| self.code(taints));
+        cluster.nodes().taint_sets().write(codes, |taints| self.code(taints));
     }
 
     fn describe(&self, _: &Cluster, _: NodeView<'_>, _: Code) -> Status {
@@ -151,7 +130,7 @@ impl PreparedScore for PreparedTaintToleration {
     }
 
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
-        Self::for_all(cluster, raw, 0.0, |taints| self.intolerable(taints));
+        cluster.nodes().taint_sets().write(raw, |taints| self.intolerable(taints));
     }
 
     fn normalization(&self) -> &Normalization {

@@ -19,6 +19,7 @@ pub(crate) mod pod;
 pub(crate) mod pods;
 pub(crate) mod promises;
 mod tables;
+pub(crate) mod taint_sets;
 
 mod changes;
 mod label_keys;

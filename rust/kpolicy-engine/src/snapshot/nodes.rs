@@ -15,6 +15,7 @@ use super::label_keys::LabelKeys;
 use super::lanes_read::count;
 use super::node::{Load, Node, NodeSlot, NodeView};
 use super::pod::Pod;
+use super::taint_sets::TaintSets;
 
 #[derive(Debug)]
 struct Entry {
@@ -22,7 +23,7 @@ struct Entry {
     load: Load,
 }
 
-/// All nodes by slot and by name, with columns of their labels, domains and images.
+/// All nodes by slot and by name, with columns of their labels, domains, images and taints.
 #[derive(Debug, Default)]
 pub struct Nodes {
     entries: Vec<Option<Entry>>,
@@ -32,6 +33,7 @@ pub struct Nodes {
     domains: DomainColumns,
     images: Images,
     label_keys: LabelKeys,
+    taint_sets: TaintSets,
     by_rank: Vec<NodeSlot>,
     rank: Vec<u32>,
     is_ranked: bool,
@@ -104,6 +106,10 @@ impl Nodes {
         &self.images
     }
 
+    pub(crate) fn taint_sets(&self) -> &TaintSets {
+        &self.taint_sets
+    }
+
     /// Slots in order of the nodes' names. Only after [`Nodes::rank`].
     pub(crate) fn by_rank(&self) -> &[NodeSlot] {
         &self.by_rank
@@ -145,6 +151,7 @@ impl Nodes {
         self.images.follow(slot, images, &node.object.images);
         let labels = old.as_ref().map(|old| &old.node.object.meta.labels);
         self.label_keys.follow(labels, Some(&node.object.meta.labels));
+        self.taint_sets.follow(slot.index(), Some(&node.taints));
         let load = old.map(|old| old.load).unwrap_or_default();
         self.columns.set(slot.index(), &node, &load);
         self.domains.follow(slot, |key| node.object.meta.labels.get(key));
@@ -175,6 +182,7 @@ impl Nodes {
         self.domains.follow(slot, |_| None);
         self.images.follow(slot, &entry.node.object.images, &[]);
         self.label_keys.follow(Some(&entry.node.object.meta.labels), None);
+        self.taint_sets.follow(slot.index(), None);
         self.free.push(slot);
         self.is_ranked = false;
         Some((slot, entry.node, entry.load.pods))

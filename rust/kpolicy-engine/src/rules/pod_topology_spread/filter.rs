@@ -113,15 +113,14 @@ impl Limit {
         standings: &Standings,
         cluster: &Cluster,
     ) -> Self {
-        let nodes = cluster.nodes().iter().map(|view| view.slot);
-        let taking_part = nodes.filter(|slot| standings.takes_part(*slot, constraint));
+        let taking_part = standings.taking_part(constraint, domains);
         let rows = cluster.census().identities_in(pod.namespace()).iter();
         let pods = rows
             .filter(|row| constraint.counts(&row.what.labels))
             .flat_map(|row| &row.by_node)
             .filter(|(slot, _)| standings.takes_part(**slot, constraint))
             .map(|(slot, tally)| (domains.id(*slot), i64::from(tally.pods - tally.terminating)));
-        let counts = DomainCounts::of(domains, taking_part.map(|slot| domains.id(slot)), pods);
+        let counts = DomainCounts::of(domains, taking_part, pods);
         let own = i64::from(constraint.means(pod.labels()));
         let mut limit = Self { counts, own, pods_max: 0 };
         limit.settle(constraint);

@@ -13,12 +13,11 @@ pub(super) struct Levels {
 
 impl Levels {
     pub(super) fn of(counts: impl Iterator<Item = i64>) -> Self {
-        let mut levels = Self::default();
-        for pods in counts {
-            *levels.domains_at.entry(pods).or_default() += 1;
-            levels.domains += 1;
-        }
-        levels
+        let mut sorted: Vec<i64> = counts.collect();
+        sorted.sort_unstable();
+        let runs = sorted.chunk_by(|first, second| first == second);
+        let domains_at = runs.filter_map(|run| Some((*run.first()?, run.len()))).collect();
+        Self { domains_at, domains: sorted.len() }
     }
 
     /// How many domains there are.

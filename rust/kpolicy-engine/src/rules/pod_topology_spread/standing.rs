@@ -7,8 +7,6 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use crate::heap::{HeapBytes, arc_bytes};
 use crate::rules::label_lanes;
 use crate::rules::tolerations::first_untolerated_hard;
@@ -20,6 +18,7 @@ use super::constraints::Constraint;
 const HAS_KEYS: u8 = 1;
 const IS_SELECTED: u8 = 1 << 1;
 const IS_TOLERATED: u8 = 1 << 2;
+const ALL: u8 = HAS_KEYS | IS_SELECTED | IS_TOLERATED;
 
 /// By slot.
 #[derive(Debug, Clone)]
@@ -41,28 +40,23 @@ impl Standings {
         let reads_affinity = constraints.iter().any(|one| one.honors_affinity);
         let reads_taints = constraints.iter().any(|one| one.honors_taints);
         let (affinity, tolerations) = (&pod.template.node_affinity, &pod.template.tolerations);
-        let selected = reads_affinity.then(|| label_lanes::required(affinity, cluster));
-        let mut tolerated: FxHashMap<u64, bool> = FxHashMap::default();
-        let mut by_slot = vec![0_u8; cluster.nodes().slots()];
-        let mut all_have_keys = true;
-        for view in cluster.nodes().iter() {
-            let node = view.node;
-            let lacks_key = |domains: &Arc<Domains>| domains.id(view.slot) == ABSENT;
-            let has_keys = !needs_keys || !columns.iter().any(lacks_key);
-            let is_selected = selected
-                .as_ref()
-                .is_none_or(|lanes| lanes.get(view.slot.index()).copied().unwrap_or(false));
-            let is_tolerated = !reads_taints
-                || node.taints.is_empty()
-                || *tolerated
-                    .entry(node.taints.id())
-                    .or_insert_with(|| first_untolerated_hard(&node.taints, tolerations).is_none());
-            all_have_keys &= has_keys;
-            if let Some(cell) = by_slot.get_mut(view.slot.index()) {
-                *cell = if has_keys { HAS_KEYS } else { 0 }
-                    | if is_selected { IS_SELECTED } else { 0 }
-                    | if is_tolerated { IS_TOLERATED } else { 0 };
-            }
+        let live = &cluster.nodes().columns().live;
+        let mut by_slot: Vec<u8> =
+            live.iter().map(|is_live| if *is_live { ALL } else { 0 }).collect();
+        for domains in columns.iter().filter(|_| needs_keys) {
+            let has_key = domains.ids().iter().map(|id| *id != ABSENT);
+            keep(&mut by_slot, HAS_KEYS, has_key);
+        }
+        let all_have_keys = by_slot.iter().all(|standing| *standing != ALL ^ HAS_KEYS);
+        if reads_affinity && (affinity.selector.is_some() || affinity.required.is_some()) {
+            keep(&mut by_slot, IS_SELECTED, label_lanes::required(affinity, cluster));
+        }
+        if reads_taints {
+            let mut tolerated = vec![true; by_slot.len()];
+            cluster.nodes().taint_sets().write(&mut tolerated, |taints| {
+                first_untolerated_hard(taints, tolerations).is_none()
+            });
+            keep(&mut by_slot, IS_TOLERATED, tolerated);
         }
         Self { by_slot: by_slot.into(), all_have_keys, reads_taints }
     }
@@ -86,14 +80,35 @@ impl Standings {
 
     /// Whether a node takes part in a constraint.
     pub(super) fn takes_part(&self, slot: NodeSlot, constraint: &Constraint) -> bool {
-        let standing = self.at(slot.index());
-        standing & HAS_KEYS != 0
-            && (!constraint.honors_affinity || standing & IS_SELECTED != 0)
-            && (!constraint.honors_taints || standing & IS_TOLERATED != 0)
+        takes_part(self.at(slot.index()), constraint)
+    }
+
+    /// The domains of the nodes that take part in a constraint, with repetitions.
+    pub(super) fn taking_part(
+        &self,
+        constraint: &Constraint,
+        domains: &Domains,
+    ) -> impl Iterator<Item = u32> {
+        let standings = self.by_slot.iter().zip(domains.ids());
+        standings.filter_map(|(standing, id)| takes_part(*standing, constraint).then_some(*id))
     }
 
     fn at(&self, index: usize) -> u8 {
         self.by_slot.get(index).copied().unwrap_or(0)
+    }
+}
+
+/// Whether a node with this standing takes part in a constraint.
+fn takes_part(standing: u8, constraint: &Constraint) -> bool {
+    standing & HAS_KEYS != 0
+        && (!constraint.honors_affinity || standing & IS_SELECTED != 0)
+        && (!constraint.honors_taints || standing & IS_TOLERATED != 0)
+}
+
+/// Removes a part of the standing of the nodes for which it does not hold.
+fn keep(by_slot: &mut [u8], part: u8, holds: impl IntoIterator<Item = bool>) {
+    for (standing, holds) in by_slot.iter_mut().zip(holds) {
+        *standing &= if holds { ALL } else { !part };
     }
 }
 

@@ -34,17 +34,18 @@ impl Sum {
     pub(super) fn of(constraint: &Constraint, domains: &Domains, cluster: &Cluster) -> Self {
         let by_node = constraint.topology_key.as_ref() == HOST_NAME;
         let places = if by_node { cluster.nodes().slots() } else { domains.len() };
+        let live = &cluster.nodes().columns().live;
+        let has_key = domains.ids().iter().map(|id| *id != ABSENT);
         let mut sum = Self {
             version: domains.version(),
             by_node,
             pods: vec![0.0; places],
             empty: domains.find("").unwrap_or(ABSENT),
             domains: usize::MAX,
-            is_everywhere: cluster.nodes().iter().all(|view| domains.id(view.slot) != ABSENT),
+            is_everywhere: live.iter().zip(has_key).all(|(is_live, has_key)| has_key || !is_live),
             weight: 0.0,
             grace: whole(constraint.max_skew.saturating_sub(1)),
         };
-        let live = &cluster.nodes().columns().live;
         sum.domains = sum.domains_of(domains, |index| live.get(index) == Some(&true));
         sum
     }
