@@ -164,6 +164,7 @@ def _unique_preferred_node_affinity(_: str) -> Shape:
         (80, _one_of(ZONE, "zone-@zone@")),
         (50, _one_of(DISK, "@disk@")),
         (20, _one_of(INSTANCE_TYPE, "type-@type@")),
+        (10, {"key": HOSTNAME, "operator": "NotIn", "values": ["node-@index@"]}),
     ]
     preferred = [
         {"weight": weight, "preference": {"matchExpressions": [expression]}}
@@ -200,7 +201,8 @@ UNIQUE: Final[Mapping[str, Workload]] = {
         "an app in one zone, a selector of its own a pod", spec=_unique_affinity
     ),
     "unique-preferred-node-affinity": Workload(
-        "three preferred terms of its own a pod", spec=_unique_preferred_node_affinity
+        "four preferred terms of its own a pod, one by host name",
+        spec=_unique_preferred_node_affinity,
     ),
     "unique-everything": Workload(
         "requests, hard spread, preferred node affinity and anti-affinity of its own a pod",

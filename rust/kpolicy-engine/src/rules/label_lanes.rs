@@ -48,7 +48,7 @@ pub(crate) fn keep_with_labels(pairs: &Labels, cluster: &Cluster, lanes: &mut [b
 }
 
 /// Which nodes meet a term.
-pub(crate) fn of_term(term: &NodeSelectorTerm, cluster: &Cluster) -> Vec<bool> {
+fn of_term(term: &NodeSelectorTerm, cluster: &Cluster) -> Vec<bool> {
     let is_empty = term.match_expressions.is_empty() && term.match_fields.is_empty();
     let mut lanes = vec![!is_empty && can_be_parsed(term); cluster.nodes().slots()];
     if lanes.first() != Some(&true) {
@@ -70,6 +70,29 @@ pub(crate) fn of_term(term: &NodeSelectorTerm, cluster: &Cluster) -> Vec<bool> {
     lanes
 }
 
+/// Adds a weight to the cells of the nodes that meet a term.
+pub(crate) fn add_where(
+    term: &NodeSelectorTerm,
+    weight: f64,
+    cluster: &Cluster,
+    cells: &mut [f64],
+) {
+    if let ([only], []) = (&*term.match_expressions, &*term.match_fields)
+        && can_be_parsed(term)
+    {
+        let domains = cluster.nodes().domains(&only.key);
+        let weigh = |holds: bool| if holds { weight } else { 0.0 };
+        let weights: Vec<f64> = accepted(only, &domains).into_iter().map(weigh).collect();
+        for (cell, id) in cells.iter_mut().zip(domains.ids()) {
+            *cell += weights.get(*id as usize).copied().unwrap_or(0.0);
+        }
+        return;
+    }
+    for (cell, holds) in cells.iter_mut().zip(of_term(term, cluster)) {
+        *cell += if holds { weight } else { 0.0 };
+    }
+}
+
 fn keep_meeting(requirement: &Requirement, cluster: &Cluster, lanes: &mut [bool]) {
     let domains = cluster.nodes().domains(&requirement.key);
     match (requirement.operator, requirement.values.as_ref()) {
@@ -79,13 +102,36 @@ fn keep_meeting(requirement: &Requirement, cluster: &Cluster, lanes: &mut [bool]
             let wanted = domains.find(only).unwrap_or(u32::MAX);
             keep(&domains, lanes, |id| id == wanted);
         }
+        (SelectorOperator::NotIn, [only]) => {
+            let unwanted = domains.find(only).unwrap_or(u32::MAX);
+            keep(&domains, lanes, |id| id != unwanted);
+        }
         _ => {
-            let values = (0_u32..).take(domains.len());
-            let holds: Vec<bool> =
-                values.map(|id| requirement.accepts(domains.value(id))).collect();
+            let holds = accepted(requirement, &domains);
             keep(&domains, lanes, |id| holds.get(id as usize).copied().unwrap_or(false));
         }
     }
+}
+
+/// Which values of the label meet the requirement, by id. Those that a list names are looked up, for
+/// there may be as many values as nodes.
+fn accepted(requirement: &Requirement, domains: &Domains) -> Vec<bool> {
+    let is_listed = match requirement.operator {
+        SelectorOperator::In => true,
+        SelectorOperator::NotIn => false,
+        _ => {
+            let values = (0_u32..).take(domains.len());
+            return values.map(|id| requirement.accepts(domains.value(id))).collect();
+        }
+    };
+    let mut holds = vec![!is_listed; domains.len()];
+    for value in &requirement.values {
+        let place = domains.find(value).and_then(|id| holds.get_mut(id as usize));
+        if let Some(place) = place {
+            *place = is_listed;
+        }
+    }
+    holds
 }
 
 fn keep(domains: &Domains, lanes: &mut [bool], holds: impl Fn(u32) -> bool) {
@@ -96,11 +142,11 @@ fn keep(domains: &Domains, lanes: &mut [bool], holds: impl Fn(u32) -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use super::{keep_with_labels, selected};
+    use super::{add_where, keep_with_labels, selected};
     use crate::model::{
         Labels, Meta, Node, NodeSelector, NodeSelectorTerm, Requirement, SelectorOperator,
     };
-    use crate::rules::node_selection::{NAME_FIELD, selects};
+    use crate::rules::node_selection::{NAME_FIELD, selects, term_selects};
     use crate::snapshot::Cluster;
 
     const VALUES: [Option<&str>; 5] = [None, Some("a"), Some("b"), Some("7"), Some("")];
@@ -131,6 +177,8 @@ mod tests {
             (In, &[]),
             (NotIn, &["a"]),
             (NotIn, &["nowhere"]),
+            (NotIn, &["", "a"]),
+            (NotIn, &[]),
             (Exists, &[]),
             (DoesNotExist, &[]),
             (Gt, &["6"]),
@@ -154,6 +202,14 @@ mod tests {
                     match_expressions: [requirement("k", In, &["b"])].into(),
                     match_fields: [].into(),
                 };
+                let mut cells = vec![0.5; VALUES.len()];
+                add_where(&term, 3.0, &cluster, &mut cells);
+                for view in cluster.nodes().iter() {
+                    let labels = &view.node.object.meta.labels;
+                    let holds = term_selects(&term, labels, &view.node.name);
+                    let want = if holds { 3.5 } else { 0.5 };
+                    assert_eq!(cells[view.slot.index()].to_bits(), f64::to_bits(want), "{term:?}");
+                }
                 let empty = NodeSelectorTerm::default();
                 for terms in [vec![term.clone()], vec![term, other, empty], vec![]] {
                     let selector = NodeSelector { terms: terms.into() };
@@ -167,7 +223,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(compared, 12 * 3 * 3 * VALUES.len());
+        assert_eq!(compared, 14 * 3 * 3 * VALUES.len());
     }
 
     #[test]

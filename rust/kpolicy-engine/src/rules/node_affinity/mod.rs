@@ -17,7 +17,7 @@ use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
 
 pub(crate) use added::from_args;
 
-use super::label_lanes::{self, of_term, selected};
+use super::label_lanes::{self, add_where, selected};
 use super::node_selection::{NAME_FIELD, requires, selects, term_selects};
 use super::{
     Code, Filter, HeldBytes, Key, NodeNames, Normalization, PreparedFilter, PreparedScore, Reads,
@@ -214,10 +214,7 @@ impl PreparedScore for Preferred {
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
         raw.fill(0.0);
         for (weight, term) in self.added.preferred.iter().chain(&self.wanted.preferred) {
-            let weight = f64::from(*weight);
-            for (cell, holds) in raw.iter_mut().zip(of_term(term, cluster)) {
-                *cell += if holds { weight } else { 0.0 };
-            }
+            add_where(term, f64::from(*weight), cluster, raw);
         }
     }
 
