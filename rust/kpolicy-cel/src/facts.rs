@@ -74,6 +74,10 @@ impl Catalogue for NoFacts {
         None
     }
 
+    fn has_column(&self, _: &str) -> bool {
+        false
+    }
+
     fn member(&self, _: &str) -> Option<u16> {
         None
     }

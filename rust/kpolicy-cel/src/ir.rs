@@ -100,6 +100,8 @@ pub(crate) struct Node {
     pub free: u64,
     /// Where the result is kept when several nodes use it.
     pub memo: Option<u32>,
+    /// Kernels evaluate it for all lanes: it is charged with the other kernels, not by itself.
+    pub is_side_by_side: bool,
 }
 
 /// An expression that is safe to evaluate.
@@ -111,6 +113,8 @@ pub struct Expression {
     pub(crate) reads: Vec<Read>,
     pub(crate) slots: usize,
     pub(crate) memos: usize,
+    /// What all its kernels cost a lane together.
+    pub(crate) kernel_units: u64,
 }
 
 impl Expression {
@@ -124,6 +128,7 @@ impl Expression {
     pub fn resolved(mut self, catalogue: &dyn Catalogue) -> Self {
         let fact = |name: &mut Name| {
             name.id = catalogue.fact(&name.text).unwrap_or(Name::UNRESOLVED);
+            name.has_column = catalogue.has_column(&name.text);
         };
         self.reads.iter_mut().for_each(|read| fact(&mut read.fact));
         for node in &mut self.nodes {
@@ -141,6 +146,7 @@ impl Expression {
                 _ => {}
             }
         }
+        self.mark_side_by_side();
         self
     }
 

@@ -9,6 +9,8 @@ pub struct Name {
     pub text: Arc<str>,
     /// From the host's [`Catalogue`], so that it compares no text while evaluating.
     pub id: u16,
+    /// The host always has the texts of this fact side by side.
+    pub has_column: bool,
 }
 
 impl Name {
@@ -17,7 +19,7 @@ impl Name {
 
     /// A name that the host has not been asked for.
     pub fn unresolved(text: impl Into<Arc<str>>) -> Self {
-        Self { text: text.into(), id: Self::UNRESOLVED }
+        Self { text: text.into(), id: Self::UNRESOLVED, has_column: false }
     }
 }
 
@@ -25,6 +27,9 @@ impl Name {
 pub trait Catalogue {
     /// The id of a fact.
     fn fact(&self, name: &str) -> Option<u16>;
+
+    /// Whether a fact of type string always has a column of texts.
+    fn has_column(&self, name: &str) -> bool;
 
     /// The id of a member of the host's objects.
     fn member(&self, name: &str) -> Option<u16>;

@@ -5,6 +5,8 @@
 
 /// A node of an expression that is evaluated, or reached again where its value is kept.
 pub(crate) const NODE: u64 = 1;
+/// Kernels, which evaluate a node for all lanes side by side, for one unit a lane.
+pub(crate) const KERNELS: u64 = 8;
 /// An element of a loop, besides its body.
 pub(crate) const ELEMENT: u64 = 2;
 /// Making a list or a map that is written out, besides its items.

@@ -29,6 +29,7 @@ impl Expression {
         seen: &mut Vec<Seen>,
     ) -> Result<Value, EvaluationError> {
         seen.resize(self.nodes.len(), Seen::default());
+        self.charge_kernels(budget)?;
         self.machine(facts, budget, Some(seen)).value(self.root)
     }
 
@@ -39,6 +40,7 @@ impl Expression {
         budget: &mut Budget,
         observer: &mut dyn Observer,
     ) -> Evaluated {
+        self.charge_kernels(budget)?;
         self.machine(facts, budget, Some(observer)).value(self.root)
     }
 
@@ -49,7 +51,14 @@ impl Expression {
         facts: &dyn Facts,
         budget: &mut Budget,
     ) -> Evaluated {
+        if node == self.root {
+            self.charge_kernels(budget)?;
+        }
         self.machine(facts, budget, None).value(node)
+    }
+
+    fn charge_kernels(&self, budget: &mut Budget) -> Result<(), EvaluationError> {
+        budget.charge(self.kernel_units).map_err(|fault| fault.at(self.root()))
     }
 
     fn machine<'a>(
@@ -86,7 +95,7 @@ impl<'a> Machine<'a> {
         };
         let memo = node.memo.map(|memo| memo as usize);
         if let Some(Some(kept)) = memo.and_then(|memo| self.memos.get(memo)) {
-            self.budget.charge(NODE).map_err(|fault| fault.at(node.origin))?;
+            charge_node(self.budget, node)?;
             return kept.clone();
         }
         let before = self.budget.needed();
@@ -102,7 +111,7 @@ impl<'a> Machine<'a> {
 
     fn operate(&mut self, node: &'a Node) -> Evaluated {
         let place = |fault: Fault| fault.at(node.origin);
-        self.budget.charge(NODE).map_err(place)?;
+        charge_node(self.budget, node)?;
         match &node.operation {
             Operation::Constant(index) => {
                 let value = self.expression.constants.get(*index as usize);
@@ -119,8 +128,10 @@ impl<'a> Machine<'a> {
             Operation::Call { overload, pattern } => {
                 let values = self.operands(&node.args)?;
                 let args = values.as_slice();
-                self.budget.charge(overload.family.base(args)).map_err(place)?;
-                let mut call = Call { args, pattern: pattern.as_deref(), budget: self.budget };
+                let mut free = Budget::new(u64::MAX);
+                let budget = if node.is_side_by_side { &mut free } else { &mut *self.budget };
+                budget.charge(overload.family.base(args)).map_err(place)?;
+                let mut call = Call { args, pattern: pattern.as_deref(), budget };
                 (overload.family.apply)(&mut call).map_err(place)
             }
             Operation::And => self.absorbing(node, false),
@@ -312,6 +323,11 @@ impl<'a> Machine<'a> {
         let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
         Ok(found.map_or(Value::NONE, Value::some))
     }
+}
+
+fn charge_node(budget: &mut Budget, node: &Node) -> Result<(), EvaluationError> {
+    let units = if node.is_side_by_side { 0 } else { NODE };
+    budget.charge(units).map_err(|fault| fault.at(node.origin))
 }
 
 pub(crate) fn duplicate(key: &Key) -> Fault {

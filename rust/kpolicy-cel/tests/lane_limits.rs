@@ -2,11 +2,15 @@
 
 #![allow(clippy::expect_used, reason = "a test may end with a panic")]
 
+#[path = "support/facts_with_columns.rs"]
+mod facts_with_columns;
 #[path = "support/random_ir.rs"]
 mod random_ir;
 mod support;
 
+use facts_with_columns::FactsWithColumns;
 use kpolicy_cel::{Bits, Budget, ErrorKind, Expression, ScoreValues, Value};
+use serde_json::json;
 use support::{Chance, Lane, Pod, World};
 
 const ROUNDS: u64 = 4000;
@@ -17,7 +21,9 @@ fn round(seed: u64, kind: &'static str) -> (World, Expression, u64) {
     let world = World::random(&mut chance);
     let ir = random_ir::expression(&mut chance, kind);
     let limit = LIMITS[chance.below(LIMITS.len())];
-    let verified = Expression::verify(&ir).expect("what is drawn is of the right types");
+    let verified = Expression::verify(&ir)
+        .expect("what is drawn is of the right types")
+        .resolved(&FactsWithColumns);
     let folded = verified.fold(&Pod, &mut Budget::new(u64::MAX));
     (world, folded, limit)
 }
@@ -81,4 +87,31 @@ fn a_score_stops_at_the_limit_in_the_lanes_in_which_the_scalar_evaluator_does() 
         }
     }
     assert!(compared > 200_000 && stopped > 40_000, "{compared} {stopped}");
+}
+
+#[test]
+fn what_kernels_do_for_all_lanes_is_within_the_limit_of_many_small_rules() {
+    let ir = json!({
+        "format": 1,
+        "constants": ["a", "", ["ssd", "spot"]],
+        "nodes": [
+            {"op": "constant", "type": "string", "constant": 0},
+            {"op": "present", "type": "bool", "fact": "node.labels[]", "args": [0]},
+            {"op": "fact", "type": "string", "fact": "node.labels[]", "args": [0]},
+            {"op": "constant", "type": "string", "constant": 1},
+            {"op": "conditional", "type": "string", "args": [1, 2, 3]},
+            {"op": "constant", "type": ["list", "string"], "constant": 2},
+            {"op": "call", "type": "bool", "overload": "in_list", "args": [4, 5]},
+        ],
+        "root": 6,
+    });
+    let expression = Expression::verify(&ir).expect("it is of the right types");
+    let expression = expression.resolved(&FactsWithColumns);
+    let world = World::random(&mut Chance(7));
+    let mut budget = Budget::of_each_lane(6);
+    let all = Bits::ones(world.free.len());
+    let mask = expression.filter(&world, &all, &mut budget);
+    assert_eq!(budget.lanes_exceeded(), 0);
+    assert!(mask.truth.any() && !mask.error.any());
+    assert!(budget.spent() < 20, "no lane is evaluated by itself: {}", budget.spent());
 }

@@ -1,9 +1,12 @@
 //! Random expressions over random worlds: every way to evaluate gives the same.
 
+#[path = "support/facts_with_columns.rs"]
+mod facts_with_columns;
 #[path = "support/random_ir.rs"]
 mod random_ir;
 mod support;
 
+use facts_with_columns::FactsWithColumns;
 use kpolicy_cel::{Bits, Budget, EvaluationError, Expression, ScoreValues, Value};
 use support::{Chance, Lane, Pod, World};
 
@@ -21,7 +24,7 @@ fn round(seed: u64, kind: &'static str) -> (World, Expression) {
     let ir = random_ir::expression(&mut chance, kind);
     let verified = Expression::verify(&ir);
     assert!(verified.is_ok(), "seed {seed}: {verified:?}: {ir}");
-    (world, verified.unwrap_or_default())
+    (world, verified.unwrap_or_default().resolved(&FactsWithColumns))
 }
 
 fn selection(seed: u64, lanes: usize) -> Bits {

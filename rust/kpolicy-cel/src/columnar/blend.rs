@@ -30,7 +30,33 @@ pub(super) fn choose<'a>(
         let truth = truth.and(&a).or(&b.minus(truth)).minus(&error);
         return Vector::Bool { truth, error };
     }
+    if let Some(texts) = texts(truth, error, yes, no) {
+        return texts;
+    }
     each(truth, error, yes, no, needed, origin)
+}
+
+/// A column of texts, and one text for the lanes of the other branch.
+fn texts<'a>(truth: &Bits, error: &Bits, yes: &Vector<'a>, no: &Vector<'a>) -> Option<Vector<'a>> {
+    let (column, text, lanes) = match (yes, no) {
+        (column @ Vector::Text { .. }, Vector::Same(Ok(text @ Value::String(_)))) => {
+            (column, text, truth.or(error).not())
+        }
+        (Vector::Same(Ok(text @ Value::String(_))), column @ Vector::Text { .. }) => {
+            (column, text, truth.minus(error))
+        }
+        _ => return None,
+    };
+    let Vector::Text { ids, dictionary, error: failed, otherwise: None } = column else {
+        return None;
+    };
+    let error = error.or(&failed.minus(&lanes));
+    Some(Vector::Text {
+        ids,
+        dictionary: *dictionary,
+        error,
+        otherwise: Some((text.clone(), lanes)),
+    })
 }
 
 enum Operand<'v, T: Clone> {

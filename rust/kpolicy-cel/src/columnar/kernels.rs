@@ -131,14 +131,14 @@ fn compared<'a>(
 #[expect(clippy::float_cmp, reason = "equality of doubles is exact in the language")]
 fn equal(a: &Vector<'_>, b: &Vector<'_>, lanes: usize) -> Option<(Bits, Bits)> {
     match (a, b) {
-        (Vector::Text { ids, dictionary, error }, Vector::Same(Ok(value)))
-        | (Vector::Same(Ok(value)), Vector::Text { ids, dictionary, error }) => {
+        (Vector::Text { ids, dictionary, error, otherwise }, Vector::Same(Ok(value)))
+        | (Vector::Same(Ok(value)), Vector::Text { ids, dictionary, error, otherwise }) => {
             let wanted = text_id(value, *dictionary);
             let truth = match wanted {
                 Some(wanted) => Bits::of_slice(ids, |id| id == wanted),
                 None => Bits::zeros(lanes),
             };
-            Some((truth, error.clone()))
+            Some((with_others(truth, otherwise.as_ref(), |text| text == value), error.clone()))
         }
         (Vector::Bool { truth, error }, Vector::Same(Ok(Value::Bool(value))))
         | (Vector::Same(Ok(Value::Bool(value))), Vector::Bool { truth, error }) => {
@@ -161,7 +161,8 @@ fn text_id(value: &Value, dictionary: &dyn Dictionary) -> Option<u32> {
 }
 
 fn listed<'a>(a: &Vector<'a>, b: &Vector<'a>, lanes: usize) -> Option<Vector<'a>> {
-    let (Vector::Text { ids, dictionary, error }, Vector::Same(Ok(Value::List(items)))) = (a, b)
+    let (Vector::Text { ids, dictionary, error, otherwise }, Vector::Same(Ok(Value::List(items)))) =
+        (a, b)
     else {
         return None;
     };
@@ -176,7 +177,21 @@ fn listed<'a>(a: &Vector<'a>, b: &Vector<'a>, lanes: usize) -> Option<Vector<'a>
         [a, b, c, d] => Bits::of_slice(ids, |id| id == a || id == b || id == c || id == d),
         _ => Bits::of_slice(ids, |id| wanted.binary_search(&id).is_ok()),
     };
+    let truth = with_others(truth, otherwise.as_ref(), |text| items.contains(text));
     Some(Vector::Bool { truth, error: error.clone() })
+}
+
+/// Answers by id, and that of the text of the lanes that have no id of theirs.
+fn with_others(
+    truth: Bits,
+    otherwise: Option<&(Value, Bits)>,
+    holds: impl Fn(&Value) -> bool,
+) -> Bits {
+    match otherwise {
+        Some((text, lanes)) if holds(text) => truth.or(lanes),
+        Some((_, lanes)) => truth.minus(lanes),
+        None => truth,
+    }
 }
 
 fn arithmetic<'a>(

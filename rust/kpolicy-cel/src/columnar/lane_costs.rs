@@ -5,6 +5,7 @@
 //! without a kernel, and a bound for each kernel. A lane within the limit by this sum is within it
 //! for the scalar evaluator too. The scalar evaluator evaluates the few other lanes again.
 
+use super::machine::has_kernel;
 use crate::bits::Bits;
 use crate::ir::{Expression, Node, Operation};
 use crate::prices::{LOOKUP, PARSING};
@@ -58,23 +59,40 @@ impl LaneCosts {
     }
 }
 
-/// What the scalar evaluator spends at most on all nodes that have kernels.
+/// What the scalar evaluator spends at most on the nodes that kernels evaluated.
 fn kernel_costs(expression: &Expression) -> u64 {
-    expression.nodes.iter().map(|node| node_cost(expression, node)).sum()
+    let mut is_reached = vec![false; expression.nodes.len()];
+    if let Some(root) = is_reached.get_mut(expression.root as usize) {
+        *root = true;
+    }
+    let mut units = expression.kernel_units;
+    for (index, node) in expression.nodes.iter().enumerate().rev() {
+        if !is_reached.get(index).copied().unwrap_or(false) {
+            continue;
+        }
+        units = units.saturating_add(if node.is_side_by_side { 0 } else { own(expression, node) });
+        if !has_kernel(expression, node) {
+            continue;
+        }
+        for arg in &node.args {
+            if let Some(flag) = is_reached.get_mut(*arg as usize) {
+                *flag = true;
+            }
+            // An operand that several nodes share is charged for each of them.
+            let is_charged = expression.node(*arg).is_some_and(|arg| !arg.is_side_by_side);
+            units = units.saturating_add(u64::from(is_charged));
+        }
+    }
+    units
 }
 
-fn node_cost(expression: &Expression, node: &Node) -> u64 {
-    // An operand that several nodes share is charged for each of them.
-    let shared = node.args.len() as u64;
-    let Operation::Call { overload, .. } = &node.operation else { return 1 + shared };
+/// What one node may spend besides its operands.
+fn own(expression: &Expression, node: &Node) -> u64 {
+    let Operation::Call { overload, .. } = &node.operation else { return 1 };
     let operands = node.args.iter().filter_map(|arg| expression.node(*arg));
     let (mut text, mut items, mut looking_up) = (None, 0, 0);
     for operand in operands {
-        let constant = match operand.operation {
-            Operation::Constant(constant) => expression.constants.get(constant as usize),
-            _ => None,
-        };
-        let bytes = match constant {
+        let bytes = match expression.constant_of(operand) {
             Some(Value::List(list)) => {
                 items = list.len() as u64;
                 continue;
@@ -92,5 +110,5 @@ fn node_cost(expression: &Expression, node: &Node) -> u64 {
     let is_parsed = overload.family.is_parsing && text.is_some();
     let text = text.unwrap_or_default();
     let parsed = if is_parsed { PARSING + text } else { 0 };
-    2 + shared + parsed + looking_up + items * (2 + text / 100) + text / 10 + text / 100
+    2 + parsed + looking_up + items * (2 + text / 100) + text / 10 + text / 100
 }

@@ -11,6 +11,7 @@ mod kernels;
 mod lane_costs;
 mod machine;
 mod plan;
+mod side_by_side;
 mod vector;
 
 use crate::bits::Bits;

@@ -28,11 +28,13 @@ pub(super) enum Vector<'a> {
         values: Cow<'a, [f64]>,
         error: Option<Bits>,
     },
-    /// Strings by id; lanes of id 0 are those in error.
+    /// Strings by id; lanes of id 0 are in error. Lanes of `otherwise` have its text, whatever
+    /// their id is.
     Text {
         ids: &'a [u32],
         dictionary: &'a dyn Dictionary,
         error: Bits,
+        otherwise: Option<(Value, Bits)>,
     },
     /// The outcome of the class of a lane; [`NO_CLASS`] for lanes that were not asked for.
     Each {
@@ -73,7 +75,7 @@ impl<'a> Vector<'a> {
             }
             Column::Text { ids, dictionary } => {
                 let ids = ids.get(..lanes)?;
-                Self::Text { ids, dictionary, error: absent(ids) }
+                Self::Text { ids, dictionary, error: absent(ids), otherwise: None }
             }
         })
     }
@@ -164,6 +166,9 @@ impl<'a> Vector<'a> {
             Self::Int { values, .. } => values.get(lane).map(|value| Ok(Value::Int(*value))),
             Self::Whole(values) => values.get(lane).map(|value| Ok(Value::Int(integer(*value)))),
             Self::Double { values, .. } => values.get(lane).map(|value| Ok(Value::Double(*value))),
+            Self::Text { otherwise: Some((text, lanes)), .. } if lanes.get(lane) => {
+                Some(Ok(text.clone()))
+            }
             Self::Text { ids, dictionary, .. } => ids.get(lane).map(|id| match id {
                 0 => failed(),
                 id => Ok(Value::from(dictionary.text(*id))),

@@ -46,6 +46,17 @@ impl Maker<'_> {
         self.push(json!({"op": op, "type": kind, "fact": fact, "args": args}))
     }
 
+    /// `label(node, key)`, mostly with the empty text where there is none.
+    fn label(&mut self, key: &str) -> usize {
+        let otherwise = *self.chance.pick(&["", "", NAMES[0], NAMES[1]]);
+        let args = [
+            self.fact("present", "bool", "node.labels[]", Some(key)),
+            self.fact("fact", "string", "node.labels[]", Some(key)),
+            self.constant("string", json!(otherwise)),
+        ];
+        self.push(json!({"op": "conditional", "type": "string", "args": args}))
+    }
+
     fn call(
         &mut self,
         kind: &str,
@@ -119,7 +130,8 @@ impl Maker<'_> {
                 let constant = self.constants.len() - 1;
                 self.push(json!({"op": "constant", "type": kind, "constant": constant}))
             }
-            (_, 0..=2) => self.fact("fact", "string", "node.labels[]", Some(key)),
+            (_, 0) => self.fact("fact", "string", "node.labels[]", Some(key)),
+            (_, 1 | 2) => self.label(key),
             (_, 3) => self.fact("fact", "string", "pod.labels[]", Some(key)),
             (_, 4) => self.fact("fact", "string", "node.said", None),
             (_, _) => {

@@ -117,14 +117,33 @@ LOOPS = {
 
 
 def loop(expression: str) -> Program:
+    return of_predicates(expression)
+
+
+def of_predicates(*expressions: str) -> Program:
+    rules = "".join(
+        f'  - {{name: r{index or ""}, expression: "{expression}"}}\n'
+        for index, expression in enumerate(expressions)
+    )
     text = (
         "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: p}\nspec:\n"
         "  profiles: [{schedulerName: kpolicy}]\n  tieBreak: name\n"
-        f'  predicates:\n  - {{name: r, expression: "{expression}"}}\n'
+        f"  predicates:\n{rules}"
     )
     result = compile_policy(text)
     assert result.program is not None, result.diagnostics
     return result.program
+
+
+def test_forty_small_rules_are_not_cut(large: list[dict[str, Any]]) -> None:
+    """What is worked out for all nodes side by side is cheap, and counts as that."""
+    expressions = [
+        f"label(node, 'zone') in ['z0', 'z{index}'] || node.free('cpu') >= {index}"
+        for index in range(40)
+    ]
+    counts = decided(large, of_predicates(*expressions))
+    assert len(counts) == 40
+    assert {each["costExceeded"] for each in counts.values()} == {0}
 
 
 @pytest.mark.parametrize("expression", LOOPS)

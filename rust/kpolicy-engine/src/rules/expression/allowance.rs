@@ -33,7 +33,7 @@ const SPENT_PER_NODE_MAX: u64 = 250;
 /// What they may spend in a cycle of a small cluster: as much as on 5,000 nodes.
 const SPENT_PER_CYCLE_MIN: u64 = 1_250_000;
 /// A rule may spend this much however little the compiler found, as long as there is enough for all.
-const DEMAND_MIN: u64 = 64;
+const DEMAND_MIN: u64 = 16;
 
 /// What the rules of a profile ask for, ascending: known once all of them are read.
 #[derive(Debug, Clone, Default)]
@@ -243,8 +243,8 @@ mod tests {
         let rules = [30, 451, 9_000].map(|units| ledger.draw(0, units));
         ledger.settle();
         let spent = |nodes| rules.each_ref().map(|rule| rule.per_node_of(nodes));
-        assert_eq!(spent(100), [65, 462, 9_236], "there is enough for all");
-        assert_eq!(spent(5_000), [64, 93, 93]);
+        assert_eq!(spent(100), [30, 464, 9_269], "there is enough for all");
+        assert_eq!(spent(5_000), [30, 110, 110]);
         assert_eq!(spent(5_000), spent(8_000), "nodes count in powers of two");
         assert_eq!(spent(1_000_000), spent(5_000));
         assert!(spent(5_000).iter().sum::<u64>() <= 250);

@@ -188,19 +188,30 @@ pub(super) fn api_path(name: &Name) -> Option<(Root, &str)> {
     row.source.is_path().then(|| (root, without_entry(path)))
 }
 
+/// The row of a name: its own, or that of the first part of an API path.
+fn found(name: &str) -> Option<(Root, usize)> {
+    let (root, path) = name.split_once('.')?;
+    let root = Root::ALL.into_iter().find(|known| known.name() == root)?;
+    let exact = root.rows().iter().position(|row| row.name == path);
+    let position = exact.or_else(|| {
+        let first = path.split(['.', '[']).next()?;
+        root.rows().iter().position(|row| row.source.is_path() && row.name == first)
+    })?;
+    Some((root, position))
+}
+
 /// The rows as the names of an expression are resolved to them.
 struct Table;
 
 impl Catalogue for Table {
     fn fact(&self, name: &str) -> Option<u16> {
-        let (root, path) = name.split_once('.')?;
-        let root = Root::ALL.into_iter().find(|known| known.name() == root)?;
-        let exact = root.rows().iter().position(|row| row.name == path);
-        let position = exact.or_else(|| {
-            let first = path.split(['.', '[']).next()?;
-            root.rows().iter().position(|row| row.source.is_path() && row.name == first)
-        })?;
+        let (root, position) = found(name)?;
         id_of(root, position)
+    }
+
+    fn has_column(&self, name: &str) -> bool {
+        let row = found(name).and_then(|(root, position)| root.rows().get(position));
+        row.is_some_and(|row| row.lanes.kind() == Some(LanesKind::Texts))
     }
 
     /// Of a pod of a loop.
