@@ -57,10 +57,6 @@ impl Expression {
         self.machine(facts, budget, None).value(node)
     }
 
-    fn charge_kernels(&self, budget: &mut Budget) -> Result<(), EvaluationError> {
-        budget.charge(self.kernel_units).map_err(|fault| fault.at(self.root()))
-    }
-
     fn machine<'a>(
         &'a self,
         facts: &'a dyn Facts,

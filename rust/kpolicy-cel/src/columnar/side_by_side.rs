@@ -4,6 +4,8 @@
 //! for the whole expression, in columns as in the scalar evaluator, so that a node that is asked by
 //! itself ends at the same limit.
 
+use crate::budget::Budget;
+use crate::error::EvaluationError;
 use crate::functions::Kernel;
 use crate::ir::{Expression, Node, Operation};
 use crate::prices::KERNELS;
@@ -39,6 +41,11 @@ impl Expression {
             kernels += if is_marked { weight } else { 0 };
         }
         self.kernel_units = kernels.div_ceil(KERNELS);
+    }
+
+    /// Charges for all kernels, before the root is evaluated.
+    pub(crate) fn charge_kernels(&self, budget: &mut Budget) -> Result<(), EvaluationError> {
+        budget.charge(self.kernel_units).map_err(|fault| fault.at(self.root()))
     }
 
     /// How many kernels a node takes for whatever its operands hold; 0 where it may need the scalar
