@@ -43,7 +43,7 @@ pub(crate) fn keep_with_labels(pairs: &Labels, cluster: &Cluster, lanes: &mut [b
         let domains = cluster.nodes().domains(key);
         // A value that no node has is the id of none.
         let wanted = domains.find(value).unwrap_or(u32::MAX);
-        keep(&domains, lanes, |id| id == wanted);
+        Kept(lanes).meet(&domains, |id| id == wanted);
     }
 }
 
@@ -58,7 +58,7 @@ fn of_term(term: &NodeSelectorTerm, cluster: &Cluster) -> Vec<bool> {
         if !lanes.contains(&true) {
             return lanes;
         }
-        keep_meeting(requirement, cluster, &mut lanes);
+        meet(requirement, cluster, &mut Kept(&mut lanes));
     }
     if !term.match_fields.is_empty() {
         for view in cluster.nodes().iter() {
@@ -77,14 +77,9 @@ pub(crate) fn add_where(
     cluster: &Cluster,
     cells: &mut [f64],
 ) {
-    if let ([only], []) = (&*term.match_expressions, &*term.match_fields)
-        && can_be_parsed(term)
-    {
-        let domains = cluster.nodes().domains(&only.key);
-        let weigh = |holds: bool| if holds { weight } else { 0.0 };
-        let weights: Vec<f64> = accepted(only, &domains).into_iter().map(weigh).collect();
-        for (cell, id) in cells.iter_mut().zip(domains.ids()) {
-            *cell += weights.get(*id as usize).copied().unwrap_or(0.0);
+    if let ([only], []) = (&*term.match_expressions, &*term.match_fields) {
+        if can_be_parsed(term) {
+            meet(only, cluster, &mut Weighed { cells, weight });
         }
         return;
     }
@@ -93,51 +88,72 @@ pub(crate) fn add_where(
     }
 }
 
-fn keep_meeting(requirement: &Requirement, cluster: &Cluster, lanes: &mut [bool]) {
-    let domains = cluster.nodes().domains(&requirement.key);
-    match (requirement.operator, requirement.values.as_ref()) {
-        (SelectorOperator::Exists, _) => keep(&domains, lanes, |id| id != ABSENT),
-        (SelectorOperator::DoesNotExist, _) => keep(&domains, lanes, |id| id == ABSENT),
-        (SelectorOperator::In, [only]) => {
-            let wanted = domains.find(only).unwrap_or(u32::MAX);
-            keep(&domains, lanes, |id| id == wanted);
-        }
-        (SelectorOperator::NotIn, [only]) => {
-            let unwanted = domains.find(only).unwrap_or(u32::MAX);
-            keep(&domains, lanes, |id| id != unwanted);
-        }
-        _ => {
-            let holds = accepted(requirement, &domains);
-            keep(&domains, lanes, |id| holds.get(id as usize).copied().unwrap_or(false));
+/// What becomes of lanes by the value of one label.
+trait Lanes {
+    /// `holds` tells of the id of a value whether the requirement is met.
+    fn meet(&mut self, domains: &Domains, holds: impl Fn(u32) -> bool);
+}
+
+/// Lanes that meet the requirement remain.
+struct Kept<'a>(&'a mut [bool]);
+
+impl Lanes for Kept<'_> {
+    fn meet(&mut self, domains: &Domains, holds: impl Fn(u32) -> bool) {
+        for (lane, id) in self.0.iter_mut().zip(domains.ids()) {
+            *lane &= holds(*id);
         }
     }
 }
 
-/// Which values of the label meet the requirement, by id. Those that a list names are looked up, for
-/// there may be as many values as nodes.
-fn accepted(requirement: &Requirement, domains: &Domains) -> Vec<bool> {
-    let is_listed = match requirement.operator {
-        SelectorOperator::In => true,
-        SelectorOperator::NotIn => false,
-        _ => {
+/// Lanes that meet the requirement get a weight.
+struct Weighed<'a> {
+    cells: &'a mut [f64],
+    weight: f64,
+}
+
+impl Lanes for Weighed<'_> {
+    fn meet(&mut self, domains: &Domains, holds: impl Fn(u32) -> bool) {
+        for (cell, id) in self.cells.iter_mut().zip(domains.ids()) {
+            *cell += if holds(*id) { self.weight } else { 0.0 };
+        }
+    }
+}
+
+/// Asks a requirement for every lane. Values that a list names are looked up, for a label may have as
+/// many values as there are nodes.
+fn meet(requirement: &Requirement, cluster: &Cluster, lanes: &mut impl Lanes) {
+    let domains = &*cluster.nodes().domains(&requirement.key);
+    let listed = || requirement.values.iter().filter_map(|value| domains.find(value));
+    match requirement.operator {
+        SelectorOperator::Exists => lanes.meet(domains, |id| id != ABSENT),
+        SelectorOperator::DoesNotExist => lanes.meet(domains, |id| id == ABSENT),
+        SelectorOperator::In => match *listed().collect::<Vec<u32>>() {
+            [] => lanes.meet(domains, |_| false),
+            [only] => lanes.meet(domains, |id| id == only),
+            ref ids => meet_listed(ids, true, domains, lanes),
+        },
+        SelectorOperator::NotIn => match *listed().collect::<Vec<u32>>() {
+            [] => lanes.meet(domains, |_| true),
+            [only] => lanes.meet(domains, |id| id != only),
+            ref ids => meet_listed(ids, false, domains, lanes),
+        },
+        SelectorOperator::Gt | SelectorOperator::Lt | SelectorOperator::Invalid => {
             let values = (0_u32..).take(domains.len());
-            return values.map(|id| requirement.accepts(domains.value(id))).collect();
-        }
-    };
-    let mut holds = vec![!is_listed; domains.len()];
-    for value in &requirement.values {
-        let place = domains.find(value).and_then(|id| holds.get_mut(id as usize));
-        if let Some(place) = place {
-            *place = is_listed;
+            let accepted: Vec<bool> =
+                values.map(|id| requirement.accepts(domains.value(id))).collect();
+            lanes.meet(domains, |id| accepted.get(id as usize).copied().unwrap_or(false));
         }
     }
-    holds
 }
 
-fn keep(domains: &Domains, lanes: &mut [bool], holds: impl Fn(u32) -> bool) {
-    for (lane, id) in lanes.iter_mut().zip(domains.ids()) {
-        *lane &= holds(*id);
+fn meet_listed(ids: &[u32], if_listed: bool, domains: &Domains, lanes: &mut impl Lanes) {
+    let mut accepted = vec![!if_listed; domains.len()];
+    for id in ids {
+        if let Some(place) = accepted.get_mut(*id as usize) {
+            *place = if_listed;
+        }
     }
+    lanes.meet(domains, |id| accepted.get(id as usize).copied().unwrap_or(false));
 }
 
 #[cfg(test)]
