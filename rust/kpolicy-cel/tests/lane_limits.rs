@@ -13,7 +13,7 @@ use kpolicy_cel::{Bits, Budget, ErrorKind, Expression, ScoreValues, Value};
 use serde_json::json;
 use support::{Chance, Lane, Pod, World};
 
-const ROUNDS: u64 = 4000;
+const ROUNDS: u64 = 10_000;
 const LIMITS: [u64; 6] = [5, 12, 25, 60, 150, 400];
 
 fn round(seed: u64, kind: &'static str) -> (World, Expression, u64) {

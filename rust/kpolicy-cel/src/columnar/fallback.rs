@@ -40,30 +40,36 @@ impl Facts for Lane<'_> {
     }
 }
 
-/// The reads at and below a node, ascending; `None` when a fact that is not shared by all lanes is
-/// read with arguments that are not constant.
-pub(super) fn reads_below(
+/// What a node rests on.
+pub(super) struct Below {
+    /// The reads at it and below, ascending; `None` when a fact that is not shared by all lanes is
+    /// read with arguments that are not constant.
+    pub reads: Option<Vec<u32>>,
+    /// Whether others use a part of it too, so that the scalar evaluator works that out only once.
+    pub is_shared: bool,
+}
+
+pub(super) fn below(
     expression: &Expression,
     index: u32,
     is_shared: impl Fn(&Name) -> bool,
-) -> Option<Vec<u32>> {
+) -> Below {
     let mut wanted = vec![false; index as usize + 1];
     if let Some(last) = wanted.last_mut() {
         *last = true;
     }
-    let mut reads = Vec::new();
+    let (mut reads, mut shares, mut has_columns) = (Vec::new(), false, true);
     for at in (0..wanted.len()).rev() {
         let (Some(true), Some(node)) = (wanted.get(at), expression.nodes.get(at)) else {
             continue;
         };
+        shares |= node.memo.is_some();
         match &node.operation {
             Operation::Fact { read: Some(read), .. }
             | Operation::Present { read: Some(read), .. } => reads.push(*read),
             // Of one that is shared, the arguments are below, and what they read counts.
-            Operation::Fact { fact, read: None } | Operation::Present { fact, read: None }
-                if !is_shared(fact) =>
-            {
-                return None;
+            Operation::Fact { fact, read: None } | Operation::Present { fact, read: None } => {
+                has_columns &= is_shared(fact);
             }
             _ => {}
         }
@@ -75,7 +81,7 @@ pub(super) fn reads_below(
     }
     reads.sort_unstable();
     reads.dedup();
-    Some(reads)
+    Below { reads: has_columns.then_some(reads), is_shared: shares }
 }
 
 fn is_exceeded(outcome: &Evaluated) -> bool {
@@ -98,14 +104,17 @@ impl<'a> Machine<'a> {
     }
 
     fn lane_by_lane(&mut self, index: u32, needed: &Bits) -> Vector<'a> {
-        let reads = reads_below(self.expression, index, |fact| self.columns.is_shared(fact));
-        let classes = reads.and_then(|reads| self.classes(&reads));
+        let below = below(self.expression, index, |fact| self.columns.is_shared(fact));
+        if below.is_shared {
+            self.costs.blur();
+        }
+        let classes = below.reads.and_then(|reads| self.classes(&reads));
         match classes {
             Some(Classes::All) => match needed.iter().next() {
                 Some(lane) => {
-                    let before = self.costs.least(needed);
-                    let (outcome, spent) = self.lane(index, lane, before);
-                    self.costs.add_everywhere(spent);
+                    let least = needed.iter().map(|lane| self.costs.of(lane)).min();
+                    let (outcome, spent) = self.lane(index, lane, least.unwrap_or_default());
+                    self.count(needed, spent, |_| spent);
                     Vector::Same(outcome)
                 }
                 None => Vector::Each { classes: vec![NO_CLASS; self.lanes], outcomes: Vec::new() },
@@ -115,11 +124,11 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// What a lane gives, of which so much is spent, and what it spends on top. One that has spent all
-    /// is not worth going on with: it is asked again as a whole.
-    fn lane(&mut self, index: u32, lane: usize, before: u64) -> (Evaluated, u64) {
-        let mut budget = self.budget.for_lane(before);
-        if before > self.budget.lane_limit() {
+    /// What a lane gives that has spent so much at the most, and what it spends on top. One that may
+    /// have spent all is not worth going on with: it is asked again as a whole.
+    fn lane(&mut self, index: u32, lane: usize, most: u64) -> (Evaluated, u64) {
+        let mut budget = self.budget.for_lane(self.costs.before(most));
+        if most > self.budget.lane_limit() {
             return (Err(budget.exhausted().at(index)), 0);
         }
         let facts = Lane { columns: self.columns, lane };
@@ -134,10 +143,15 @@ impl<'a> Machine<'a> {
         if self.is_settled {
             return Vec::new();
         }
-        let lanes = self.costs.above(self.budget.lane_limit(), self.expression, selected);
+        let limit = self.budget.lane_limit();
+        let lanes = self.costs.above(limit, self.expression, selected);
         let ask = |lane: usize| {
+            if self.costs.certain(lane) > limit {
+                let fault = Budget::new(limit).exhausted();
+                return (lane, Err(fault.at(self.expression.root())));
+            }
             let facts = Lane { columns: self.columns, lane };
-            (lane, self.expression.evaluate(&facts, &mut Budget::new(self.budget.lane_limit())))
+            (lane, self.expression.evaluate(&facts, &mut Budget::new(limit)))
         };
         let value_of_answer: Vec<_> = lanes.into_iter().map(ask).collect();
         let exceeded = value_of_answer.iter().filter(|(_, outcome)| is_exceeded(outcome)).count();
@@ -174,15 +188,21 @@ impl<'a> Machine<'a> {
     /// Lanes of a class have spent what its first lane did.
     fn count_classes(&mut self, classes: &[u32], spent: &[u64], needed: &Bits) {
         let most = spent.iter().copied().max().unwrap_or_default();
+        self.count(needed, most, |lane| {
+            let class = classes.get(lane).copied().unwrap_or(NO_CLASS);
+            spent.get(class as usize).copied().unwrap_or_default()
+        });
+    }
+
+    /// Counts what each of these lanes has spent, `most` at the most.
+    fn count(&mut self, needed: &Bits, most: u64, spent: impl Fn(usize) -> u64) {
         if most <= self.budget.lane_limit() / CHEAP_SHARE {
             // Too little to tell lanes apart for.
-            self.costs.add_everywhere(most);
+            self.costs.add_at_most_everywhere(most);
             return;
         }
         for lane in needed.iter() {
-            let class = classes.get(lane).copied().unwrap_or(NO_CLASS);
-            let units = spent.get(class as usize).copied().unwrap_or_default();
-            self.costs.add(lane, self.lanes, units);
+            self.costs.add(lane, self.lanes, spent(lane));
         }
     }
 

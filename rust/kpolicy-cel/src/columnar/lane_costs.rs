@@ -21,30 +21,61 @@ pub(super) struct LaneCosts {
     everywhere: u64,
     /// By lane; empty as long as no lane spent by itself.
     lanes: Vec<u64>,
+    /// What some lanes have not spent of it, at the most.
+    overcounted: u64,
+    /// Some of it may have been counted twice: nothing is certain.
+    is_blurred: bool,
+    /// How often something was counted.
+    counted: usize,
 }
 
 impl LaneCosts {
-    pub(super) fn add_everywhere(&mut self, units: u64) {
+    pub(super) const fn counted(&self) -> usize {
+        self.counted
+    }
+
+    /// What is counted may be too much.
+    pub(super) fn blur(&mut self) {
+        self.is_blurred = true;
+    }
+
+    /// What was counted since then may be too much.
+    pub(super) fn blur_since(&mut self, counted: usize) {
+        self.is_blurred |= self.counted != counted;
+    }
+
+    /// Each lane has spent so much, or less.
+    pub(super) fn add_at_most_everywhere(&mut self, units: u64) {
+        self.counted += 1;
         self.everywhere = self.everywhere.saturating_add(units);
+        self.overcounted = self.overcounted.saturating_add(units);
     }
 
     pub(super) fn add(&mut self, lane: usize, lanes: usize, units: u64) {
+        self.counted += 1;
         self.lanes.resize(lanes, 0);
         if let Some(cell) = self.lanes.get_mut(lane) {
             *cell = cell.saturating_add(units);
         }
     }
 
+    /// The most that a lane has spent.
     pub(super) fn of(&self, lane: usize) -> u64 {
         self.everywhere.saturating_add(self.lanes.get(lane).copied().unwrap_or_default())
     }
 
-    /// The least that one of these lanes has spent.
-    pub(super) fn least(&self, lanes: &Bits) -> u64 {
-        match self.lanes.is_empty() {
-            true => self.everywhere,
-            false => lanes.iter().map(|lane| self.of(lane)).min().unwrap_or_default(),
-        }
+    /// What a lane has spent for certain, of so much at the most.
+    fn certain_of(&self, most: u64) -> u64 {
+        if self.is_blurred { 0 } else { most.saturating_sub(self.overcounted) }
+    }
+
+    pub(super) fn certain(&self, lane: usize) -> u64 {
+        self.certain_of(self.of(lane))
+    }
+
+    /// What is taken as spent when a lane goes on that has spent so much at the most.
+    pub(super) fn before(&self, most: u64) -> u64 {
+        if self.is_blurred { most } else { self.certain_of(most) }
     }
 
     /// Of `lanes`, those that may have spent more than `limit` with what kernels stand for.

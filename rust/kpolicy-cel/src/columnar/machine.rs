@@ -64,15 +64,20 @@ impl<'a> Machine<'a> {
             return Vector::Same(Err(Fault::invalid("no such node").at(index)));
         };
         let memo = node.memo.map(|memo| memo as usize);
-        if let Some(Some((lanes, kept))) = memo.and_then(|memo| self.memos.get(memo))
+        let kept = memo.and_then(|memo| self.memos.get(memo)).and_then(Option::as_ref);
+        if let Some((lanes, kept)) = kept
             && !needed.minus(lanes).any()
         {
             return kept.clone();
         }
+        let (is_again, counted) = (kept.is_some(), self.costs.counted());
         if let Err(fault) = self.budget.charge(1 + self.lanes as u64 / 64) {
             return Vector::Same(Err(fault.at(node.origin)));
         }
         let vector = self.operate(index, node, needed);
+        if is_again {
+            self.costs.blur_since(counted);
+        }
         if let Some(place) = memo.and_then(|memo| self.memos.get_mut(memo)) {
             *place = Some((needed.clone(), vector.clone()));
         }
@@ -80,6 +85,7 @@ impl<'a> Machine<'a> {
     }
 
     fn operate(&mut self, index: u32, node: &'a Node, needed: &Bits) -> Vector<'a> {
+        let counted = self.costs.counted();
         let direct = match &node.operation {
             Operation::Constant(constant) => {
                 let value = self.expression.constants.get(*constant as usize);
@@ -96,7 +102,10 @@ impl<'a> Machine<'a> {
             }
             _ => None,
         };
-        direct.unwrap_or_else(|| self.fallback(index, needed))
+        direct.unwrap_or_else(|| {
+            self.costs.blur_since(counted);
+            self.fallback(index, needed)
+        })
     }
 
     /// The column of a read, or whether there is a value in each lane.
@@ -121,7 +130,13 @@ impl<'a> Machine<'a> {
                 kernels::unary(kernel, &a, self.lanes)
             }
             [a, b] => {
-                let (a, b) = (self.vector(a, needed), self.vector(b, needed));
+                let a = self.vector(a, needed);
+                let counted = self.costs.counted();
+                let b = self.vector(b, needed);
+                // The scalar evaluator does not come to the second operand where the first one errs.
+                if a.may_err() {
+                    self.costs.blur_since(counted);
+                }
                 kernels::binary(kernel, &a, &b, self.lanes)
             }
             _ => None,

@@ -122,6 +122,19 @@ impl<'a> Vector<'a> {
         Some(Self::Bool { truth, error: Bits::zeros(lanes) })
     }
 
+    /// Whether some lane may be in error.
+    pub(super) fn may_err(&self) -> bool {
+        match self {
+            Self::Same(outcome) => outcome.is_err(),
+            Self::Bool { error, .. } | Self::Text { error, .. } => error.any(),
+            Self::Int { error, .. } | Self::Double { error, .. } => {
+                error.as_ref().is_some_and(Bits::any)
+            }
+            Self::Whole(_) => false,
+            Self::Each { .. } => true,
+        }
+    }
+
     /// Packs outcomes by class into the narrowest form.
     pub(super) fn packed(classes: Vec<u32>, outcomes: Vec<Evaluated>) -> Self {
         let is = |test: fn(&Value) -> bool| outcomes.iter().flatten().all(test);
