@@ -51,8 +51,9 @@ impl Observer for Profile {
     fn note(&mut self, node: &Node, _: &Evaluated, needed: Range<u64>) {
         let mut own = needed.end - needed.start;
         let mut open = 0_u64;
-        // A node charges before its operands are evaluated, so that these begin after it.
-        while let Some(operand) = self.operands.pop_if(|last| last.needed.start > needed.start) {
+        // Operands begin with their user or after it. What began as early and was noted before it without
+        // being an operand needed nothing.
+        while let Some(operand) = self.operands.pop_if(|last| last.needed.start >= needed.start) {
             own = own.saturating_sub(operand.needed.end - operand.needed.start);
             open = open.saturating_add(operand.open);
         }
