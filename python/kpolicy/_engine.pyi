@@ -99,10 +99,6 @@ _Decision: TypeAlias = tuple[
 # bucket and the last one without a bound, seconds together); labels as in kube-scheduler's metrics.
 _Series: TypeAlias = tuple[str, str, str, list[int], float]
 
-# Nodes that one rule rejects for the same reasons: (rule, code, reasons, nodes), code as in
-# kube-scheduler, `Unschedulable` or `UnschedulableAndUnresolvable`.
-_RejectedNodes: TypeAlias = tuple[str, str, list[str], list[str]]
-
 class EngineFault(RuntimeError):  # noqa: N818  a fault is ours, an error might be a user's
     """A bug of kpolicy: the engine stopped and cannot be used again."""
 
@@ -157,9 +153,9 @@ class Engine:
     def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
         """The extended resources among these that each pod requests, in any container."""
 
-    def filter(self, uid: str, now_ns: int) -> tuple[int, list[str], list[_RejectedNodes]]:
-        """The first step of a decision in two steps: (token, names of nodes that pass every filter,
-        the other nodes by what rejects them). Nothing is assumed and nothing parked."""
+    def filter(self, uid: str, now_ns: int) -> tuple[int, list[str]]:
+        """The first step of a decision in two steps: (token, names of nodes that pass every
+        filter). Nothing is assumed and nothing parked."""
 
     def choose(
         self,

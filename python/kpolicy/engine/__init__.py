@@ -36,7 +36,6 @@ from kpolicy.engine.named_answers import (
     PreBindWrite as PreBindWrite,
     Refusal as Refusal,
     RefusedNode as RefusedNode,
-    RejectedNodes as RejectedNodes,
     RemainingCandidate as RemainingCandidate,
     RemainingCandidates as RemainingCandidates,
     Scheduled as Scheduled,

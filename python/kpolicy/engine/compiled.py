@@ -28,7 +28,6 @@ from kpolicy.engine.named_answers import (
     PodChange,
     PreBindWrite,
     Refusal,
-    RejectedNodes,
     RemainingCandidates,
     Scheduled,
     ScheduledUnit,
@@ -123,8 +122,7 @@ class Engine:
         """The nodes that pass every filter, for a caller that asks extenders before it calls
         `choose`. If no node passes, or the pod is not to be tried, `choose` with no kept nodes says
         why."""
-        token, feasible, rejected = self._engine.filter(uid, now_ns)
-        return Filtered(token, feasible, list(map(RejectedNodes._make, rejected)))
+        return Filtered(*self._engine.filter(uid, now_ns))
 
     def choose(self, uid: str, judged: JudgedNodes, now_ns: int) -> Decision:
         """Decides and assumes among the kept nodes, each of which is judged again. `Verdict.STALE`

@@ -204,21 +204,11 @@ class Opinion(NamedTuple):
     accepts: bool
 
 
-class RejectedNodes(NamedTuple):
-    """Nodes that one rule rejects for the same reasons; `code` is kube-scheduler's."""
-
-    rule: str
-    code: str
-    reasons: list[str]
-    nodes: list[str]
-
-
 class Filtered(NamedTuple):
     """The first step of a decision in two steps. `token` is an argument of the second step."""
 
     token: int
     feasible: list[str]
-    rejected: list[RejectedNodes]
 
 
 class KeptNode(NamedTuple):

@@ -65,15 +65,10 @@ fn choose(engine: &mut Engine, token: u64, nodes: &[(&str, i64)]) -> Decision {
 }
 
 #[test]
-fn the_first_step_tells_who_passes_and_why_others_do_not() {
+fn the_first_step_names_the_nodes_that_pass() {
     let mut engine = four();
     let filtered = filter(&mut engine);
     assert_eq!(filtered.feasible, ["n1", "n2", "n3"].map(Arc::from));
-    let [rejected] = &filtered.rejected[..] else { panic!("{filtered:?}") };
-    assert_eq!(rejected.rule.as_ref(), "NodeResourcesFit");
-    assert_eq!(rejected.code, "UnschedulableAndUnresolvable");
-    assert_eq!(rejected.reasons, ["Insufficient cpu".to_owned()]);
-    assert_eq!(rejected.nodes, [Arc::from("n4")]);
     let statistics = engine.statistics();
     assert_eq!((statistics.pods_assumed, statistics.pods_parked, statistics.decisions), (0, 0, 0));
 }

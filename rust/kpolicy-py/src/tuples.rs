@@ -116,11 +116,7 @@ pub(crate) fn unit<'py>(py: Python<'py>, unit: &ScheduledUnit) -> Tuple<'py> {
 }
 
 pub(crate) fn filtered<'py>(py: Python<'py>, filtered: &Filtered) -> Tuple<'py> {
-    let rejected = list(py, &filtered.rejected, |py, rejected| {
-        (&*rejected.rule, rejected.code, &rejected.reasons, texts(py, &rejected.nodes)?)
-            .into_pyobject(py)
-    })?;
-    (filtered.token, texts(py, &filtered.feasible)?, rejected).into_pyobject(py)
+    (filtered.token, texts(py, &filtered.feasible)?).into_pyobject(py)
 }
 
 pub(crate) fn candidates<'py>(py: Python<'py>, candidates: &Candidates) -> Tuple<'py> {

@@ -376,10 +376,8 @@ def test_a_decision_in_two_steps() -> None:
     engine.load_objects(encoded([*nodes, pod("a", cpu="1"), pod("b", cpu="1")]), "")
     engine.load_objects(encoded([pod("c", cpu="1")]), "")
     a, b, c = "default/a", "default/b", "default/c"
-    token, feasible, rejected = engine.filter(a, NOW_NS)
+    token, feasible = engine.filter(a, NOW_NS)
     assert feasible == ["big", "mid"]
-    never = "UnschedulableAndUnresolvable"
-    assert rejected == [("NodeResourcesFit", never, ["Insufficient cpu"], ["tiny"])]
     decision = engine.choose(a, JudgedNodes(token, [KeptNode("big"), KeptNode("mid", 3)]), NOW_NS)
     assert (decision.verdict, decision.node, decision.score) == (Verdict.PLACED, "mid", 30)
     assert sizes(engine)["podsAssumed"] == 1

@@ -11,21 +11,6 @@ pub struct Filtered {
     pub token: u64,
     /// Names of the nodes that pass, sorted.
     pub feasible: Vec<Arc<str>>,
-    /// In the order of the rules.
-    pub rejected: Vec<RejectedNodes>,
-}
-
-/// Nodes that one rule rejects for the same reasons.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RejectedNodes {
-    /// The rule's name in the profile.
-    pub rule: Arc<str>,
-    /// kube-scheduler's name of the status code.
-    pub code: &'static str,
-    /// Texts for people, in the order of checking.
-    pub reasons: Vec<String>,
-    /// Sorted.
-    pub nodes: Vec<Arc<str>>,
 }
 
 /// A node that extenders kept, and the sum of what they scored times their weights.

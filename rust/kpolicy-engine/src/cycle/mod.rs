@@ -28,7 +28,6 @@ use std::sync::Arc;
 use crate::api::{Still, Stopwatch};
 use crate::judging::{NodeRejection, Question};
 use crate::preemption::{Candidate, Trimmed};
-use crate::rules::Status;
 use crate::snapshot::{Cluster, NodeSlot};
 use crate::timing::{Lasted, Meter, Stages, Unmetered};
 
@@ -145,24 +144,15 @@ impl Cycle {
         decided.unwrap_or_else(|| Timed { outcome: vanished(), lasted: Lasted::default() })
     }
 
-    /// The first half of a decision, for extenders: nodes that pass every filter, in order of
-    /// names, and why the others do not.
+    /// The first half of a decision, for extenders: nodes that pass every filter, in order of names.
     pub(crate) fn filter<M: Meter>(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
         watched: Watched<'_, M>,
-        mut tell: impl FnMut(NodeSlot, usize, &Status),
     ) -> Timed<Vec<NodeSlot>> {
         let filtered = self.run(question, cluster, watched, |run| {
-            let Ok((feasible, rejected)) = run.filter() else { return Vec::new() };
-            let prepared = run.shape.prepared(run.stores);
-            for node in &rejected.nodes {
-                if let Some(status) = node.full_status(&prepared, cluster) {
-                    tell(node.slot, node.filter, &status);
-                }
-            }
-            feasible
+            run.filter().map(|(feasible, _)| feasible).unwrap_or_default()
         });
         filtered.unwrap_or_default()
     }

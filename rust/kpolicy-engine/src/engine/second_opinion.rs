@@ -65,7 +65,7 @@ impl Engine {
             Some(_) if chosen.is_none() => false,
             Some(_) if chosen == acted => true,
             Some(slot) => {
-                let filtered = self.cycle.filter(question, &self.cluster, UNWATCHED, |_, _, _| {});
+                let filtered = self.cycle.filter(question, &self.cluster, UNWATCHED);
                 filtered.outcome.contains(&slot)
             }
         };

@@ -4,10 +4,9 @@
 //! Uses the same code as `schedule`. The cluster may change between the calls: the second one
 //! judges every node again and chooses only among kept nodes that still pass.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::api::{Decision, Filtered, KeptNode, RefusedNode, RejectedNodes, Stopwatch, Verdict};
+use crate::api::{Decision, Filtered, KeptNode, RefusedNode, Stopwatch, Verdict};
 use crate::cycle::{Extended, Watched};
 use crate::judging::{EXTENDER, NodeRejection};
 use crate::preemption::Trimmed;
@@ -35,9 +34,8 @@ impl Engine {
         uids.iter().map(of_pod).collect()
     }
 
-    /// Nodes that pass every filter, in order of names, and the others by what rejects them. Where
-    /// no node passes, or the pod is not to be tried at all, [`Engine::choose`] says why. Nothing is
-    /// assumed and nothing parked.
+    /// Nodes that pass every filter, in order of names. Where no node passes, or the pod is not to be
+    /// tried at all, [`Engine::choose`] says why. Nothing is assumed and nothing parked.
     pub fn filter(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> Filtered {
         self.cluster.settle_order();
         let token = self.token();
@@ -45,31 +43,17 @@ impl Engine {
             return Filtered { token, ..Filtered::default() };
         };
         let (profile, question) = (ready.profile, ready.question(&self.program, self.tie()));
-        let mut rejected: BTreeMap<(usize, Rejection, Vec<String>), Vec<Arc<str>>> =
-            BTreeMap::new();
         let (cluster, nodes) = (&self.cluster, self.cluster.nodes());
         let tally = self.timings.tally(self.decisions, profile, stopwatch);
         let watched = Watched { stopwatch, meter: tally.as_ref().map(Tally::meter) };
-        let filtered = self.cycle.filter(question, cluster, watched, |slot, filter, status| {
-            let reasons = status.reasons.iter().map(ToString::to_string).collect();
-            let alike = rejected.entry((filter, status.rejection, reasons)).or_default();
-            alike.extend(nodes.view(slot).map(|view| Arc::clone(&view.node.name)));
-        });
+        let filtered = self.cycle.filter(question, cluster, watched);
         if let Some(tally) = &tally {
             self.timings.add_rules(profile, tally);
         }
         self.timings.add_stages(profile, &filtered.lasted);
-        let filters = self.program.profiles.get(profile).map_or(&[][..], |own| &own.filters);
-        let described = |((filter, rejection, reasons), mut nodes): (_, Vec<Arc<str>>)| {
-            let (filter, rejection): (usize, Rejection) = (filter, rejection);
-            nodes.sort_unstable();
-            let rule = filters.get(filter).map_or_else(|| "".into(), |rule| Arc::clone(&rule.name));
-            RejectedNodes { rule, code: rejection.name(), reasons, nodes }
-        };
-        let rejected = rejected.into_iter().map(described).collect();
         let name = |slot| nodes.view(slot).map(|view| Arc::clone(&view.node.name));
         let feasible = filtered.outcome.into_iter().filter_map(name).collect();
-        Filtered { token, feasible, rejected }
+        Filtered { token, feasible }
     }
 
     /// Decides and assumes, among the kept nodes. If none of them passes any more and something
