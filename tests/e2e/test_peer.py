@@ -33,7 +33,7 @@ def test_both_see_the_same_nodes_and_scores_for_every_pod_of_every_workload(
     assert driver.main(["peer", "--check-only", "--output", "json"]) == 0
     agreement = json.loads(capsys.readouterr().out)["agreement"]
     assert agreement["differences"] == []
-    assert (agreement["pods"], agreement["verdicts"]) == (1_200, 72_000)
+    assert (agreement["pods"], agreement["verdicts"]) == (2_280, 136_800)
     assert agreement["scores"] > 30_000
 
 

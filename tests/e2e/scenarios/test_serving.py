@@ -126,7 +126,7 @@ def test_v03_over_tls(
         watches = len(scheduler.samples("kpolicy_watch_failures_total"))
         assert scheduler.terminate() == 0, scheduler.tail()
     assert watches >= 12
-    away, back = (line for line in lines if line["logger"] == "kpolicy.cluster.request_failure")
+    away, back = (line for line in lines if line["logger"] == "kpolicy.cluster.outages")
     assert away["msg"].startswith("the API server is away: cannot ")
     assert (away["level"], away["code"]) == ("warning", "KPC201")
     assert away["hint"] == "is the API server running, and is the port right?"
