@@ -17,8 +17,8 @@ pub use crate::model::{Event, Kind, Object};
 pub use applied::{Applied, PodChange, PodState, Wake};
 pub use decision::{Batch, BindOutcome, Decision, ScheduledUnit, Verdict, Victim};
 pub use extenders::{
-    CandidateNode, Candidates, Filtered, KeptNode, Located, RefusedNode,
-    RemainingCandidate, RemainingCandidates,
+    CandidateNode, Candidates, Filtered, KeptNode, Located, RefusedNode, RemainingCandidate,
+    RemainingCandidates,
 };
 pub use opinion::{Acted, Opinion};
 pub use statistics::{RuleStatistics, Statistics};
