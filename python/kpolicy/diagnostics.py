@@ -40,6 +40,9 @@ class Place:
     end_line: int
     end_column: int
 
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
     def extent(self) -> dict[str, int]:
         """Lines and columns, as JSON output shows them."""
         return {

@@ -113,7 +113,7 @@ def concise(findings: Findings) -> str:
     lines = []
     for finding in findings.diagnostics:
         place = place_of(finding)
-        where = f"{place.file}:{place.line}:{place.column}: " if place.file else ""
+        where = f"{place}: " if place.file else ""
         lines.append(f"{where}{finding.severity}[{finding.code}] {finding.message}\n")
     return "".join(lines)
 
@@ -152,7 +152,7 @@ def _finding_text(diagnostic: Diagnostic, findings: Findings, paint: _Paint) -> 
         marks = _marks(diagnostic, place)
         width = max(_GUTTER_MIN, len(str(max(mark.line for mark in marks))))
         gutter = " " * width
-        yield f"{gutter}{paint('-->', _BLUE)} {place.file}:{place.line}:{place.column}"
+        yield f"{gutter}{paint('-->', _BLUE)} {place}"
         text = findings.texts.get(place.file)
         if text is not None:
             yield from _snippet(text, marks, width, color, paint)

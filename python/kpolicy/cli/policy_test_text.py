@@ -108,10 +108,7 @@ def _coverage(policy: PolicyCoverage) -> list[str]:
         f"coverage  {policy.file}  {policy.rules_seen}/{policy.rules} rules, "
         f"{policy.branches_seen}/{policy.branches} branches ({policy.percentage:.1f} %){below}"
     )
-    rows = [
-        (f"{item.place.file}:{item.place.line}:{item.place.column}", item.label, item.problem())
-        for item in policy.uncovered()
-    ]
+    rows = [(str(item.place), item.label, item.problem()) for item in policy.uncovered()]
     return [head, *columns(rows, indent="  ")]
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kpolicy.diagnostics import Diagnostic, did_you_mean, has_errors
+from kpolicy.diagnostics import Diagnostic, did_you_mean
 from kpolicy.offline.policy_tests.expectations import RuleNames, rule_names
 from kpolicy.offline.policy_tests.observe import (
     PARK,
@@ -205,12 +205,12 @@ def _source(written: str | Path | Source) -> Source:
 
 
 def _errors_text(diagnostics: Sequence[Diagnostic]) -> str:
-    lines = ["the policy has errors"]
-    for found in diagnostics:
-        if has_errors((found,)) and found.place is not None:
-            where = f"{found.place.file}:{found.place.line}:{found.place.column}"
-            lines.append(f"  {where}: {found.code} {found.message}" + _hinted(found.hint))
-    return "\n".join(lines)
+    lines = [
+        f"  {found.place}: {found.code} {found.message}{_hinted(found.hint)}"
+        for found in diagnostics
+        if found.is_error and found.place is not None
+    ]
+    return "\n".join(["the policy has errors", *lines])
 
 
 def _hinted(hint: str) -> str:

@@ -94,7 +94,7 @@ def _one_test(result: TestResult) -> str:
 
 def _whole_file(run: PolicyTestRun) -> str:
     findings = [
-        f"{place.file}:{place.line}:{place.column}: {found.code} {found.message}"
+        f"{place}: {found.code} {found.message}"
         for found in run.all_diagnostics()
         if (place := found.place) is not None
     ]

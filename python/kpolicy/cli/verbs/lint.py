@@ -263,8 +263,7 @@ class _Lint:
                     write_back(Path(source.name), source.encoded)
             self._units[index] = fixed.sources
             for finding in fixed.findings:
-                place = place_of(finding)
-                where = f"{place.file}:{place.line}:{place.column}"
+                where = place_of(finding)
                 print(f"{where}: fixed {finding.code}: {finding.message}", file=sys.stderr)
             if fixed.findings:
                 count = len(fixed.findings)

@@ -14,7 +14,7 @@ from hashlib import sha256
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
-from kpolicy.diagnostics import Diagnostic, Place
+from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.assembly.expressions import Expressions, ExpressionSets
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths
 from kpolicy.policy.assembly.resolve import AppliedRule, Served
@@ -166,7 +166,7 @@ class Entries:
             entry["victims"] = {
                 "policy": self._policies[policy.name],
                 "expression": self._expressions.of(heir, policy.name).ir(path),
-                "place": cited(policy.place(path)),
+                "place": str(policy.place(path)),
             }
         return entry
 
@@ -197,7 +197,7 @@ class Entries:
             "policy": self._policies[written.policy.name],
             "expression": self._of(applied).ir((*written.path, "expression")),
             "match": self._match(applied),
-            "place": cited(written.place),
+            "place": str(written.place),
         }
 
     def _match(self, applied: AppliedRule) -> list[Any]:
@@ -207,10 +207,6 @@ class Entries:
         of_rule = condition_paths(written.path, written.rule)
         replaced = (self._expressions.of(applied.heir, policy.name) for policy in applied.unless)
         return [*map(own.ir, of_policy + of_rule), *(policy.unmatched for policy in replaced)]
-
-
-def cited(place: Place) -> str:
-    return f"{place.file}:{place.line}:{place.column}"
 
 
 def normalization(normalize: Normalize | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Place, Span
-from kpolicy.policy.assembly.assemble import Program, cited
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths, read_policies
 from kpolicy.policy.document_kinds import find_documents
 from kpolicy.policy.models.scheduling_policy import Predicate, Priority
@@ -89,7 +89,7 @@ def _cited_rules(policies: Iterable[Policy]) -> dict[object, _Rule]:
             found.setdefault((policy.name, path[1], name), (policy, path, rule))
             if rule.expression is not None:
                 place = policy.place((*path, "expression"))
-                found.setdefault(cited(place), (policy, path, rule))
+                found.setdefault(str(place), (policy, path, rule))
     return found
 
 

@@ -239,18 +239,11 @@ def invalid(diagnostics: Sequence[Diagnostic]) -> Problem:
 
 
 def one_line(diagnostic: Diagnostic) -> str:
-    place = diagnostic.place
-    where = f"{place.file}:{place.line}:{place.column}: " if place is not None else ""
+    where = f"{diagnostic.place}: " if diagnostic.place is not None else ""
     return f"{where}{diagnostic.code} {diagnostic.message}"
 
 
 def _fields(diagnostic: Diagnostic) -> dict[str, object]:
-    fields: dict[str, object] = {"code": diagnostic.code}
-    if diagnostic.place is not None:
-        place = diagnostic.place
-        fields["place"] = f"{place.file}:{place.line}:{place.column}"
-    if diagnostic.field:
-        fields["field"] = diagnostic.field
-    if diagnostic.hint:
-        fields["hint"] = diagnostic.hint
-    return fields
+    place = str(diagnostic.place or "")
+    known = {"place": place, "field": diagnostic.field, "hint": diagnostic.hint}
+    return {"code": diagnostic.code, **{name: text for name, text in known.items() if text}}
