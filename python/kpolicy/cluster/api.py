@@ -43,7 +43,6 @@ JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
-_UNAUTHORIZED = 401
 _SUCCESS = range(200, 300)
 
 
@@ -140,7 +139,7 @@ class ApiClient:
         answer = await self._attempt(
             verb, target, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
         )
-        if isinstance(answer, Status) and answer.code == _UNAUTHORIZED:
+        if isinstance(answer, Status) and answer.code == 401:
             used = headers.get("Authorization")
             self.connection.authorization.refused()
             if await self.connection.authorization.header() not in {used, ""}:
@@ -243,7 +242,7 @@ class ApiClient:
                         content = await _read(response, BODY_BYTES_MAX)
                         retry_after = response.headers.get("Retry-After")
                         answer = status_of(response.status, content or b"", retry_after)
-                        if answer.code == _UNAUTHORIZED:
+                        if answer.code == 401:
                             self.connection.authorization.refused()
             except (aiohttp.ClientError, OSError, ValueError) as error:
                 self._count("WATCH", 0, began_ns)

@@ -39,7 +39,6 @@ from kpolicy.cluster.request_failure import Failure, Status, TimedOut
 
 _log = logging.getLogger(__name__)
 
-_NOT_FOUND = 404
 _NOT_A_LEASE = Status(200, "Malformed", "the answer is not a Lease")
 
 
@@ -153,7 +152,7 @@ class Elector:
         """Acquire or renew the lease; True if the API server confirmed that it is ours."""
         if self._read_first:
             failure = await self._ask("GET", self._path)
-            if isinstance(failure, Status) and failure.code == _NOT_FOUND:
+            if isinstance(failure, Status) and failure.code == 404:
                 self._observed = None
             elif failure is not None:
                 return self._fail(str(failure))

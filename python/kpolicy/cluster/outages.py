@@ -26,8 +26,6 @@ from kpolicy.cluster.watch.resource import Resource
 
 _log = logging.getLogger(__name__)
 
-_UNAUTHORIZED, _FORBIDDEN, _GONE = 401, 403, 410
-
 
 class Outages:
     """Informers report what `failed`, and when requests were `answered` again."""
@@ -47,7 +45,7 @@ class Outages:
         wrongly."""
         self._in_a_row[resource.name] += 1
         _log.debug("%s: %s", resource.name, text)
-        if failure is None or (isinstance(failure, Status) and failure.code == _GONE):
+        if failure is None or (isinstance(failure, Status) and failure.code == 410):
             return  # the server is there; a new list mends it
         is_away = _is_away(failure)
         # The server answered, and rejected this request.
@@ -82,9 +80,8 @@ class Outages:
             _log_problem("the API server is away: %s", why)
 
     def _refuse(self, resource: Resource, verb: str, failure: Status) -> None:
-        what = f"{verb} {resource.name}"
-        why = explain_failure(self._connection, failure, what)
-        if failure.code == _FORBIDDEN and resource.granted_by:
+        why = explain_failure(self._connection, failure, f"{verb} {resource.name}")
+        if failure.code == 403 and resource.granted_by:
             hint = f"{resource.granted_by} grants list and watch on it: bind it to this user"
             why = problem(why.code, why.message, hint)
         if self._refused.get(resource.name) != why.message:
@@ -108,7 +105,7 @@ def _is_away(failure: Failure) -> bool:
         case Unreachable(cause=cause):
             return cause not in _MAY_BE_CUT
         case Status(code=code):
-            return code == _UNAUTHORIZED
+            return code == 401
 
 
 def _log_problem(text: str, why: ConnectionProblem) -> None:

@@ -16,7 +16,7 @@ from kpolicy.cluster.limits import WATCH_TIMEOUT_S_MAX, WATCH_TIMEOUT_S_MIN
 from kpolicy.cluster.request_failure import Failure, requested_wait_s
 from kpolicy.cluster.watch.listing import Listed, WatchRequest, read_list, read_watch
 from kpolicy.cluster.watch.resource import LinesRead, Resource, Sink, newer_of
-from kpolicy.cluster.watch.watch_plan import Plan, after_list, after_watch, listing_anew
+from kpolicy.cluster.watch.watch_plan import Plan, after_list, after_watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class Informer:
             self._stop.clear()
             if self._wanted is not None:
                 self._serving, self._wanted = self._wanted, None
-            if self._serving is not None:
-                self._plan = listing_anew(self._plan)
+            if self._serving is not None:  # at once, of a state not older than what was seen
+                self._plan = replace(self._plan, list_needed=True, wait_s=0.0)
             verb = "list" if self._plan.list_needed else "watch"
             await (self._list() if verb == "list" else self._watch())
             if self._plan.error:

@@ -28,9 +28,6 @@ from kpolicy.cluster.request_failure import (
 from kpolicy.cluster.watch.listing import Broken, End, Listed, Stale, Watched
 from kpolicy.cluster.watch.resource import newer_of
 
-GONE = 410
-TOO_MANY_REQUESTS = 429
-GATEWAY_TIMEOUT = 504
 _REFUSED = frozenset({401, 403, 404, 405})
 _PAGE_GROWTH = 4
 
@@ -60,11 +57,6 @@ class Plan:
     @property
     def list_version(self) -> str:
         return "" if self.list_latest else self.resource_version
-
-
-def listing_anew(plan: Plan) -> Plan:
-    """Plan another list at once, of a state not older than what was seen."""
-    return replace(plan, list_needed=True, wait_s=0.0)
 
 
 def after_list(
@@ -99,11 +91,11 @@ def _after_broken_list(
     if isinstance(failure, Unreachable) and failure.cause is Cause.OVERSIZED:
         if plan.page_objects > LIST_PAGE_OBJECTS_MIN:
             return replace(plan, page_objects=plan.page_objects // 2, wait_s=0.0)
-    elif isinstance(failure, Status) and failure.code == GONE:
+    elif isinstance(failure, Status) and failure.code == 410:
         # Compaction was faster than the list: with larger pages the next list is quicker.
         larger = min(LIST_PAGE_OBJECTS_MAX, plan.page_objects * _PAGE_GROWTH)
         plan = replace(plan, list_latest=True, page_objects=larger if paging else plan.page_objects)
-    elif isinstance(failure, Status) and failure.code == GATEWAY_TIMEOUT:
+    elif isinstance(failure, Status) and failure.code == 504:
         plan = _too_large(plan)
     return _after_failure(plan, failure, monotonic_ns, chance)
 
@@ -118,15 +110,13 @@ def after_watch(
         plan = replace(plan, watch_failures=0, too_large=0, refusals=0)
     match outcome.end:
         case End.CLOSED:
-            short = lasted_ns < WATCH_SHORT_S * NANOSECONDS and not outcome.bytes_read
-            if not short:
+            if outcome.bytes_read or lasted_ns >= WATCH_SHORT_S * NANOSECONDS:
                 return plan
             return _wait(plan, "the watch ended as soon as it began", monotonic_ns, chance)
         case End.STOPPED:
             return plan
         case End.SILENT:
-            text = f"the watch was silent for {WATCH_SILENCE_S:g} s"
-            return replace(plan, error=text)
+            return replace(plan, error=f"the watch was silent for {WATCH_SILENCE_S:g} s")
         case End.STATUS if outcome.status is not None:
             failure: Failure = outcome.status
         case _:
@@ -136,14 +126,14 @@ def after_watch(
 
 def _after_broken_watch(plan: Plan, failure: Failure, monotonic_ns: int, chance: float) -> Plan:
     if isinstance(failure, Status):
-        if failure.code == GONE:
+        if failure.code == 410:
             plan = replace(plan, list_needed=True)
             return _after_failure(plan, failure, monotonic_ns, chance)
-        if failure.code == GATEWAY_TIMEOUT:
+        if failure.code == 504:
             return _after_failure(_too_large(plan), failure, monotonic_ns, chance)
     # A server that is away or busy does not mean that our version is wrong.
     away = isinstance(failure, Unreachable) and failure.cause is not Cause.OVERSIZED
-    busy = isinstance(failure, Status) and failure.code == TOO_MANY_REQUESTS
+    busy = isinstance(failure, Status) and failure.code == 429
     if isinstance(failure, Status | Unreachable) and not away and not busy:
         failures = plan.watch_failures + 1
         relist = failures >= WATCH_FAILURES_BEFORE_LIST

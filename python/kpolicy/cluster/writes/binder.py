@@ -158,9 +158,6 @@ def seen_on(binding: Binding, pod: bytes) -> SettledOutcome | PodUnreadable | No
     return Gone() if read.is_ending else None
 
 
-_CREATED = 201
-_NOT_FOUND = 404
-_CONFLICT = 409
 # Final whatever became of an earlier try: a pod is bound once, and never unbound.
 _SETTLED = (Bound, AlreadyOurs, TakenByOther, Gone)
 
@@ -245,7 +242,7 @@ class Binder:
             traceparent=traceparent,
         )
         if isinstance(answer, Response):
-            if answer.status == _CREATED:
+            if answer.status == 201:
                 return Bound()
             text = f"{answer.status} is no answer to a binding"
             answer = Unreachable(Cause.LOST, text, sent=True)
@@ -261,7 +258,7 @@ class Binder:
             )
             if isinstance(answer, Response):
                 return seen_on(binding, answer.body)
-            if isinstance(answer, Status) and answer.code == _NOT_FOUND:
+            if isinstance(answer, Status) and answer.code == 404:
                 return Gone()
             if isinstance(answer, Status) and not answer.transient:
                 return PodUnreadable()
@@ -273,9 +270,9 @@ class Binder:
 def _refusal(binding: Binding, failure: Failure) -> BindOutcome:
     """Return the outcome of a request that was not written."""
     if isinstance(failure, Status):
-        if failure.code == _CONFLICT:
+        if failure.code == 409:
             return conflict_outcome(binding, failure.message)
-        if failure.code == _NOT_FOUND:
+        if failure.code == 404:
             return Gone()
         if not failure.transient:
             return Refused(failure.code, failure.message)

@@ -25,9 +25,6 @@ from kpolicy.cluster.limits import (
 )
 from kpolicy.cluster.request_failure import Failure, Status
 
-_TOO_MANY: Final = 429
-_UNAVAILABLE: Final = 503
-
 
 def server_timeout(timeout_s: float) -> str:
     """Return the deadline to request from the API server, as the value of `timeout`."""
@@ -39,8 +36,8 @@ def in_doubt_until_ns(failure: Failure, now_ns: int) -> int:
     seconds = UNANSWERED_IN_DOUBT_S
     if isinstance(failure, Status):
         # Rejected, or put off: the API server did not start it.
-        is_put_off = failure.code == _UNAVAILABLE and failure.retry_after_s is not None
-        if not failure.transient or failure.code == _TOO_MANY or is_put_off:
+        is_put_off = failure.code == 503 and failure.retry_after_s is not None
+        if not failure.transient or failure.code == 429 or is_put_off:
             return 0
         if (
             failure.reason

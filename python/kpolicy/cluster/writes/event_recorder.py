@@ -55,7 +55,6 @@ class SeriesMemory:
     def __init__(self, series_max: int = EVENT_SERIES_MAX) -> None:
         self._series_max = series_max
         self._series: OrderedDict[Hashable, Series] = OrderedDict()
-        self.forgotten = 0
 
     def __len__(self) -> int:
         return len(self._series)
@@ -80,7 +79,6 @@ class SeriesMemory:
         )
         if len(self._series) > self._series_max:
             self._series.popitem(last=False)
-            self.forgotten += 1
 
     def end(self, key: Hashable) -> None:
         """Forget a series whose Event was not written or no longer exists."""
@@ -106,8 +104,6 @@ class SeriesMemory:
                 self._series.pop(key, None)
 
 
-_CONFLICT = 409
-_NOT_FOUND = 404
 _ELLIPSIS = b" ..."
 
 
@@ -223,7 +219,7 @@ class EventRecorder:
                 series_body(item.count, item.last_seen_wall_ns),
                 content_type=MERGE_PATCH,
             )
-            if isinstance(answer, Status) and answer.code == _NOT_FOUND:
+            if isinstance(answer, Status) and answer.code == 404:
                 self._memory.end(
                     item.key
                 )  # the Event expired in etcd after an hour: the next one is a new Event
@@ -232,9 +228,7 @@ class EventRecorder:
         body = event_body(item.occurrence, item.name, item.wall_ns, self._instance)
         answer = await write(self._client, self._clock, "POST", path, body, content_type=JSON)
         # names are unique: a conflict is our own earlier try whose response was lost
-        if isinstance(answer, Response) or (
-            isinstance(answer, Status) and answer.code == _CONFLICT
-        ):
+        if isinstance(answer, Response) or (isinstance(answer, Status) and answer.code == 409):
             return True
         if item.key is not None:
             self._memory.end(item.key)

@@ -34,7 +34,6 @@ from kpolicy.cluster.writes.conventions import (
     server_timeout,
 )
 
-_NOT_FOUND = 404
 # How the API server says that the uid belongs to another pod: to a deletion (in two ways) and a
 # patch.
 _OTHER_UID = (
@@ -117,22 +116,9 @@ def deletion_body(eviction: Eviction) -> bytes:
     ).encode("ascii")
 
 
-def is_of_api(body: bytes) -> bool:
-    """Whether the body is an API object or a Status, and not the response of a proxy."""
-    try:
-        return bool(json.loads(body)["kind"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return False
-
-
 def is_of_another(code: int, message: str) -> bool:
     """Whether a rejection says that this pod is gone."""
-    return code == _NOT_FOUND or any(
-        code == own_code and text in message for own_code, text in _OTHER_UID
-    )
-
-
-_CONFLICT = 409
+    return code == 404 or any(code == own_code and text in message for own_code, text in _OTHER_UID)
 
 
 _QUERY = {"timeout": server_timeout(EVICT_TIMEOUT_S)}
@@ -241,7 +227,11 @@ class Evictor:
         answer = await self._client.request(
             verb, path, _QUERY, body, content_type=content_type, timeout_s=EVICT_TIMEOUT_S
         )
-        if isinstance(answer, Response) and not is_of_api(answer.body):
+        try:  # a body that is neither an API object nor a Status is the response of a proxy
+            is_of_api = not isinstance(answer, Response) or bool(json.loads(answer.body)["kind"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            is_of_api = False
+        if not is_of_api:
             return Unreachable(Cause.LOST, "the answer is no object of the API", sent=True)
         return answer
 
@@ -250,7 +240,7 @@ def _seen(
     eviction: Eviction, answer: Response | Failure
 ) -> Evicted | AlreadyGone | _Present | None:
     """Return what a read of the pod shows; None if it shows nothing."""
-    if isinstance(answer, Status) and answer.code == _NOT_FOUND:
+    if isinstance(answer, Status) and answer.code == 404:
         return AlreadyGone()
     read = read_pod(answer.body) if isinstance(answer, Response) else None
     if read is None:
@@ -264,7 +254,7 @@ def _patience(failure: Failure, attempt: int) -> float | None:
     """Return how long to wait before the next try; None if another try would not help."""
     wait_s = EVICT_RETRY_S * 2 ** (attempt - 1)
     if isinstance(failure, Status):
-        if not (failure.transient or failure.code == _CONFLICT):
+        if not (failure.transient or failure.code == 409):
             return None
         wait_s = max(wait_s, failure.retry_after_s or 0.0)
     elif isinstance(failure, Unreachable) and failure.cause in {Cause.CLOSED, Cause.CREDENTIALS}:

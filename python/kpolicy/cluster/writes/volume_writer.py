@@ -138,7 +138,6 @@ def _json(document: dict[str, Any]) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-_CONFLICT = 409
 _QUERY = {"timeout": server_timeout(BIND_TIMEOUT_S)}
 _NOT_AN_OBJECT = "the answer is not an object of the API"
 
@@ -198,7 +197,7 @@ class VolumeWriter:
             message = answer.message if isinstance(answer, Status) else str(answer)
             if _is_final(answer):
                 return NotWritten(message)
-            if not (isinstance(answer, Status) and answer.code == _CONFLICT):
+            if not (isinstance(answer, Status) and answer.code == 409):
                 await self._clock.sleep(VOLUME_WRITE_RETRY_S * 2**attempt)
             if (now := await self._read(patch)) is None:
                 return NotWritten(message)
@@ -222,7 +221,7 @@ class VolumeWriter:
 def _is_final(failure: Failure) -> bool:
     """Whether it was not written, and another try would not help."""
     if isinstance(failure, Status):
-        return failure.code != _CONFLICT and not failure.transient
+        return failure.code != 409 and not failure.transient
     return isinstance(failure, Unreachable) and failure.cause in {Cause.CREDENTIALS, Cause.CLOSED}
 
 
