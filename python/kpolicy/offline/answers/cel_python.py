@@ -98,9 +98,7 @@ def evaluated(text: str, variables: Mapping[str, Any]) -> Answer:
         value = program.evaluate(dict(variables))
     except Exception as error:  # errors of evaluation are exceptions of many classes there
         return Answer(error=str(error.args[0] if error.args else error).splitlines()[0])
-    if isinstance(value, CELEvalError):
-        return Answer(error=str(value))
-    return Answer(value)
+    return Answer(error=str(value)) if isinstance(value, CELEvalError) else Answer(value)
 
 
 def in_cel_python(exact: Exact) -> Any:
@@ -190,13 +188,13 @@ class Disagreement:
     @property
     def calls(self) -> frozenset[str]:
         """The functions and operators in it: more than one for a macro only."""
-        return frozenset(_calls(self.node))
+        return _calls(self.node)
 
 
-def _calls(node: syntax.Expression) -> list[str]:
-    own = ["_[_]"] if isinstance(node, syntax.Index) else []
-    own += [node.name] if isinstance(node, syntax.Call) else []
-    return [*own, *(call for child in children(node) for call in _calls(child))]
+def _calls(node: syntax.Expression) -> frozenset[str]:
+    own = node.name if isinstance(node, syntax.Call) else "_[_]"
+    is_call = isinstance(node, syntax.Call | syntax.Index)
+    return frozenset({own} if is_call else ()).union(*map(_calls, children(node)))
 
 
 def children(node: syntax.Expression) -> list[syntax.Expression]:
@@ -233,6 +231,7 @@ _LOGIC: Final = frozenset({syntax.AND, syntax.OR})
 _ORDER: Final = frozenset({"_<_", "_<=_", "_>_", "_>=_"})
 _TEXTS: Final = frozenset({"string", "bytes"})
 _INT_END: Final = 2.0**63
+_ZERO: Final = ("double", 0.0)
 
 
 def _is_macro(found: Disagreement) -> bool:
@@ -244,24 +243,12 @@ def _has_operand(found: Disagreement, test: Callable[[Typed], bool]) -> bool:
     return _is_macro(found) or any(map(test, found.operands))
 
 
-def _is_zero(value: Typed) -> bool:
-    return value == ("double", 0.0)
-
-
-def _is_bool(value: Typed) -> bool:
-    return value[0] == "bool"
-
-
 def _is_negative(value: Typed) -> bool:
     return value[0] == "int" and value[1] < 0
 
 
 def _is_beyond_int(value: Typed) -> bool:
     return value[0] == "double" and value[1] != "NaN" and abs(value[1]) >= _INT_END
-
-
-def _is_time(value: Typed) -> bool:
-    return value[0] in ("timestamp", "duration")
 
 
 def _is_mixed(found: Disagreement) -> bool:
@@ -273,9 +260,7 @@ def _leaf_kinds(value: Typed) -> set[str]:
     kind, body = value
     if kind == "map":
         return {leaf for pair in body for item in pair for leaf in _leaf_kinds(item)}
-    if kind == "list":
-        return {leaf for item in body for leaf in _leaf_kinds(item)}
-    return {kind}
+    return {leaf for item in body for leaf in _leaf_kinds(item)} if kind == "list" else {kind}
 
 
 def _is_other_key(found: Disagreement) -> bool:
@@ -314,7 +299,9 @@ KNOWN_DIFFERENCES: Final = (
         "in cel-python a double divided by zero is an error, or has another sign",
         "Numeric Values: doubles follow IEEE 754, and so does their division: infinity or NaN "
         "(conformance: fp_math/fp_math/divide_zero)",
-        lambda compared: "_/_" in compared.calls and _has_operand(compared, _is_zero),
+        lambda compared: (
+            "_/_" in compared.calls and _has_operand(compared, lambda value: value == _ZERO)
+        ),
     ),
     KnownDifference(
         "negative-index",
@@ -340,7 +327,7 @@ KNOWN_DIFFERENCES: Final = (
         "List of Standard Definitions, string: the text of a bool is `true` or `false`",
         lambda compared: (
             "string" in compared.calls
-            and _has_operand(compared, _is_bool)
+            and _has_operand(compared, lambda value: value[0] == "bool")
             and any(word in str(compared.theirs) for word in ("True", "False"))
         ),
     ),
@@ -393,7 +380,10 @@ KNOWN_DIFFERENCES: Final = (
         "cel-python keeps microseconds of times, and does not check the range of every result",
         "Timestamps and durations have nanoseconds and a range "
         "(conformance: timestamps/timestamp_range, timestamps/duration_range)",
-        lambda compared: _has_operand(compared, _is_time) and not _is_macro(compared),
+        lambda compared: (
+            not _is_macro(compared)
+            and any(kind in ("timestamp", "duration") for kind, _ in compared.operands)
+        ),
     ),
     KnownDifference(
         "long-durations",

@@ -95,8 +95,7 @@ def cross_check(
     if isinstance(tree, Diagnostic):
         return CrossCheck()
     try:
-        comparison = _Comparison(text, evaluate, frozenset(inputs))
-        return comparison.result(tree)
+        return _Comparison(text, evaluate, frozenset(inputs)).result(tree)
     except NotInCelPythonError:
         return CrossCheck()
 
@@ -141,14 +140,12 @@ class _Comparison:
         text = self._written(node)
         if text not in self.answers:
             found = self.evaluate(text)
-            answer: Answer | None = None
             if found.is_refused:
-                answer = None
+                self.answers[text] = None
             elif found.error is not None:
-                answer = Answer(error=found.error.message)
+                self.answers[text] = Answer(error=found.error.message)
             else:
-                answer = Answer(in_cel_python(found.exact))
-            self.answers[text] = answer
+                self.answers[text] = Answer(in_cel_python(found.exact))
         return self.answers[text]
 
     def _theirs(self, node: syntax.Expression, parts: Sequence[_Part]) -> tuple[Answer, str]:
@@ -222,10 +219,9 @@ class _Comparison:
                 over = self._parts(target, bound)
                 inner = self._parts(body, bound | {name})
                 return None if over is None or inner is None else [*over, *inner]
-        is_operator = not node.name[0].isalpha()
-        if is_operator or node.name in FUNCTIONS:
-            return self._of_all(children(node), bound)
-        return None
+        if node.name[0].isalpha() and node.name not in FUNCTIONS:
+            return None  # neither an operator nor a function that cel-python has
+        return self._of_all(children(node), bound)
 
     def _of_all(
         self, nodes: Sequence[syntax.Expression], bound: frozenset[str]

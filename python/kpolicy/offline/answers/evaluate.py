@@ -299,8 +299,7 @@ class Evaluating:
         """Why variables that the expression uses cannot be compiled."""
         for name, span in used_variables(expression):
             variable = environment.variables.get(name)
-            errors = filter(_is_error, variable.diagnostics if variable else ())
-            first = next(errors, None)
+            first = next(filter(_is_error, variable.diagnostics if variable else ()), None)
             if variable is not None and first is not None:
                 first = self._hinted(variable.text, first)
                 message = f"in `variables.{name}`: {first.message}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -82,14 +83,10 @@ def _key(exact: Exact) -> str:
 
 def is_plain_enough(exact: Exact) -> bool:
     """Whether the plain form and the name of the type are the whole value."""
-    if isinstance(exact, list):
-        return all(map(_is_plain, exact))
     if not isinstance(exact, dict):
-        return True
+        return _is_plain(exact)
     ((tag, body),) = exact.items()
-    if tag == "optional":
-        return all(map(_is_plain, body))
-    return tag != "map" or _is_plain(exact)
+    return _is_plain(body) if tag == "optional" else tag != "map" or _is_plain(exact)
 
 
 def _is_plain(exact: Exact) -> bool:
@@ -137,9 +134,7 @@ def exact_of(value: Any) -> Exact:
 def _double_text(value: float) -> str:
     if math.isnan(value):
         return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    return repr(value)
+    return repr(value).replace("inf", "Infinity")
 
 
 def _tagged(tag: str, body: Any) -> tuple[Exact] | None:
@@ -221,12 +216,8 @@ def _integer(tag: str, body: int | str) -> tuple[Exact] | None:
 
 def written(exact: Exact) -> str:
     """The value as CEL writes it."""
-    if exact is None:
-        return "null"
-    if isinstance(exact, bool):
-        return "true" if exact else "false"
-    if isinstance(exact, int):
-        return str(exact)
+    if exact is None or isinstance(exact, int):
+        return json.dumps(exact)
     if isinstance(exact, str):
         return _quoted(exact)
     if isinstance(exact, list):
@@ -344,9 +335,7 @@ class _Steps:
     def whole(self) -> Step:
         root = self.ir["root"]
         _, within = self._place(root)
-        if not within:
-            return self._step(root)
-        return self._use(root, "", Span(0, len(self.text)))
+        return self._use(root, "", Span(0, len(self.text))) if within else self._step(root)
 
     def _step(self, node: int) -> Step:
         span, within = self._place(node)

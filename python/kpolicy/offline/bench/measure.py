@@ -123,8 +123,7 @@ def decision_times(decisions: Sequence[Decision], took_ns: int) -> list[int]:
 
 def quantile(ordered: Sequence[int], percent: int) -> int:
     """The nearest rank: a value that did occur."""
-    rank = -(-len(ordered) * percent // 100)
-    return ordered[max(0, rank - 1)]
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
 
 
 def _world(workload: str, size: Size, program: Program, seed: int) -> Engine:

@@ -115,8 +115,7 @@ class Tally:
             held[index] |= value
 
     def of(self, rule: RuleParts, index: int, node: int) -> int:
-        key = (rule.scheduler_name, rule.is_predicate, rule.name, index)
-        bits = self.bits.get(key, ())
+        bits = self.bits.get((rule.scheduler_name, rule.is_predicate, rule.name, index), ())
         return bits[node] if node < len(bits) else 0
 
 
@@ -131,12 +130,12 @@ def items(rules: Iterable[RuleParts], tally: Tally) -> Iterator[tuple[str, Item]
         if rule.expression is None:
             continue
         bits = tally.of(rule, -1, rule.expression.root)
-        wanted: tuple[str, ...] = _BOTH
-        seen = _sides(bits)
-        if not rule.is_predicate:
+        if rule.is_predicate:
+            yield rule.file, Item(rule.place, rule.name, True, _BOTH, _sides(bits))
+        else:
             is_scored = bits & (_TRUE_BIT | _FALSE_BIT | _OTHER_BIT)
-            wanted, seen = (SCORED,), frozenset({SCORED} if is_scored else ())
-        yield rule.file, Item(rule.place, rule.name, True, wanted, seen)
+            seen = frozenset({SCORED} if is_scored else ())
+            yield rule.file, Item(rule.place, rule.name, True, (SCORED,), seen)
         yield from _decisions(rule, rule.expression, -1, tally)
 
 

@@ -61,9 +61,7 @@ Object: TypeAlias = dict[str, Any]
 
 def _by_form(value: Any) -> str:
     """Tells a map, a list and a text apart, so that a mistake is reported once."""
-    if isinstance(value, dict):
-        return "map"
-    return "list" if isinstance(value, list) else "text"
+    return "map" if isinstance(value, dict) else "list" if isinstance(value, list) else "text"
 
 
 _BY_FORM: Final = Discriminator(_by_form)
@@ -96,8 +94,7 @@ class NumberRange(Edge):
 
     @model_validator(mode="after")
     def _has_a_bound(self) -> Self:
-        bounds = (self.at_least, self.at_most, self.between)
-        if all(bound is None for bound in bounds):
+        if self.at_least is None and self.at_most is None and self.between is None:
             refuse("KP114", "give `atLeast`, `atMost` or `between`")
         return self
 

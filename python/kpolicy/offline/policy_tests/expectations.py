@@ -63,25 +63,21 @@ def number_fits(expected: float | NumberRange, got: float) -> bool:
     if not isinstance(expected, NumberRange):
         return round(float(expected) - got, _DIGITS) == 0
     low, high = expected.between or (None, None)
-    bounds = (
-        all(got >= bound for bound in (low, expected.at_least) if bound is not None),
-        all(got <= bound for bound in (high, expected.at_most) if bound is not None),
-    )
-    return all(bounds)
+    lowest = (bound for bound in (low, expected.at_least) if bound is not None)
+    highest = (bound for bound in (high, expected.at_most) if bound is not None)
+    return max(lowest, default=got) <= got <= min(highest, default=got)
 
 
 def number_shown(expected: float | NumberRange) -> str:
     if not isinstance(expected, NumberRange):
         return plain_number(expected)
-    bounds = []
+    bounds = {"at least": expected.at_least, "at most": expected.at_most}
+    shown = [
+        f"{words} {plain_number(bound)}" for words, bound in bounds.items() if bound is not None
+    ]
     if expected.between is not None:
-        low, high = expected.between
-        bounds.append(f"between {plain_number(low)} and {plain_number(high)}")
-    if expected.at_least is not None:
-        bounds.append(f"at least {plain_number(expected.at_least)}")
-    if expected.at_most is not None:
-        bounds.append(f"at most {plain_number(expected.at_most)}")
-    return ", ".join(bounds)
+        shown.insert(0, f"between {' and '.join(map(plain_number, expected.between))}")
+    return ", ".join(shown)
 
 
 def plain_number(value: float) -> str:
@@ -344,8 +340,7 @@ def _wakes(wanted: Sequence[str] | None, got: Observation, at: Path) -> Iterator
     if wanted is None:
         return
     woken = words(got.explained.get("waitsFor", ()))
-    missing = [word for word in wanted if word not in woken]
-    if missing or (not wanted and woken):
+    if not set(wanted).issubset(woken) or (not wanted and woken):
         hint = "" if woken or got.decision == PARK else "a pod that is placed waits for nothing"
         want, have = names_shown(wanted), names_shown(woken)
         yield _mismatch(at, ("wakesOn",), want, have, hint=hint, rewrite=list(woken))

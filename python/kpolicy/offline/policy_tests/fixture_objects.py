@@ -149,9 +149,7 @@ def _merge(base: Object, over: Mapping[str, Any]) -> Object:
 
 
 def _quantity(value: str | float) -> str:
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _taint(taint: str | Mapping[str, str]) -> Object:

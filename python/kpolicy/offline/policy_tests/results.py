@@ -237,8 +237,7 @@ def rewrites(suites: Iterable[SuiteResult]) -> dict[str, list[Rewrite]]:
     """The edits that `--update` can make, by file."""
     found: dict[str, list[Rewrite]] = {}
     for suite in suites:
-        edits = (mismatch.rewrite for test in suite.tests for mismatch in test.mismatches)
-        for edit in edits:
+        for edit in (mismatch.rewrite for test in suite.tests for mismatch in test.mismatches):
             if edit is not None and edit.span is not None:
                 found.setdefault(suite.file, []).append(edit)
     return found

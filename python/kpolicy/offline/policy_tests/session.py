@@ -107,15 +107,10 @@ class Session:
         left_out = sum(len(suite.model.tests) for suite in self.read.suites) - ran
         if left_out:
             coverage = tuple(replace(policy, minimum=None) for policy in coverage)
-        texts = {text.name: text for text in self.read.texts} | self._policy_texts()
+        policies = (source for inputs in self._inputs for source in inputs.policies)
+        texts = {text.name: text for text in self.read.texts}
+        texts |= {source.name: SourceText(source.name, source.decoded) for source in policies}
         return PolicyTestRun(tuple(suites), self.read.diagnostics, coverage, texts, left_out)
-
-    def _policy_texts(self) -> dict[str, SourceText]:
-        return {
-            source.name: SourceText(source.name, source.decoded)
-            for inputs in self._inputs
-            for source in inputs.policies
-        }
 
     def _shares(self) -> list[_Share]:
         """The chosen tests of each suite, in shares for the processes. A suite without any test has

@@ -198,8 +198,7 @@ class SuiteRun:
             return replace(result, diagnostics=(suite.remark(code, message, (*path, "name")),))
         if test.replay is not None:
             return self._replay(path, test, cluster, subject.profile, result)
-        steps = _Steps(suite, self._inputs, cluster, subject)
-        return steps.run(path, test, result)
+        return _Steps(suite, self._inputs, cluster, subject).run(path, test, result)
 
     def _snapshot(self, test: Test) -> Snapshot | None:
         if test.replay is not None and test.replay.snapshot is not None:

@@ -102,8 +102,7 @@ def encode(header: Header) -> bytes:
 def decode(text: bytes) -> Header | None:
     """`None` where it is none."""
     try:
-        document = json.loads(text)
-        return _header(document)
+        return _header(json.loads(text))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -216,8 +215,7 @@ def _unpacked(name: str, content: Content, packed: bytes, at: int) -> bytes | Pr
     if not body:
         return _cut_off(name)
     try:
-        size_bytes = zstandard.frame_content_size(body)
-        if size_bytes != content.size_bytes:
+        if zstandard.frame_content_size(body) != content.size_bytes:
             return _damaged(name, "its content is not as long as its header says")
         text = zstandard.ZstdDecompressor().decompress(body, allow_extra_data=False)
     except zstandard.ZstdError as error:

@@ -47,5 +47,4 @@ class Problem:
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.source, self.object) if part)
-        hint = f" ({self.hint})" if self.hint else ""
-        return f"{where}: {self.message}{hint}"
+        return f"{where}: {self.message}" + (f" ({self.hint})" if self.hint else "")

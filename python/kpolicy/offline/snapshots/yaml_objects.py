@@ -39,8 +39,7 @@ def json_documents(name: str, text: bytes) -> Iterator[bytes | Problem]:
     for position, (line, document) in enumerate(_documents(decoded)):
         made = _document(document)
         if isinstance(made, _RefusedError):
-            place = f"document {position} (line {line})"
-            yield Problem(NOT_YAML, name, place, str(made))
+            yield Problem(NOT_YAML, name, f"document {position} (line {line})", str(made))
         else:
             yield made
 
