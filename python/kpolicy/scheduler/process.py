@@ -200,8 +200,7 @@ class Scheduler:
 
     async def run(self) -> Problem | None:
         self._loop = asyncio.get_running_loop()
-        wrong = self.options.checked()
-        if wrong is not None:
+        if (wrong := self.options.checked()) is not None:
             return wrong
         try:
             timed = request_timer(self._runtime.metrics, self._connection.server)
@@ -351,11 +350,9 @@ class Scheduler:
         )
 
     async def _cycle(self, parts: Parts, group: asyncio.TaskGroup, pulse: Pulse) -> None:
+        await parts.cycle.run(group, pulse, once=self.options.once)
         if self.options.once:
-            await parts.cycle.run_once(group, pulse)
             self.stop()
-        else:
-            await parts.cycle.run(group, pulse)
 
     # --- the way out -----------------------------------------------------------------------------
 

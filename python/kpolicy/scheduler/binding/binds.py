@@ -161,9 +161,8 @@ class Binds:
                 await self._runtime.clock.sleep(wait_s)
                 wait_s = min(2 * wait_s, limits.BIND_ASK_AGAIN_S_MAX)
                 async with self._reservations.window:
-                    may_send = reservation.may_send_again
                     outcome = await self._binder.settle(
-                        binding, doubt, traceparent, may_send=may_send
+                        binding, doubt, traceparent, may_send=reservation.may_send_again
                     )
                 self.outcomes[type(outcome).__name__] += 1
                 if not isinstance(outcome, Unknown):

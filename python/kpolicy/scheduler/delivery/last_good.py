@@ -81,7 +81,7 @@ def _log_restored(problem: Problem, kept: LastGood) -> None:
 
 
 def encoded(kept: LastGood) -> bytes | Problem:
-    texts = [_bytes(source) for source in kept.sources]
+    texts = [source.encoded for source in kept.sources]
     header = {
         "format": _FORMAT,
         "hash": kept.hash,
@@ -118,11 +118,6 @@ def decoded(packed: bytes, where: str) -> LastGood | Problem:
         return _damaged(where)
 
 
-def _bytes(source: Source) -> bytes:
-    text = source.text
-    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-
-
 def _damaged(where: str) -> Problem:
     message = f"what was kept as the last good policy in {where} is damaged, or of another version"
     return _unusable(message, "it is replaced when a policy comes into force")
@@ -130,7 +125,6 @@ def _damaged(where: str) -> Problem:
 
 _FILE: Final = "last-good.policy"
 _KEY: Final = "last-good"
-_NOT_FOUND: Final = 404
 
 
 class LastGoodStore(ABC):
@@ -203,7 +197,7 @@ class ConfigMapStore(LastGoodStore):
 
     async def _read(self) -> bytes | Problem | None:
         answer = await self._client.request("GET", self._own.name.path)
-        if isinstance(answer, Status) and answer.code == _NOT_FOUND:
+        if isinstance(answer, Status) and answer.code == 404:
             return None
         if not isinstance(answer, Response):
             return _unusable(f"cannot read {self.where}: {answer}")

@@ -134,10 +134,12 @@ class Delivery:
     def shown(self) -> dict[str, Any]:
         """For /configz."""
         reloader = self._reloader
-        last = reloader.last
         return {
             "policy": in_force(reloader.in_force),
-            "lastReload": {"result": last.result, "diagnostics": diagnostics(last.diagnostics)},
+            "lastReload": {
+                "result": reloader.last.result,
+                "diagnostics": diagnostics(reloader.last.diagnostics),
+            },
             "lastRefused": refused(reloader.refused),
             "watches": self._watches.last_errors(),
         }

@@ -126,8 +126,8 @@ class PolicyReport:
     async def _write_status(self) -> bool:
         if self._status is None or not self._leads():
             return True
-        reloader = self._reloader
-        status = document(reloader.last, reloader.in_force, self._since_ns, self._by)
+        now = self._reloader.in_force
+        status = document(self._reloader.last, now, self._since_ns, self._by)
         text = json.dumps(status, indent=2) + "\n"
         failure = await self._status.apply({"data": {_KEY: text}})
         if failure is not None:
@@ -288,10 +288,8 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def _source(source: Source) -> dict[str, Any]:
-    text = source.text
-    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    digest = sha256(raw).hexdigest()
-    return {"name": source.name, "bytes": len(raw), "sha256": digest}
+    raw = source.encoded
+    return {"name": source.name, "bytes": len(raw), "sha256": sha256(raw).hexdigest()}
 
 
 def _counted(found: Sequence[Diagnostic]) -> str:

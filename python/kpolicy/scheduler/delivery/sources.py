@@ -108,9 +108,7 @@ class FileSource:
 def digest_of(texts: PolicyTexts | Problem) -> str:
     """The digest of all files. A folder that cannot be read has its own digest, so that this is
     reported once."""
-    if isinstance(texts, PolicyTexts):
-        return texts.digest
-    return f"unreadable: {texts}"
+    return texts.digest if isinstance(texts, PolicyTexts) else f"unreadable: {texts}"
 
 
 # The same suffixes count in folders and in ConfigMaps; other files and keys may be params or notes.

@@ -290,8 +290,7 @@ class Trimming:
         node without victims is a failure; it is left out if the extender is `ignorable`."""
         others = [uid for node in left for uid in node.victims if uid not in self._located]
         if others:
-            found = await self._find(others)
-            self._located.update((pod.uid, pod) for pod in found)
+            self._located.update((pod.uid, pod) for pod in await self._find(others))
         checked = []
         for node in left:
             if node.node not in self._offered:

@@ -95,9 +95,6 @@ def bare(item: dict[str, Any]) -> bytes:
     return json.dumps(item, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-_NOT_FOUND: Final = 404
-
-
 class FreshPods:
     """Reads pods from the API server. The result is None if the pod is gone; another pod may have
     its name."""
@@ -116,7 +113,7 @@ class FreshPods:
 
     async def _read(self, namespace: str, name: str, uid: str, what: str) -> bytes | Failed | None:
         answer = await self._client.request("GET", pod_path(namespace, name))
-        if isinstance(answer, Status) and answer.code == _NOT_FOUND:
+        if isinstance(answer, Status) and answer.code == 404:
             return None
         if not isinstance(answer, Response):
             return Failed(f"{what} could not be read: {answer}")

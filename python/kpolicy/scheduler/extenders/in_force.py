@@ -122,7 +122,6 @@ class ExtendersInForce:
                 await client.close()
 
 
-_OK: Final = 200
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h)")
 _SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -178,7 +177,7 @@ class ExtenderClient:
         answer = await self._post(verb, body)
         if is_repeatable and isinstance(answer, Unreachable) and answer.cause is Cause.LOST:
             answer = await self._post(verb, body)
-        if isinstance(answer, Response) and answer.status == _OK:
+        if isinstance(answer, Response) and answer.status == 200:
             self.counts[verb, "success"] += 1
             return answer.body
         self.counts[verb, "error"] += 1
@@ -205,8 +204,7 @@ class ExtenderClient:
                 why = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
                 return Failed(f'Post "{url}": {why}', is_lost=sent)
             case Unreachable(cause=Cause.REFUSED):
-                address = urlsplit(url).netloc
-                why = f"dial tcp {address}: connect: connection refused"
+                why = f"dial tcp {urlsplit(url).netloc}: connect: connection refused"
                 return Failed(f'Post "{url}": {why}')
             case Unreachable(message=message, sent=sent):
                 return Failed(f'Post "{url}": {message}', is_lost=sent)
@@ -246,9 +244,6 @@ def _source(data: str, file: str) -> bytes | Path | ConnectionProblem | None:
         return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         return ConnectionProblem("", "a certificate or key in tlsConfig is not base64")
-
-
-_NOT_FOUND: Final = 404
 
 
 class ExtenderBinds:
@@ -305,11 +300,10 @@ class ExtenderBinds:
         error = read_binding(body)
         if isinstance(error, str) and error:
             return Declined(error)
-        message, looks_max = f"extender {client.url!r}: ", limits.EXTENDER_BIND_LOOKS_MAX
+        looks_max = limits.EXTENDER_BIND_LOOKS_MAX
+        message = f"extender {client.url!r} says it bound the pod; the API server does not"
         if isinstance(error, Unreadable):
-            message, looks_max = f"{message}{error.message}", 1
-        else:
-            message = f"extender {client.url!r} says it bound the pod; the API server does not"
+            message, looks_max = f"extender {client.url!r}: {error.message}", 1
         seen = None
         for attempt in range(looks_max):
             if attempt:
@@ -330,7 +324,7 @@ class ExtenderBinds:
         """The node of the pod according to the API server; None if it is on no node."""
         path = pod_path(binding.namespace, binding.name)
         answer = await self._client.request("GET", path, timeout_s=limits.EXTENDER_TIMEOUT_S)
-        if isinstance(answer, Status) and answer.code == _NOT_FOUND:
+        if isinstance(answer, Status) and answer.code == 404:
             return Gone()
         if not isinstance(answer, Response):
             return PodUnreadable()

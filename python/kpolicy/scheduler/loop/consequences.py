@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
 from kpolicy.cluster.writes.pod_status import ConditionReason
 from kpolicy.engine import Decision, Verdict
@@ -20,6 +21,13 @@ from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.preemption.preemptions import Preemptions
 from kpolicy.scheduler.runtime import Runtime
+
+# Verdicts that are reported as the pod's condition, and its reason.
+_REPORTED: Final = {
+    Verdict.PARKED: ConditionReason.UNSCHEDULABLE,
+    Verdict.FAILED: ConditionReason.SCHEDULER_ERROR,
+    Verdict.SET_ASIDE: ConditionReason.UNSCHEDULABLE,
+}
 
 
 @dataclass(slots=True)
@@ -55,20 +63,16 @@ def take(
             case Verdict.PARKED:
                 held = bool(decision.victims)
                 queue.parked(pod.uid, decision.rejected_by, now_ns, held=held)
-                reason = ConditionReason.UNSCHEDULABLE
-                batch_outcome.rejections.append(Rejection(pod, decision, began_ns, reason))
             case Verdict.FAILED:
                 queue.failed(pod.uid, now_ns)
-                reason = ConditionReason.SCHEDULER_ERROR
-                batch_outcome.rejections.append(Rejection(pod, decision, began_ns, reason))
             case Verdict.SET_ASIDE:
                 queue.set_aside(pod.uid, now_ns)
-                reason = ConditionReason.UNSCHEDULABLE
-                batch_outcome.rejections.append(Rejection(pod, decision, began_ns, reason))
             case Verdict.GONE:
                 queue.gone(pod.uid)
             case Verdict.GATED:
                 queue.gated(pod.uid, now_ns)
+        if (reason := _REPORTED.get(Verdict(decision.verdict))) is not None:
+            batch_outcome.rejections.append(Rejection(pod, decision, began_ns, reason))
     for uid in popped:
         if 0 <= last < places[uid]:
             queue.undecided(uid)

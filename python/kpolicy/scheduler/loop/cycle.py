@@ -44,29 +44,27 @@ class Cycle:
             self._extended.stop()
         self._work.set()
 
-    async def run(self, group: asyncio.TaskGroup, pulse: Pulse = NO_PULSE) -> None:
+    async def run(
+        self, group: asyncio.TaskGroup, pulse: Pulse = NO_PULSE, *, once: bool = False
+    ) -> None:
+        """`once`: ends when no pod can be tried now, and no consequence of a decision is under
+        way. Pods that back off are not waited for then."""
         while not self._stopped:
             pulse.beat()
             self._work.clear()
             async with self._deciding:
                 popped = await self._tick(group)
-            if not popped:
+            if popped:
+                continue
+            if not once:
                 pulse.rest(self._has_work)
                 await self._rest()
-
-    async def run_once(self, group: asyncio.TaskGroup, pulse: Pulse = NO_PULSE) -> None:
-        """Runs until no pod can be tried now, and no consequence of a decision is under way."""
-        while not self._stopped:
-            pulse.beat()
-            self._work.clear()
-            async with self._deciding:
-                popped = await self._tick(group)
-            if not popped:
-                are_asked = self._extended is not None and self._extended.under_way
-                if not (self._consequences.under_way or are_asked):
-                    return
-                pulse.rest(self._work.is_set)
-                await self._work.wait()
+                continue
+            are_asked = self._extended is not None and self._extended.under_way
+            if not (self._consequences.under_way or are_asked):
+                return
+            pulse.rest(self._work.is_set)
+            await self._work.wait()
 
     async def _tick(self, group: asyncio.TaskGroup) -> int:
         """Decides the next batch. Returns how many pods it took from the queue."""

@@ -108,8 +108,7 @@ class QueuedPod:
             return self.timestamp_ns
         doublings = min(count - 1, limits.BACKOFF_DOUBLINGS_MAX)
         longest_ns = limits.SET_ASIDE_BACKOFF_NS_MAX if self.is_set_aside else limits.BACKOFF_NS_MAX
-        wait_ns = min(limits.BACKOFF_INITIAL_NS << doublings, longest_ns)
-        return self.timestamp_ns + wait_ns
+        return self.timestamp_ns + min(limits.BACKOFF_INITIAL_NS << doublings, longest_ns)
 
 
 Key = tuple[int, ...]

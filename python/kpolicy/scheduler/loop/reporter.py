@@ -71,10 +71,6 @@ class Reporter:
         pod_try.node = subject.decision.node
         return pod_try
 
-    def left(self, uid: str) -> None:
-        """The pod left the queue: waiting writes about it are dropped."""
-        self.status.forget(uid)
-
     def rejected(self, rejection: Rejection, basis: Basis, pod_try: PodTry) -> None:
         pod, decision = rejection.pod, rejection.decision
         result = _RESULTS[rejection.reason]
@@ -88,15 +84,11 @@ class Reporter:
         )
         if was_tried(decision):
             self._runtime.metrics.preemption_attempts.add()
-        took_ns = decision.took_ns
-        self._runtime.metrics.attempted(result, pod.profile, took_ns / 1e9)
+        self._runtime.metrics.attempted(result, pod.profile, decision.took_ns / 1e9)
         for rule in decision.rejected_by:
             self._runtime.metrics.rule_rejections.add((pod.profile, rule))
-        if result == ERROR:
-            self.tally["failed"] += 1
-        else:
-            self.tally["parked"] += 1
-        pod_try.ended_ns = basis.started_ns + rejection.offset_ns + took_ns
+        self.tally["failed" if result == ERROR else "parked"] += 1
+        pod_try.ended_ns = basis.started_ns + rejection.offset_ns + decision.took_ns
         self._trace(rejection, basis, pod_try, result)
         level = logging.WARNING if result == ERROR else logging.DEBUG
         if _log.isEnabledFor(level):
@@ -110,7 +102,7 @@ class Reporter:
     def bound(self, placement: Placement, basis: Basis, pod_try: PodTry) -> None:
         pod, node = placement.pod, placement.decision.node
         self.events.scheduled(_reference(pod), node, pod.profile)
-        self.left(pod.uid)
+        self.status.forget(pod.uid)
         self.tally["placed"] += 1
         took_s = (pod_try.ended_monotonic_ns - basis.started_monotonic_ns) / 1e9
         waited_s = (pod_try.ended_monotonic_ns - pod.first_active_ns) / 1e9

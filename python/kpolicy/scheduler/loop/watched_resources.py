@@ -35,8 +35,7 @@ REQUIRED: Final = frozenset({"pods", "nodes"})
 
 def watched(names: list[str]) -> list[Resource]:
     """Pods and nodes first: their lists are the longest."""
-    named = set(names) | REQUIRED
-    return [RESOURCES[name] for name in RESOURCES if name in named]
+    return [RESOURCES[name] for name in RESOURCES if name in REQUIRED.union(names)]
 
 
 _NO_LIST: Final = Status(0, "", "the answer is not a list")

@@ -129,18 +129,17 @@ class Preemptions:
                 self._reporter.preempted(room.plan, eviction, in_memory=True)
                 return
             started_ns = self._runtime.clock.now_ns()
+            # If another preemption evicts the same victim, waits for that request.
             shared = self._evicting.get(eviction.uid)
-            if shared is not None:
-                outcome = await asyncio.shield(shared)
-            else:
-                outcome = await self._evict_once(eviction)
+            evicted = asyncio.shield(shared) if shared is not None else self._evict_once(eviction)
+            outcome = await evicted
         room.take(eviction, outcome)
         room.evicting(eviction, outcome, started_ns, self._runtime.clock.now_ns())
         if shared is None and isinstance(outcome, Evicted):
             self._reporter.preempted(room.plan, eviction)
 
     async def _evict_once(self, eviction: Eviction) -> EvictionOutcome:
-        """If another preemption evicts the same victim, waits for that request."""
+        """Evicts the victim; other preemptions may wait for the answer meanwhile."""
         answered: asyncio.Future[EvictionOutcome] = asyncio.get_running_loop().create_future()
         self._evicting[eviction.uid] = answered
         try:

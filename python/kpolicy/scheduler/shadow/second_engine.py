@@ -279,8 +279,7 @@ class Shadow:
                 loaded.set_result(Loaded(refusals))
                 return
             self._program, self._unasked = program, unasked
-            resources = tuple(engine.resources())
-            loaded.set_result(Loaded((), resources, tuple(engine.stale())))
+            loaded.set_result(Loaded((), tuple(engine.resources()), tuple(engine.stale())))
         except BaseException as error:
             loaded.set_exception(error)
             raise
