@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias, final
 
 __all__ = [
+    "THREADS_MAX",
     "Engine",
     "EngineFault",
     "__version__",
@@ -19,6 +20,8 @@ __all__ = [
 ]
 
 __version__: str
+# The most threads of an engine.
+THREADS_MAX: int
 
 # (code, place, message, hint): why something was refused. `place` is a JSON path in the program, or
 # the file and object of an input.
@@ -106,7 +109,9 @@ class EngineFault(RuntimeError):  # noqa: N818  a fault is ours, an error might 
 class Engine:
     """The snapshot, the program in force, and the cycle. Safe to call from any thread."""
 
-    def __new__(cls, seed: int = 0) -> Engine: ...
+    def __new__(cls, seed: int = 0, threads: int | None = None) -> Engine:
+        """Without `threads`, as many as the process may use processors. `ValueError` below 1 and
+        above `THREADS_MAX`."""
     def load(self, program: bytes) -> list[_Refusal]:
         """Put a program in force from the next cycle on; empty list, or why it was refused."""
 

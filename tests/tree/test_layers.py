@@ -11,6 +11,7 @@ from tests.tree.sources import ROOT
 CRATES = ("kpolicy-cel", "kpolicy-engine", "kpolicy-codec", "kpolicy-py")
 # Each layer of the engine knows only those before it.
 LAYERS = (
+    "threads",
     "heap",
     "intern",
     "model",

@@ -124,6 +124,16 @@ def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
     return number
 
 
+def whole_numbers(low: int, high: int) -> Callable[[str], tuple[int, ...]]:
+    """Reads numbers between two bounds, separated by commas."""
+    number = whole_number(low, high)
+
+    def numbers(text: str) -> tuple[int, ...]:
+        return tuple(number(part) for part in text.split(","))
+
+    return numbers
+
+
 def every_pod(profile: str) -> Argument:
     """`profile` says whose profile is meant."""
     what = f"use {profile} for all pods, whatever their schedulerName is"

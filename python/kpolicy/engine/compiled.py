@@ -42,12 +42,14 @@ from kpolicy.engine.named_answers import (
 
 
 class Engine:
-    """The snapshot, the program in force, and the cycle. `seed` decides among equal scores."""
+    """The snapshot, the program in force, and the cycle. `seed` decides among equal scores. Without
+    `threads`, there are as many as the process may use processors; their number changes no
+    answer."""
 
     __slots__ = ("_engine",)
 
-    def __init__(self, seed: int = 0) -> None:
-        self._engine = _engine.Engine(seed)
+    def __init__(self, seed: int = 0, *, threads: int | None = None) -> None:
+        self._engine = _engine.Engine(seed, threads)
 
     def load(self, program: bytes) -> list[Refusal]:
         """Puts a program in force, from the next cycle on. If it is refused, the program in force

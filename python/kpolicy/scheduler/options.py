@@ -18,6 +18,7 @@ from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import LEASE_DURATION_S, LEASE_RENEW_DEADLINE_S, LEASE_RETRY_S
 from kpolicy.diagnostics import Diagnostic, Span
+from kpolicy.engine_threads import ENGINE_THREADS_MAX
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.models.scheduling_policy import API_VERSION
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse, validated
@@ -40,8 +41,8 @@ LEASE_NAMESPACE_OUTSIDE: Final = "kube-system"  # if this process is not a pod
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`port` 0 starts no server. `seed` None chooses at random. `once`: stop when no pod can be
-    placed now."""
+    """`port` 0 starts no server. `seed` None chooses at random. `engine_threads` None: as many as
+    the process may use processors. `once`: stop when no pod can be placed now."""
 
     bind_address: str = "127.0.0.1"
     port: int = PORT_DEFAULT
@@ -52,6 +53,7 @@ class Options:
     lease_renew_deadline_s: float = LEASE_RENEW_DEADLINE_S
     lease_retry_s: float = LEASE_RETRY_S
     seed: int | None = None
+    engine_threads: int | None = None
     once: bool = False
     binds_in_flight_max: int = limits.BINDS_IN_FLIGHT_MAX
     auth: str = NONE
@@ -66,6 +68,11 @@ class Options:
             (
                 self.seed is not None and not 0 <= self.seed <= SEED_MAX,
                 f"seed {self.seed} is not between 0 and {SEED_MAX}",
+            ),
+            (
+                self.engine_threads is not None
+                and not 1 <= self.engine_threads <= ENGINE_THREADS_MAX,
+                f"--engine-threads={self.engine_threads} is not between 1 and {ENGINE_THREADS_MAX}",
             ),
             (
                 not _LABEL.fullmatch(self.lease_namespace),
@@ -198,6 +205,7 @@ class SchedulerConfiguration(Edge):
     kubeconfig: NonEmpty | None = None
     context: NonEmpty | None = None
     seed: Annotated[int, Field(ge=0, le=2**64 - 1)] | None = None
+    engine_threads: Annotated[int, Field(ge=1, le=ENGINE_THREADS_MAX)] | None = None
     once: bool | None = None
     bind_address: NonEmpty | None = None
     port: Annotated[int, Field(ge=0, le=65535)] | None = None

@@ -110,7 +110,8 @@ class Scheduler:
         # The seed only decides among equal scores. Replicas with the same seed must still differ in
         # jitter and in name.
         engine = environment.engine or Engine(
-            machine.random.getrandbits(64) if options.seed is None else options.seed
+            machine.random.getrandbits(64) if options.seed is None else options.seed,
+            threads=options.engine_threads,
         )
         self._shadow: ShadowPolicy | None = None
         if policies.shadow is not None:

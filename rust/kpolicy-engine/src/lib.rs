@@ -24,6 +24,7 @@ pub mod program;
 pub(crate) mod resources;
 pub mod rules;
 pub mod snapshot;
+pub mod threads;
 pub mod timing;
 
 pub use engine::Engine;

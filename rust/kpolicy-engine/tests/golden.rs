@@ -7,8 +7,12 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use kpolicy_engine::Engine;
+use kpolicy_engine::api::{Decision, Still};
 use kpolicy_engine::rules::catalog;
+use kpolicy_engine::threads::Threads;
 use serde_json::{Value, json};
 
 #[derive(Debug, Default)]
@@ -184,14 +188,51 @@ fn compare_pod(have: &Value, want: &Value, place: &str, compared: &mut Compared)
     }
 }
 
+/// The program of a case.
+fn program_of(case: &Value) -> Value {
+    let config = case["config"].as_str().unwrap_or_default();
+    program(config.rsplit('/').next().unwrap_or_default().trim_end_matches(".yaml"))
+}
+
+/// Places all pods of a case in as few calls as that takes, with so many threads; or one by one.
+fn placed(case: &Value, threads: Option<usize>) -> (Vec<Decision>, String) {
+    let mut engine = Engine::with_threads(1, Arc::new(Threads::new(threads.unwrap_or(1))));
+    // The clusters are small.
+    engine.look_ahead(1);
+    engine.load(&program_of(case)).expect("the program is good");
+    support::apply(&mut engine, &case["cluster"]);
+    let uids: Vec<Arc<str>> = engine.pending().into_iter().map(|pod| pod.uid).collect();
+    let mut decisions = Vec::new();
+    let mut left = uids.as_slice();
+    while !left.is_empty() {
+        let count = if threads.is_some() { left.len() } else { 1 };
+        let decided = engine.schedule(&left[..count], 0, &Still).decisions;
+        left = &left[decided.len()..];
+        decisions.extend(decided);
+    }
+    (decisions, format!("{} {:?}", engine.program().units_spent(), engine.statistics()))
+}
+
+#[test]
+fn pods_are_placed_alike_with_any_number_of_threads() {
+    let mut decisions = 0;
+    for path in support::golden_paths() {
+        let case = support::golden_case(&path);
+        let one = placed(&case, Some(1));
+        assert_eq!(one, placed(&case, Some(2)), "{}", path.display());
+        assert_eq!(one, placed(&case, Some(4)), "{}", path.display());
+        assert_eq!(one.0, placed(&case, None).0, "{}: one by one", path.display());
+        decisions += one.0.len();
+    }
+    assert!(decisions > 1_000, "{decisions}");
+}
+
 #[test]
 fn every_recorded_verdict_agrees() {
     let mut compared = Compared::default();
     for path in support::golden_paths() {
         let case = support::golden_case(&path);
-        let config = case["config"].as_str().unwrap_or_default();
-        let config = config.rsplit('/').next().unwrap_or_default().trim_end_matches(".yaml");
-        let mut engine = support::loaded(1, &program(config));
+        let mut engine = support::loaded(1, &program_of(&case));
         support::apply(&mut engine, &case["cluster"]);
         let lines = engine.explain(None);
         let lines: BTreeMap<String, Value> = lines

@@ -5,8 +5,8 @@
 
 mod support;
 
-use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::{Decision, Still, Stopwatch, Verdict};
@@ -18,12 +18,11 @@ const PROFILE: &str = "*";
 
 /// Whoever looks at it finds that a microsecond went by.
 #[derive(Default)]
-struct Ticking(Cell<u64>);
+struct Ticking(AtomicU64);
 
 impl Stopwatch for Ticking {
     fn elapsed_ns(&self) -> u64 {
-        self.0.set(self.0.get() + 1_000);
-        self.0.get()
+        self.0.fetch_add(1_000, Ordering::Relaxed) + 1_000
     }
 }
 

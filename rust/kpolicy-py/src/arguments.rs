@@ -1,8 +1,12 @@
 //! Converts arguments from Python (flat tuples, see `_engine.pyi`) into the engine's types.
 
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
 use kpolicy_engine::api::{
     BindOutcome, KeptNode, Kind, RefusedNode, RemainingCandidate, RemainingCandidates,
 };
+use kpolicy_engine::threads::{THREADS_MAX, Threads};
 use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
 use serde_json::Value;
@@ -70,4 +74,20 @@ pub(crate) fn requested(request: &[u8]) -> PyResult<(Option<Vec<String>>, bool)>
 pub(crate) fn kind(resource: &str) -> PyResult<Kind> {
     Kind::of_resource(resource)
         .ok_or_else(|| PyValueError::new_err(format!("the engine reads no `{resource}`")))
+}
+
+/// The threads of an engine: without a number, as many as the process may use processors, by
+/// its affinity and the quota of its cgroups.
+pub(crate) fn threads(count: Option<i64>) -> PyResult<Arc<Threads>> {
+    let Some(count) = count else {
+        let available = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        return Ok(Arc::new(Threads::new(available)));
+    };
+    match usize::try_from(count) {
+        Ok(count @ 1..=THREADS_MAX) => Ok(Arc::new(Threads::new(count))),
+        _ => {
+            let message = format!("an engine has from 1 to {THREADS_MAX} threads");
+            Err(PyValueError::new_err(message))
+        }
+    }
 }

@@ -50,10 +50,11 @@ impl Engine {
 
 #[pymethods]
 impl Engine {
+    /// Without `threads`, as many as the process may use processors.
     #[new]
-    #[pyo3(signature = (seed = 0))]
-    fn new(seed: u64) -> Self {
-        Self { held: Mutex::new(Held::new(seed)) }
+    #[pyo3(signature = (seed = 0, threads = None))]
+    fn new(seed: u64, threads: Option<i64>) -> PyResult<Self> {
+        Ok(Self { held: Mutex::new(Held::new(seed, arguments::threads(threads)?)) })
     }
 
     /// Put a program in force from the next cycle on; empty list, or why it was refused.

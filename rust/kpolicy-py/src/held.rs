@@ -4,10 +4,12 @@
 //! may still exist.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kpolicy_codec::{Feed, Status};
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::{Applied, Kind};
+use kpolicy_engine::threads::Threads;
 
 pub(crate) struct Held {
     pub core: Engine,
@@ -15,8 +17,8 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self { core: Engine::new(seed), broken: BTreeMap::new() }
+    pub(crate) fn new(seed: u64, threads: Arc<Threads>) -> Self {
+        Self { core: Engine::with_threads(seed, threads), broken: BTreeMap::new() }
     }
 
     pub(crate) fn list_begin(&mut self, kind: Kind) {

@@ -20,12 +20,14 @@ use kpolicy_engine::api::Kind;
 use kpolicy_engine::rules::BUILT_INS;
 use kpolicy_engine::rules::catalog::BuiltIn;
 use kpolicy_engine::rules::expression::{FactRow, facts};
+use kpolicy_engine::threads::THREADS_MAX;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 #[pymodule(gil_used = false)]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("THREADS_MAX", THREADS_MAX)?;
     module.add("EngineFault", module.py().get_type::<fault::EngineFault>())?;
     module.add_class::<engine::Engine>()?;
     module.add_function(wrap_pyfunction!(evaluate_expression, module)?)?;

@@ -30,6 +30,7 @@ from kpolicy.engine import (
     Wake,
     evaluate_expression,
 )
+from kpolicy.engine_threads import ENGINE_THREADS_MAX
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.testing.builders import node, pod
 from tests.unit.telemetry.exposition import parsed
@@ -474,3 +475,11 @@ def test_names_stand_for_every_field() -> None:
     assert len(raw.list_end("nodes", 0)) == len(get_type_hints(Applied))
     raw.load_objects(encoded([node("n"), pod("a")]), "")
     assert len(raw.schedule(["default/a"], 0)[2][0]) == len(get_type_hints(Decision))
+
+
+def test_the_number_of_threads_is_bounded() -> None:
+    assert _engine.THREADS_MAX == ENGINE_THREADS_MAX
+    assert Engine(threads=ENGINE_THREADS_MAX).program_hash() == ""
+    for wrong in (0, -1, ENGINE_THREADS_MAX + 1):
+        with pytest.raises(ValueError, match="from 1 to 256 threads"):
+            Engine(threads=wrong)

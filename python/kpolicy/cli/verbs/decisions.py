@@ -34,7 +34,9 @@ from kpolicy.cli.verb import (
     every_pod,
     repeatable,
     whole_number,
+    whole_numbers,
 )
+from kpolicy.engine_threads import ENGINE_THREADS_MAX
 from kpolicy.offline.bench.workloads import WORKLOADS
 from kpolicy.offline.limits import BENCH_NODES_MAX, BENCH_PODS_MAX
 
@@ -248,9 +250,15 @@ def _bench(args: argparse.Namespace) -> int:
         raise CannotWorkError(f"there is no workload `{args.workload}`; {hint}")
     program = load_program(args.policy, every_pod=True, params=dict(args.param))
     size = Size(args.nodes, args.existing, args.pods)
-    with refusals_reported(), progress_bar("deciding") as progress:
-        measured = measure(args.workload, size, program, seed=args.seed, progress=progress)
-    print(json.dumps(measured.line()) if args.output == "json" else "\n".join(table([measured])))
+    measured = []
+    for threads in args.threads or (None,):
+        with refusals_reported(), progress_bar("deciding") as progress:
+            each = measure(
+                args.workload, size, program, seed=args.seed, threads=threads, progress=progress
+            )
+        measured.append(each)
+    lines = [json.dumps(each.line()) for each in measured]
+    print("\n".join(lines if args.output == "json" else table(measured)))
     return 0
 
 
@@ -274,6 +282,13 @@ BENCH: Final = Verb(
                 ("--existing", 5_000, 0, BENCH_PODS_MAX, "pods that are on the nodes already"),
                 ("--pods", 10_000, 1, BENCH_PODS_MAX, "pods to place"),
             )
+        ),
+        argument(
+            "--threads",
+            type=whole_numbers(1, ENGINE_THREADS_MAX),
+            metavar="N,…",
+            help="measure with so many threads, one number after the other (default: as many as "
+            "this process may use processors)",
         ),
         SEED,
         repeatable(

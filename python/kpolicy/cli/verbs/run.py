@@ -183,6 +183,7 @@ def _options(settings: RunSettings, own_namespace: str) -> Options:
         lease_namespace=settings.lease_namespace or own_namespace or LEASE_NAMESPACE_OUTSIDE,
         lease_name=settings.lease_name,
         seed=settings.seed,
+        engine_threads=settings.engine_threads,
         once=settings.once,
     )
 

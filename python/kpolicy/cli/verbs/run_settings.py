@@ -113,6 +113,15 @@ class RunSettings:
     seed: int | None = field(
         default=None, metadata=_flag(_whole, "choose among equal scores in the same way each time")
     )
+    engine_threads: int | None = field(
+        default=None,
+        metadata=_flag(
+            _whole,
+            "how many threads decide (default: as many as this process may use processors); their"
+            " number changes no decision",
+            metavar="N",
+        ),
+    )
     once: bool = field(
         default=False, metadata=_flag(_yes_or_no, "place the pods that fit now, then stop")
     )

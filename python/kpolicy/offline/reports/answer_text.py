@@ -6,7 +6,7 @@ Texts from a recorded file are made printable, one line each.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -168,8 +168,12 @@ def row(measured: Measured) -> list[str]:
     ]
 
 
-def table(measured: Iterable[Measured]) -> list[str]:
-    return columns([HEADINGS, *map(row, measured)], right=range(1, len(HEADINGS)))
+def table(measured: Sequence[Measured]) -> list[str]:
+    rows = [[*HEADINGS], *map(row, measured)]
+    if any(each.threads is not None for each in measured):
+        threads = ["threads", *(str(each.threads) for each in measured)]
+        rows = [[*cells, count] for cells, count in zip(rows, threads, strict=True)]
+    return columns(rows, right=range(1, len(rows[0])))
 
 
 _TEXT_MAX: Final = 72

@@ -153,9 +153,9 @@ class Snapshot:
         )
 
 
-def loaded_engine(program: Program, seed: int = 0) -> Engine:
+def loaded_engine(program: Program, seed: int = 0, threads: int | None = None) -> Engine:
     """An engine with this program in force. Raises `PolicyRefusedError`."""
-    engine = Engine(seed)
+    engine = Engine(seed, threads=threads)
     refusals = engine.load(program.bytes)
     if refusals:
         raise PolicyRefusedError(refusals)

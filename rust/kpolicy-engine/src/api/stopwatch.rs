@@ -1,7 +1,7 @@
 //! How the engine measures time without a clock of its own.
 
 /// Time spent, from a start that the caller chose: the engine has no clock of its own.
-pub trait Stopwatch {
+pub trait Stopwatch: Sync {
     /// Nanoseconds since the start.
     fn elapsed_ns(&self) -> u64;
 }

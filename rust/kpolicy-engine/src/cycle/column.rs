@@ -131,6 +131,11 @@ impl<A: Answers> Column<A> {
         A::reads_feasible(self.prepared())
     }
 
+    /// Whether the answers of all nodes can be worked out, and were not yet.
+    pub(super) fn is_unfilled(&self) -> bool {
+        matches!(self.state, State::Prepared) && !self.reads_feasible()
+    }
+
     pub(super) fn awaits_feasible(&self) -> bool {
         match &self.state {
             State::Prepared => self.reads_feasible(),

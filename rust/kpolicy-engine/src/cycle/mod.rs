@@ -5,6 +5,7 @@
 //! does not change during a decision, and a decision does not change it. `reference` makes the same
 //! decision from scratch, and both always agree.
 
+mod ahead;
 pub mod best;
 mod column;
 mod context;
@@ -29,8 +30,10 @@ use crate::api::{Still, Stopwatch};
 use crate::judging::{NodeRejection, Question};
 use crate::preemption::{Candidate, Trimmed};
 use crate::snapshot::{Cluster, NodeSlot};
+use crate::threads::Threads;
 use crate::timing::{Lasted, Meter, Stages, Unmetered};
 
+pub(crate) use ahead::Prospect;
 pub(crate) use fit_error::FitError;
 pub(crate) use sampling::Sampling;
 pub use shapes::CACHE_BYTES_MAX;
@@ -38,7 +41,7 @@ pub use shapes::CACHE_BYTES_MAX;
 use context::Context;
 use fit_error::Say;
 use run::Run;
-use shapes::{ShapeKey, Shapes};
+use shapes::{Found, ShapeKey, Shapes};
 
 /// What became of one pod.
 #[derive(Debug)]
@@ -82,8 +85,9 @@ pub(crate) struct Extended {
 }
 
 /// All that is kept from decision to decision. A new program starts with a new one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Cycle {
+    threads: Arc<Threads>,
     shapes: Shapes,
     key: ShapeKey,
     sampling: Sampling,
@@ -100,7 +104,17 @@ pub(crate) struct CacheSize {
     pub(crate) uncached: u64,
 }
 
+/// Where no other pod is decided after the one in question.
+pub(crate) fn nobody() -> Vec<Prospect> {
+    Vec::new()
+}
+
 impl Cycle {
+    pub(crate) fn new(threads: Arc<Threads>) -> Self {
+        let (shapes, key) = (Shapes::default(), ShapeKey::default());
+        Self { threads, shapes, key, sampling: Sampling::default() }
+    }
+
     pub(crate) fn size(&self) -> CacheSize {
         CacheSize {
             shapes: self.shapes.len(),
@@ -117,14 +131,16 @@ impl Cycle {
         self.shapes.limit(bytes_max);
     }
 
-    /// Decides, and where no node will do, tries to make room.
+    /// Decides, and where no node will do, tries to make room. `upcoming` gives the pods that are likely
+    /// to be decided next, the one in question first.
     pub(crate) fn decide<M: Meter>(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
         watched: Watched<'_, M>,
+        upcoming: impl FnOnce() -> Vec<Prospect>,
     ) -> Timed<CycleOutcome> {
-        let decided = self.run(question, cluster, watched, |run| {
+        let decided = self.run(question, cluster, watched, upcoming, |run| {
             let known = run.shape.fit_error(question.pod, cluster);
             // A debug build finds out whether it would be refused the same way again.
             if let Some(fit_error) = known.as_ref().filter(|_| !cfg!(debug_assertions)) {
@@ -151,7 +167,7 @@ impl Cycle {
         cluster: &Cluster,
         watched: Watched<'_, M>,
     ) -> Timed<Vec<NodeSlot>> {
-        let filtered = self.run(question, cluster, watched, |run| {
+        let filtered = self.run(question, cluster, watched, nobody, |run| {
             run.filter().map(|(feasible, _)| feasible).unwrap_or_default()
         });
         filtered.unwrap_or_default()
@@ -168,7 +184,7 @@ impl Cycle {
         extended: &Extended,
         trimmed: Option<&Trimmed>,
     ) -> Timed<Option<CycleOutcome>> {
-        let chosen = self.run(question, cluster, watched, |run| {
+        let chosen = self.run(question, cluster, watched, nobody, |run| {
             let found = run.choose_kept(extended)?;
             let outcome = run.outcome(found, trimmed.map_or(Say::Nodes, Say::Room));
             let is_spent =
@@ -187,7 +203,7 @@ impl Cycle {
         cluster: &Cluster,
         extended: &Extended,
     ) -> Vec<Arc<Candidate>> {
-        let found = self.run(question, cluster, UNWATCHED, |run| run.candidates(extended));
+        let found = self.run(question, cluster, UNWATCHED, nobody, |run| run.candidates(extended));
         found.unwrap_or_default().outcome
     }
 
@@ -202,20 +218,33 @@ impl Cycle {
         question: Question<'_>,
         cluster: &Cluster,
         Watched { stopwatch, meter }: Watched<'_, M>,
+        upcoming: impl FnOnce() -> Vec<Prospect>,
         work: impl FnOnce(&mut Run<'_, M>) -> T,
     ) -> Option<Timed<T>> {
-        let stages = Stages::begin(stopwatch);
+        let mut stages = Stages::begin(stopwatch);
         let profile = question.program.profiles.get(question.profile)?;
         self.key.set(question.profile, profile, question.pod);
         let context = Context { profile, pod: question.pod.as_ref(), cluster, meter };
-        let id = self.shapes.find(&self.key, context);
+        let Found { id, ahead } = match self.shapes.find(&self.key) {
+            Some(found) => found,
+            None => {
+                let (shapes, program) = (&mut self.shapes, question.program);
+                let prospects = upcoming();
+                if prospects.len() > 1 {
+                    let make = || shapes.make_ahead(&prospects, program, cluster, stopwatch);
+                    self.threads.inside(make);
+                    stages = Stages::begin(stopwatch);
+                }
+                self.shapes.find_or_make(&self.key, context)
+            }
+        };
         let is_cached = self.shapes.has_room(id, context);
         let (shape, stores) = self.shapes.shape_and_stores(id)?;
         let sampling = &mut self.sampling;
         let mut run =
             Run { question, profile, cluster, shape, stores, is_cached, sampling, stages, meter };
         let outcome = work(&mut run);
-        let lasted = run.stages.lasted();
+        let lasted = run.stages.lasted().with(ahead.filter_ns, ahead.score_ns);
         self.shapes.weigh(id);
         Some(Timed { outcome, lasted })
     }

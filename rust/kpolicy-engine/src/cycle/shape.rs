@@ -8,13 +8,14 @@ use crate::judging::nominated::{self, NominatedMemo};
 use crate::judging::{NodeRejection, PreparedFilters, Question, Rejected};
 use crate::preemption::{CandidateMemo, Unplaced};
 use crate::program::{Profile, Program};
-use crate::rules::{Feasible, PreparedFilter};
+use crate::rules::{Code, Feasible, PreparedFilter};
 use crate::snapshot::{Change, Cluster, Generation, NodeSlot, Pod};
 use crate::timing::Meter;
 
 use super::context::Context;
 use super::filter_answers::FilterColumn;
 use super::fit_error::{FitError, FitErrorMemo};
+use super::score_answers::{ScoreColumn, Scratch};
 use super::store::{ColumnId, Store};
 use super::totals::{Movement, ScoreStore, Totals};
 
@@ -198,13 +199,35 @@ impl Shape {
         context: Context<'_, M>,
         stores: &mut Stores,
     ) {
-        let cluster = context.cluster;
         let filters = &context.profile.filters;
         for (position, (id, rule)) in self.filters.iter().zip(filters).enumerate() {
             if let Some(column) = stores.filters.get_mut(*id) {
                 column.fill(rule, context.at(position), &mut ());
             }
         }
+        self.judge_changed(context.cluster, stores);
+    }
+
+    /// What it will hold once everything is worked out for so many slots.
+    pub(super) fn bytes_to_fill(&self, slots: usize, profile: &Profile, stores: &Stores) -> usize {
+        let active = self.active(stores).into_iter();
+        let of_filters =
+            active.filter(|(_, column)| column.is_unfilled()).count() * size_of::<Code>();
+        let own = size_of::<bool>() + self.totals.bytes_to_fill(profile, &stores.scores.columns);
+        slots * (own + of_filters)
+    }
+
+    /// The columns of filters that are to be filled, with the positions of their rules.
+    pub(super) fn unfilled_filters(&self, stores: &Stores) -> Vec<(ColumnId, usize)> {
+        let is_unfilled =
+            |id: &ColumnId| stores.filters.get(*id).is_some_and(FilterColumn::is_unfilled);
+        let positions = self.filters.iter().enumerate();
+        let unfilled = positions.filter(|(_, id)| is_unfilled(id));
+        unfilled.map(|(position, id)| (*id, position)).collect()
+    }
+
+    /// Works out which nodes are feasible. The columns are filled.
+    pub(super) fn judge_changed(&mut self, cluster: &Cluster, stores: &Stores) {
         let seen = self.seen.replace(cluster.generation());
         let changes =
             cluster.changes_since(seen).filter(|(seen, _)| !self.is_rewritten(*seen, stores));
@@ -293,8 +316,34 @@ impl Shape {
 
     /// Works out the total of every feasible node.
     pub(super) fn update_totals<M: Meter>(&mut self, context: Context<'_, M>, stores: &mut Stores) {
+        self.totals.fill(context, &mut stores.scores);
+        let ScoreStore { columns, scratch } = &mut stores.scores;
+        self.sum_up(context, columns, scratch);
+    }
+
+    /// The shared columns of scores that are to be filled, with the positions of their rules.
+    pub(super) fn unfilled_scores(&self, stores: &Stores) -> Vec<(ColumnId, usize)> {
+        self.totals.unfilled(&stores.scores.columns)
+    }
+
+    /// As [`Totals::leave_shared`].
+    pub(super) fn leave_shared<M: Meter>(
+        &mut self,
+        context: Context<'_, M>,
+        stores: &Stores,
+    ) -> Vec<ColumnId> {
+        self.totals.leave_shared(context, &stores.scores.columns)
+    }
+
+    /// Works out the total of every feasible node. The shared columns are filled.
+    pub(super) fn sum_up<M: Meter>(
+        &mut self,
+        context: Context<'_, M>,
+        columns: &Store<ScoreColumn>,
+        scratch: &mut Scratch,
+    ) {
         let feasible = Feasible { mask: &self.feasible, count: self.feasible_count };
         let movement = std::mem::replace(&mut self.movement, Movement::None);
-        self.totals.update(feasible, movement, context, &mut stores.scores);
+        self.totals.update(feasible, movement, context, columns, scratch);
     }
 }

@@ -5,9 +5,10 @@ use crate::rules::{Feasible, Fitted, Normalization, PreparedScore, Scale, ScoreR
 use crate::snapshot::{Cluster, Generation, NodeSlot};
 use crate::timing::{Meter, Point, StatusCode};
 
+use super::column::Column;
 use super::context::Context;
-use super::score_answers::ScoreColumn;
-use super::store::ColumnId;
+use super::score_answers::{ScoreColumn, Scratch};
+use super::store::{ColumnId, Store};
 use super::totals::{Movement, ScoreStore};
 
 #[derive(Debug)]
@@ -68,7 +69,7 @@ impl ShapeScore {
         if let Source::Own(column) = &mut self.source {
             column.see_feasible(rule, feasible, context, &mut store.scratch);
         }
-        if let Some((_, prepared)) = self.active(store) {
+        if let Some((_, prepared)) = self.active(&store.columns) {
             let Context { cluster, meter, .. } = context;
             let normalized = normalized_only(prepared, self.scale, slots, feasible, cluster, meter);
             for (total, normalized) in totals.iter_mut().zip(normalized) {
@@ -80,23 +81,26 @@ impl ShapeScore {
         }
     }
 
-    fn column<'a>(&'a self, store: &'a ScoreStore) -> Option<&'a ScoreColumn> {
+    fn column<'a>(&'a self, columns: &'a Store<ScoreColumn>) -> Option<&'a ScoreColumn> {
         match &self.source {
             Source::Own(column) => Some(column),
-            Source::Shared(id) => store.columns.get(*id),
+            Source::Shared(id) => columns.get(*id),
         }
     }
 
-    pub(super) fn prepared<'a>(&'a self, store: &'a ScoreStore) -> Option<&'a dyn PreparedScore> {
-        self.column(store)?.prepared()
+    pub(super) fn prepared<'a>(
+        &'a self,
+        columns: &'a Store<ScoreColumn>,
+    ) -> Option<&'a dyn PreparedScore> {
+        self.column(columns)?.prepared()
     }
 
     /// The column and its rule, if the rule is active in this cycle.
     fn active<'a>(
         &'a self,
-        store: &'a ScoreStore,
+        columns: &'a Store<ScoreColumn>,
     ) -> Option<(&'a ScoreColumn, &'a dyn PreparedScore)> {
-        let column = self.column(store)?;
+        let column = self.column(columns)?;
         Some((column, column.active()?))
     }
 
@@ -109,17 +113,43 @@ impl ShapeScore {
         match &mut self.source {
             Source::Own(column) => column.follow(rule, context, &mut store.scratch),
             Source::Shared(id) => {
-                let Some(column) = store.columns.get_mut(*id) else { return };
-                column.follow(rule, context, &mut store.scratch);
-                if column.reads_feasible() {
-                    store.columns.release(*id);
-                    self.source = Source::Own(Box::new(ScoreColumn::new(rule, context)));
+                if let Some(column) = store.columns.get_mut(*id) {
+                    column.follow(rule, context, &mut store.scratch);
+                }
+                if let Some(left) = self.leave_shared(rule, context, &store.columns) {
+                    store.columns.release(left);
                 }
             }
         }
     }
 
-    /// Whether every node is to be summed up anew.
+    /// Where the rule reads the feasible nodes: takes a column of its own, and gives the place of the
+    /// shared one that it does not use any more.
+    pub(super) fn leave_shared<M: Meter>(
+        &mut self,
+        rule: &ScoreRule,
+        context: Context<'_, M>,
+        columns: &Store<ScoreColumn>,
+    ) -> Option<ColumnId> {
+        let id = self.shared().filter(|id| columns.get(*id).is_some_and(Column::reads_feasible))?;
+        self.source = Source::Own(Box::new(ScoreColumn::new(rule, context)));
+        Some(id)
+    }
+
+    /// What the score will hold of each node.
+    pub(super) fn bytes_to_fill(&self, rule: &ScoreRule, columns: &Store<ScoreColumn>) -> usize {
+        let Some((column, prepared)) = self.active(columns) else { return 0 };
+        let normalized = match rule.scale.normalization(prepared) {
+            Normalization::Whole => size_of::<i64>(),
+            _ => 0,
+        };
+        let is_filled = !column.is_unfilled() && !column.reads_feasible();
+        normalized + if is_filled { 0 } else { size_of::<f64>() }
+    }
+
+    /// Brings what the score comes to up to date; a shared column is filled. Tells whether every node
+    /// is to be summed up anew.
+    #[allow(clippy::too_many_arguments, reason = "what a shape has and what it shares are apart")]
     pub(super) fn update<M: Meter>(
         &mut self,
         rule: &ScoreRule,
@@ -127,26 +157,20 @@ impl ShapeScore {
         movement: Movement,
         seen: Option<Generation>,
         context: Context<'_, M>,
-        store: &mut ScoreStore,
+        columns: &Store<ScoreColumn>,
+        scratch: &mut Scratch,
     ) -> bool {
         let Context { cluster, meter, .. } = context;
         let mut is_rewritten = false;
-        match &mut self.source {
-            Source::Shared(id) => {
-                if let Some(column) = store.columns.get_mut(*id) {
-                    column.fill(rule, context, &mut store.scratch);
-                }
-            }
-            Source::Own(column) => {
-                column.fill(rule, context, &mut store.scratch);
-                if column.awaits_feasible() || movement != Movement::None {
-                    column.see_feasible(rule, feasible, context, &mut store.scratch);
-                    is_rewritten = true;
-                }
+        if let Source::Own(column) = &mut self.source {
+            column.fill(rule, context, scratch);
+            if column.awaits_feasible() || movement != Movement::None {
+                column.see_feasible(rule, feasible, context, scratch);
+                is_rewritten = true;
             }
         }
         let mut normalized = std::mem::take(&mut self.normalized);
-        let Some((column, prepared)) = self.active(store) else {
+        let Some((column, prepared)) = self.active(columns) else {
             // Whether it is active may have changed with the nodes.
             let had_a_say = self.fitted != Fitted::SILENT;
             self.fitted = Fitted::SILENT;
@@ -172,8 +196,8 @@ impl ShapeScore {
         is_rewritten
     }
 
-    pub(super) fn weighted(&self, slot: NodeSlot, store: &ScoreStore) -> i32 {
-        let Some((column, prepared)) = self.active(store) else { return 0 };
+    pub(super) fn weighted(&self, slot: NodeSlot, columns: &Store<ScoreColumn>) -> i32 {
+        let Some((column, prepared)) = self.active(columns) else { return 0 };
         let normalized = match self.scale.normalization(prepared) {
             Normalization::Whole => self.normalized.get(slot.index()).copied().unwrap_or(0),
             other => column.score_of(slot, other, &self.fitted),
@@ -182,14 +206,19 @@ impl ShapeScore {
     }
 
     /// What every node gets, where all get the same.
-    pub(super) fn alike(&self, store: &ScoreStore) -> Option<i32> {
-        let (column, prepared) = self.active(store)?;
+    pub(super) fn alike(&self, columns: &Store<ScoreColumn>) -> Option<i32> {
+        let (column, prepared) = self.active(columns)?;
         let constant = column.constant()?;
         Some(self.weight * narrow(self.scale.normalization(prepared).apply(&self.fitted, constant)))
     }
 
-    pub(super) fn add_all(&self, store: &ScoreStore, totals: &mut [i32], meter: impl Meter) {
-        let Some((column, prepared)) = self.active(store) else { return };
+    pub(super) fn add_all(
+        &self,
+        columns: &Store<ScoreColumn>,
+        totals: &mut [i32],
+        meter: impl Meter,
+    ) {
+        let Some((column, prepared)) = self.active(columns) else { return };
         meter.begin();
         let normalization = self.scale.normalization(prepared);
         if *normalization == Normalization::Whole {

@@ -11,15 +11,18 @@ use crate::rules::{Code, Key};
 use crate::snapshot::Pod;
 use crate::timing::Meter;
 
+use super::ahead::AheadTimes;
 use super::context::Context;
 use super::filter_answers::FilterColumn;
 use super::score_answers::ScoreColumn;
 use super::shape::{Shape, Stores};
-use super::store::ColumnId;
+use super::store::{ColumnId, several_mut};
 use super::totals::Totals;
 
 /// What shapes and their columns may hold together.
 pub const CACHE_BYTES_MAX: usize = 96 * 1024 * 1024;
+/// Shapes that are made ahead together may hold this part of it.
+const AHEAD_SHARE: usize = 4;
 /// At most this many shapes, however small.
 const SHAPES_MAX: usize = 4096;
 
@@ -42,6 +45,15 @@ struct Entry {
     bytes: usize,
     /// Of parts of the pod that it was made for. What its rules keep of them stays while the shape does.
     pod_bytes: usize,
+    /// It was made ahead, which took so long, and no decision used it so far.
+    ahead: Option<AheadTimes>,
+}
+
+/// A shape that is there for a decision, and what making it ahead took, if this is its first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    pub(crate) id: usize,
+    pub(crate) ahead: AheadTimes,
 }
 
 #[derive(Debug)]
@@ -89,10 +101,22 @@ impl ShapeKey {
         }
     }
 
+    pub(super) fn parts(&self) -> &[u64] {
+        self.key.parts()
+    }
+
     fn end(&mut self) {
         let start = self.ends.last().copied().unwrap_or(0);
         self.key.push((self.key.len() - start) as u64);
         self.ends.push(self.key.len());
+    }
+
+    /// The key of the column of one rule, filters first.
+    pub(super) fn of_column(&self, rule: usize) -> Vec<u64> {
+        let profile = self.key.parts().first().copied().unwrap_or(0);
+        let mut key = vec![profile, rule as u64];
+        key.extend_from_slice(self.part(rule));
+        key
     }
 
     /// The part of one rule, filters first.
@@ -142,27 +166,56 @@ impl Shapes {
         self.stores.filters.len() + self.stores.scores.columns.len()
     }
 
-    /// The place of the pod's shape; made if it is not there.
-    pub(super) fn find<M: Meter>(&mut self, key: &ShapeKey, context: Context<'_, M>) -> usize {
+    /// The shape for a decision, if it is there.
+    pub(super) fn find(&mut self, key: &ShapeKey) -> Option<Found> {
         self.clock += 1;
         if self.clock.is_multiple_of(SWEEP_EVERY) {
             self.drop_idle();
         }
-        if let Some(&id) = self.by_key.get(key.key.parts()) {
-            self.hits += 1;
-            if let Some(Some(entry)) = self.entries.get_mut(id) {
-                entry.used_at = self.clock;
-            }
-            return id;
+        self.used(key)
+    }
+
+    fn used(&mut self, key: &ShapeKey) -> Option<Found> {
+        let id = *self.by_key.get(key.parts())?;
+        let entry = self.entries.get_mut(id)?.as_mut()?;
+        entry.used_at = self.clock;
+        let ahead = entry.ahead.take();
+        self.hits += u64::from(ahead.is_none());
+        Some(Found { id, ahead: ahead.unwrap_or_default() })
+    }
+
+    /// After [`Shapes::find`] found nothing: the shape that was made since then, or is made now.
+    pub(super) fn find_or_make<M: Meter>(
+        &mut self,
+        key: &ShapeKey,
+        context: Context<'_, M>,
+    ) -> Found {
+        match self.used(key) {
+            Some(found) => found,
+            None => Found { id: self.add(key, context, None), ahead: AheadTimes::default() },
         }
+    }
+
+    pub(super) fn has(&self, key: &ShapeKey) -> bool {
+        self.by_key.contains_key(key.parts())
+    }
+
+    /// The place of a shape that is not there yet.
+    pub(super) fn add<M: Meter>(
+        &mut self,
+        key: &ShapeKey,
+        context: Context<'_, M>,
+        ahead: Option<AheadTimes>,
+    ) -> usize {
         self.misses += 1;
         if self.len() >= SHAPES_MAX {
             self.drop_oldest(None);
         }
         let shape = self.make(key, context);
-        let key: Box<[u64]> = key.key.parts().into();
+        let key: Box<[u64]> = key.parts().into();
         let pod_bytes = context.pod.bytes_beyond_ordinary();
-        let entry = Entry { shape, key: key.clone(), used_at: self.clock, bytes: 0, pod_bytes };
+        let used_at = self.clock;
+        let entry = Entry { shape, key: key.clone(), used_at, bytes: 0, pod_bytes, ahead };
         let id = match self.free.pop() {
             Some(id) => id,
             None => {
@@ -179,26 +232,45 @@ impl Shapes {
 
     fn make<M: Meter>(&mut self, key: &ShapeKey, context: Context<'_, M>) -> Shape {
         let profile = context.profile;
-        let mut column_key: Vec<u64> = Vec::new();
-        let profile_part = key.key.parts().first().copied().unwrap_or(0);
-        let mut key_of = |rule: usize| {
-            column_key.clear();
-            column_key.extend([profile_part, rule as u64]);
-            column_key.extend_from_slice(key.part(rule));
-            column_key.clone()
-        };
         let mut filters: Vec<ColumnId> = Vec::with_capacity(profile.filters.len());
         for (position, rule) in profile.filters.iter().enumerate() {
             let new = || FilterColumn::new(rule, context.at(position));
-            filters.push(self.stores.filters.claim(&key_of(position), new));
+            filters.push(self.stores.filters.claim(&key.of_column(position), new));
         }
         let mut scores: Vec<ColumnId> = Vec::with_capacity(profile.scores.len());
         for (position, rule) in profile.scores.iter().enumerate() {
-            let key = key_of(profile.filters.len() + position);
+            let key = key.of_column(profile.filters.len() + position);
             let new = || ScoreColumn::new(rule, context.at(position));
             scores.push(self.stores.scores.columns.claim(&key, new));
         }
         Shape::new(filters, Totals::new(scores, profile))
+    }
+
+    /// The shapes at these places and the columns that they share. Places are different and in
+    /// ascending order.
+    pub(super) fn several_mut(
+        &mut self,
+        ids: impl Iterator<Item = usize>,
+    ) -> (Vec<&mut Shape>, &mut Stores) {
+        let entries = several_mut(&mut self.entries, ids).into_iter().flatten();
+        (entries.map(|entry| &mut entry.shape).collect(), &mut self.stores)
+    }
+
+    /// What making a shape ahead took.
+    pub(super) fn note_ahead(&mut self, id: usize, took: AheadTimes) {
+        if let Some(Some(entry)) = self.entries.get_mut(id) {
+            entry.ahead = Some(took);
+        }
+    }
+
+    pub(super) fn shape(&self, id: usize) -> Option<&Shape> {
+        Some(&self.entries.get(id)?.as_ref()?.shape)
+    }
+
+    /// Makes room for so much, if that is a small part of what may be held, at the cost of shapes that
+    /// were used longest ago.
+    pub(super) fn make_room(&mut self, bytes: usize) -> bool {
+        bytes <= self.bytes_max / AHEAD_SHARE && self.drop_others(None, bytes)
     }
 
     pub(super) fn shape_and_stores(&mut self, id: usize) -> Option<(&mut Shape, &mut Stores)> {

@@ -44,6 +44,16 @@ impl<C> Store<C> {
         self.entries.get_mut(id)?.as_mut().map(|entry| &mut entry.column)
     }
 
+    /// The columns at these places, which are different and in ascending order.
+    pub(super) fn several_mut(&mut self, ids: impl Iterator<Item = ColumnId>) -> Vec<&mut C> {
+        let entries = several_mut(&mut self.entries, ids).into_iter().flatten();
+        entries.map(|entry| &mut entry.column).collect()
+    }
+
+    pub(super) fn has(&self, key: &[u64]) -> bool {
+        self.by_key.contains_key(key)
+    }
+
     /// What all columns hold together, each as it was weighed last.
     pub(super) fn bytes(&self) -> usize {
         let places = self.entries.capacity() * size_of::<Option<Entry<C>>>();
@@ -72,7 +82,8 @@ impl<C> Store<C> {
         id
     }
 
-    fn add(&mut self, key: &[u64], column: C) -> ColumnId {
+    /// Keeps a column for those who claim it.
+    pub(super) fn add(&mut self, key: &[u64], column: C) -> ColumnId {
         let entry = Entry { column, key: key.into(), users: 0, bytes: 0 };
         let id = match self.free.pop() {
             Some(id) => id,
@@ -104,4 +115,21 @@ impl<C> Store<C> {
             self.free.push(id);
         }
     }
+}
+
+/// The items at these indices, which are different and in ascending order.
+pub(super) fn several_mut<T>(items: &mut [T], indices: impl Iterator<Item = usize>) -> Vec<&mut T> {
+    let mut rest = items;
+    let mut passed = 0;
+    let mut found = Vec::new();
+    for index in indices {
+        let ahead = index.checked_sub(passed).and_then(|ahead| rest.split_at_mut_checked(ahead));
+        let Some((item, behind)) = ahead.and_then(|(_, from)| from.split_first_mut()) else {
+            break;
+        };
+        found.push(item);
+        rest = behind;
+        passed = index + 1;
+    }
+    found
 }

@@ -99,7 +99,8 @@ impl Totals {
 
     /// Why nodes cannot be scored, if so.
     pub(super) fn failure(&self, profile: &Profile, store: &ScoreStore) -> Option<String> {
-        pre_score_failure(profile, self.scores.iter().map(|score| score.prepared(store)))
+        let prepared = self.scores.iter().map(|score| score.prepared(&store.columns));
+        pre_score_failure(profile, prepared)
     }
 
     /// Scores some nodes as if only they were feasible, in their order.
@@ -126,13 +127,53 @@ impl Totals {
         totals
     }
 
-    /// Works out the total of every feasible node.
+    /// Works out the scores of all nodes, where that was not done yet, in the columns that are shared.
+    pub(super) fn fill<M: Meter>(&self, context: Context<'_, M>, store: &mut ScoreStore) {
+        let ScoreStore { columns, scratch } = store;
+        for (position, (score, rule)) in self.scores.iter().zip(&context.profile.scores).enumerate()
+        {
+            if let Some(column) = score.shared().and_then(|id| columns.get_mut(id)) {
+                column.fill(rule, context.at(position), scratch);
+            }
+        }
+    }
+
+    /// What totals and scores will hold of each node.
+    pub(super) fn bytes_to_fill(&self, profile: &Profile, columns: &Store<ScoreColumn>) -> usize {
+        let scores = self.scores.iter().zip(&profile.scores);
+        let of_scores = scores.map(|(score, rule)| score.bytes_to_fill(rule, columns));
+        size_of::<i32>() + of_scores.sum::<usize>()
+    }
+
+    /// The shared columns that are to be filled, with the positions of their rules.
+    pub(super) fn unfilled(&self, columns: &Store<ScoreColumn>) -> Vec<(ColumnId, usize)> {
+        let shared = self.scores.iter().map(ShapeScore::shared).enumerate();
+        let is_unfilled = |id: &ColumnId| columns.get(*id).is_some_and(ScoreColumn::is_unfilled);
+        shared.filter_map(|(position, id)| Some((id.filter(is_unfilled)?, position))).collect()
+    }
+
+    /// Takes columns of its own for rules that read the feasible nodes; gives the places of those that
+    /// it does not share any more.
+    pub(super) fn leave_shared<M: Meter>(
+        &mut self,
+        context: Context<'_, M>,
+        columns: &Store<ScoreColumn>,
+    ) -> Vec<ColumnId> {
+        let rules = context.profile.scores.iter().enumerate();
+        let leave = |((position, rule), score): ((usize, &ScoreRule), &mut ShapeScore)| {
+            score.leave_shared(rule, context.at(position), columns)
+        };
+        rules.zip(&mut self.scores).filter_map(leave).collect()
+    }
+
+    /// Works out the total of every feasible node. The shared columns are filled.
     pub(super) fn update<M: Meter>(
         &mut self,
         feasible: Feasible<'_>,
         movement: Movement,
         context: Context<'_, M>,
-        store: &mut ScoreStore,
+        columns: &Store<ScoreColumn>,
+        scratch: &mut Scratch,
     ) {
         let Context { cluster, meter, .. } = context;
         let seen = self.seen.replace(cluster.generation());
@@ -140,27 +181,27 @@ impl Totals {
         for (position, score) in self.scores.iter_mut().enumerate() {
             let Some(rule) = context.profile.scores.get(position) else { continue };
             let context = context.at(position);
-            is_rewritten |= score.update(rule, feasible, movement, seen, context, store);
+            is_rewritten |= score.update(rule, feasible, movement, seen, context, columns, scratch);
         }
         match cluster.changes_since(seen).filter(|_| !is_rewritten) {
-            None => self.sum_all(feasible, store, meter),
+            None => self.sum_all(feasible, columns, meter),
             Some((_, changes)) => {
                 self.totals.resize(feasible.mask.len(), INFEASIBLE);
                 for slot in changes.iter().filter_map(Change::slot) {
-                    self.sum(slot, feasible, store);
+                    self.sum(slot, feasible, columns);
                 }
             }
         }
     }
 
-    fn sum_all(&mut self, feasible: Feasible<'_>, store: &ScoreStore, meter: impl Meter) {
+    fn sum_all(&mut self, feasible: Feasible<'_>, columns: &Store<ScoreColumn>, meter: impl Meter) {
         // What every node gets alike is added once.
-        let alike = self.scores.iter().filter_map(|score| score.alike(store)).sum();
+        let alike = self.scores.iter().filter_map(|score| score.alike(columns)).sum();
         self.totals.clear();
         self.totals.resize(feasible.mask.len(), alike);
-        let differing = |(_, score): &(usize, &ShapeScore)| score.alike(store).is_none();
+        let differing = |(_, score): &(usize, &ShapeScore)| score.alike(columns).is_none();
         for (position, score) in self.scores.iter().enumerate().filter(differing) {
-            score.add_all(store, &mut self.totals, meter.at(position));
+            score.add_all(columns, &mut self.totals, meter.at(position));
         }
         for (total, is_feasible) in self.totals.iter_mut().zip(feasible.mask) {
             *total = if *is_feasible { *total } else { INFEASIBLE };
@@ -170,10 +211,10 @@ impl Totals {
 
     // Metered and unmetered cycles both sum up: without the hint neither has it in line.
     #[inline]
-    fn sum(&mut self, slot: NodeSlot, feasible: Feasible<'_>, store: &ScoreStore) {
+    fn sum(&mut self, slot: NodeSlot, feasible: Feasible<'_>, columns: &Store<ScoreColumn>) {
         let is_feasible = feasible.mask.get(slot.index()).copied().unwrap_or(false);
         let total = if is_feasible {
-            self.scores.iter().map(|score| score.weighted(slot, store)).sum()
+            self.scores.iter().map(|score| score.weighted(slot, columns)).sum()
         } else {
             INFEASIBLE
         };

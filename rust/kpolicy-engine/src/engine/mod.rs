@@ -4,9 +4,11 @@
 //! There is one caller at a time. Changes of the snapshot and a new program take effect between
 //! calls, so every decision sees one of each.
 
+mod admission;
 mod apply;
 mod candidates;
 mod holdings;
+mod prospects;
 mod reservations;
 mod schedule;
 mod second_opinion;
@@ -30,7 +32,9 @@ use crate::program::{Profile, Program, TieBreak};
 use crate::rules::expression::{EvaluationCounts, paths_of, verified};
 use crate::rules::priority_sort;
 use crate::snapshot::{Cluster, PodEntry};
+use crate::threads::Threads;
 use crate::timing::Timings;
+use prospects::NODES_A_PROSPECT;
 
 /// See `api` for the calls.
 #[derive(Debug)]
@@ -49,18 +53,25 @@ pub struct Engine {
     cache_bytes_max: usize,
     resource_version: Arc<str>,
     empty: Arc<str>,
+    threads: Arc<Threads>,
+    nodes_a_prospect: usize,
 }
 
 impl Engine {
-    /// An engine without objects and with a program without profiles.
+    /// An engine without objects and with a program without profiles, on the caller's thread.
     pub fn new(seed: u64) -> Self {
+        Self::with_threads(seed, Arc::new(Threads::new(1)))
+    }
+
+    /// As `new`. Whatever the number of threads, answers are the same.
+    pub fn with_threads(seed: u64, threads: Arc<Threads>) -> Self {
         let empty: Arc<str> = "".into();
         let program =
             Program { hash: Arc::clone(&empty), tie_break: TieBreak::Random, profiles: Vec::new() };
         Self {
             cluster: Cluster::default(),
             program,
-            cycle: Cycle::default(),
+            cycle: Cycle::new(Arc::clone(&threads)),
             parked: Parked::default(),
             lists: apply::Lists::default(),
             paths: Arc::default(),
@@ -71,6 +82,8 @@ impl Engine {
             cache_bytes_max: CACHE_BYTES_MAX,
             resource_version: Arc::clone(&empty),
             empty,
+            threads,
+            nodes_a_prospect: NODES_A_PROSPECT,
         }
     }
 
@@ -79,7 +92,7 @@ impl Engine {
     pub fn load(&mut self, document: &Value) -> Result<(), Vec<Refusal>> {
         self.program = Program::load(document)?;
         self.paths = Arc::new(self.program.paths());
-        self.cycle = Cycle::default();
+        self.cycle = Cycle::new(Arc::clone(&self.threads));
         self.cycle.limit(self.cache_bytes_max);
         self.timings.follow(&self.program);
         self.loads += 1;
@@ -92,6 +105,11 @@ impl Engine {
     pub fn limit_cache(&mut self, bytes_max: usize) {
         self.cache_bytes_max = bytes_max;
         self.cycle.limit(bytes_max);
+    }
+
+    /// Looks ahead at one pod of a batch for so many nodes. However many, decisions are the same.
+    pub fn look_ahead(&mut self, nodes_a_pod: usize) {
+        self.nodes_a_prospect = nodes_a_pod.max(1);
     }
 
     /// The hash of the program in force, which every batch of decisions names.

@@ -3,33 +3,17 @@
 use std::sync::Arc;
 
 use crate::api::{Batch, Decision, Stopwatch, Verdict};
-use crate::cycle::{CycleOutcome, FitError, Timed, Watched, reference};
-use crate::judging::{Question, Tie, behind};
-use crate::program::Program;
-use crate::rules::decision_work::{DecisionWork, work_per_call};
+use crate::cycle::{CycleOutcome, FitError, Timed, Watched, nobody, reference};
+use crate::judging::behind;
+use crate::rules::decision_work::work_per_call;
 use crate::rules::{Reservation, Stage, scheduling_gates};
 use crate::snapshot::{NodeSlot, Pod};
 use crate::timing::{Lasted, Unmetered};
 
 use super::Engine;
+use super::admission::{Barred, Ready, admission};
+use super::prospects::Left;
 use super::reservations::writes;
-
-/// A pod that is to be judged.
-#[derive(Debug)]
-pub(super) struct Ready {
-    pub pod: Arc<Pod>,
-    /// Position of the profile that serves it.
-    pub profile: usize,
-    /// What its spec asks for.
-    pub units: u64,
-    pub entries: u64,
-}
-
-impl Ready {
-    pub(super) fn question<'a>(&'a self, program: &'a Program, tie: Tie) -> Question<'a> {
-        Question { pod: &self.pod, program, profile: self.profile, tie, entries: self.entries }
-    }
-}
 
 /// Why a pod is not judged, and the units that finding out took.
 pub(super) struct NotReady {
@@ -45,12 +29,14 @@ impl Engine {
         let units_max = work_per_call(self.cluster.nodes().len());
         let mut units = 0_u64;
         let mut decisions = Vec::with_capacity(uids.len());
-        for uid in uids {
-            if units >= units_max {
-                break;
-            }
+        let mut left = uids;
+        while let Some((uid, after)) = left.split_first()
+            && units < units_max
+        {
             let before = self.program.units_spent();
-            let (decision, own) = self.decide_counted(uid, stopwatch);
+            let next = Left { uids: left, units: units_max - units };
+            let (decision, own) = self.decide_counted(uid, next, stopwatch);
+            left = after;
             let in_expressions = self.program.units_spent().saturating_sub(before);
             units = units.saturating_add(own).saturating_add(in_expressions);
             decisions.push(decision);
@@ -63,17 +49,22 @@ impl Engine {
     }
 
     pub(super) fn decide(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> Decision {
-        self.decide_counted(uid, stopwatch).0
+        self.decide_counted(uid, Left::NONE, stopwatch).0
     }
 
-    /// The decision, and the units that the pod's spec asks for.
-    fn decide_counted(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> (Decision, u64) {
+    /// The decision, and the units that the pod's spec asks for. `left`: the pod and those after it.
+    fn decide_counted(
+        &mut self,
+        uid: &Arc<str>,
+        left: Left<'_>,
+        stopwatch: &dyn Stopwatch,
+    ) -> (Decision, u64) {
         self.parked.remove(uid);
         let ready = match self.admitted(uid) {
             Ok(ready) => ready,
             Err(NotReady { answer, units }) => return (*answer, units),
         };
-        let timed = self.judge(&ready, stopwatch);
+        let timed = self.judge(&ready, left, stopwatch);
         let decision = self.carried_out(&ready.pod, ready.profile, &timed.outcome);
         (with_times(decision, &timed.lasted), ready.units)
     }
@@ -82,6 +73,7 @@ impl Engine {
     pub(super) fn judge(
         &mut self,
         ready: &Ready,
+        left: Left<'_>,
         stopwatch: &dyn Stopwatch,
     ) -> Timed<CycleOutcome> {
         let question = ready.question(&self.program, self.tie());
@@ -94,11 +86,13 @@ impl Engine {
         let timed = match self.timings.tally(sampled, profile, stopwatch) {
             None => {
                 let watched = Watched { stopwatch, meter: Unmetered };
-                self.cycle.decide(question, &self.cluster, watched)
+                let (program, cluster) = (&self.program, &self.cluster);
+                let upcoming = || left.prospects(sampled, self.nodes_a_prospect, program, cluster);
+                self.cycle.decide(question, cluster, watched, upcoming)
             }
             Some(tally) => {
                 let watched = Watched { stopwatch, meter: tally.meter() };
-                let timed = self.cycle.decide(question, &self.cluster, watched);
+                let timed = self.cycle.decide(question, &self.cluster, watched, nobody);
                 self.timings.add_rules(profile, &tally);
                 timed
             }
@@ -131,25 +125,24 @@ impl Engine {
 
     /// As [`Engine::ready`]. A pod that is set aside took only the reading of its spec.
     pub(super) fn admitted(&self, uid: &Arc<str>) -> Result<Ready, NotReady> {
-        let not_ready = |decision, units| NotReady { answer: Box::new(decision), units };
-        let Some(pod) = self.pending_pod(uid) else { return Err(not_ready(self.unknown(uid), 0)) };
-        let Some(profile) = self.program.profile_of(&pod.template.scheduler_name) else {
-            return Err(not_ready(self.decision(&pod, Verdict::Gone), 0));
-        };
-        if let Some(status) = scheduling_gates::gate(&pod) {
-            let mut decision = self.decision(&pod, Verdict::Gated);
-            decision.message = status.message().into();
-            decision.rejected_by = vec![scheduling_gates::NAME.into()];
-            return Err(not_ready(decision, 0));
-        }
-        let work = DecisionWork::of(&pod, &self.cluster);
-        let (units, entries) = (work.units(), work.entries());
-        if work.is_excessive() {
-            let mut decision = self.decision(&pod, Verdict::SetAside);
-            decision.message = work.to_string().into();
-            return Err(not_ready(decision, entries));
-        }
-        Ok(Ready { pod, profile, units, entries })
+        admission(uid, &self.program, &self.cluster).map_err(|barred| {
+            let (answer, units) = match barred {
+                Barred::NotPending => (self.unknown(uid), 0),
+                Barred::Unserved(pod) => (self.decision(&pod, Verdict::Gone), 0),
+                Barred::Gated(pod, status) => {
+                    let mut decision = self.decision(&pod, Verdict::Gated);
+                    decision.message = status.message().into();
+                    decision.rejected_by = vec![scheduling_gates::NAME.into()];
+                    (decision, 0)
+                }
+                Barred::Excessive(pod, work) => {
+                    let mut decision = self.decision(&pod, Verdict::SetAside);
+                    decision.message = work.to_string().into();
+                    (decision, work.entries())
+                }
+            };
+            NotReady { answer: Box::new(answer), units }
+        })
     }
 
     /// The answer, and what follows from it in the snapshot and among the parked pods.
@@ -251,13 +244,6 @@ impl Engine {
             self.cluster.nominate(uid, &self.empty);
         }
         self.cluster.nominate(&pod.uid, &decision.nominated_node);
-    }
-
-    /// The pod, if it is there and waits.
-    pub(super) fn pending_pod(&self, uid: &str) -> Option<Arc<Pod>> {
-        let entry = self.cluster.pods().get(uid)?;
-        let waits = entry.node().is_none() && !entry.pod.is_terminating;
-        waits.then(|| Arc::clone(&entry.pod))
     }
 
     fn unknown(&self, uid: &Arc<str>) -> Decision {

@@ -8,12 +8,13 @@
 use std::sync::Arc;
 
 use crate::api::{Acted, Opinion, Verdict};
-use crate::cycle::{CycleOutcome, UNWATCHED};
+use crate::cycle::{CycleOutcome, UNWATCHED, nobody};
 use crate::judging::Tie;
 use crate::snapshot::NodeSlot;
 
 use super::Engine;
-use super::schedule::{Ready, no_nodes};
+use super::admission::{Ready, pending_pod};
+use super::schedule::no_nodes;
 
 impl Engine {
     /// One for each decision of the other, in order.
@@ -39,7 +40,7 @@ impl Engine {
                 let reservations = self.reservations_on(&ready.pod, ready.profile, slot);
                 self.place(&ready.pod, slot, reservations);
             }
-            (Err(answer), Some(slot)) if self.pending_pod(&answer.uid).is_some() => {
+            (Err(answer), Some(slot)) if pending_pod(&answer.uid, &self.cluster).is_some() => {
                 self.cluster.assume(&acted.uid, slot);
             }
             _ => {}
@@ -53,7 +54,7 @@ impl Engine {
         self.decisions += 1;
         let outcome = match self.cluster.nodes().is_empty() {
             true => no_nodes(),
-            false => self.cycle.decide(question, &self.cluster, UNWATCHED).outcome,
+            false => self.cycle.decide(question, &self.cluster, UNWATCHED, nobody).outcome,
         };
         let (verdict, chosen) = match outcome {
             CycleOutcome::Chosen { slot, .. } => (Verdict::Placed, Some(slot)),

@@ -12,6 +12,7 @@ use crate::rules::decision_work::work_per_call;
 use crate::snapshot::Pod;
 
 use super::Engine;
+use super::prospects::Left;
 use super::schedule::with_times;
 
 /// What a pod like the one before it takes, of what the first takes: what its rules worked out is
@@ -93,7 +94,7 @@ impl Engine {
         if checkpoint.units > units_left {
             return Err(self.too_much(&pod));
         }
-        let timed = self.judge(&ready, stopwatch);
+        let timed = self.judge(&ready, Left::NONE, stopwatch);
         let reservations = self.reservations_of(&pod, ready.profile, &timed.outcome);
         let decision = self.decision_of(&pod, &timed.outcome, &reservations);
         let decision = with_times(decision, &timed.lasted);

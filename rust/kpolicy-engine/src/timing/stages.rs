@@ -89,6 +89,21 @@ impl Lasted {
         stages.into_iter().filter_map(|(point, ended)| Some((point, ended?)))
     }
 
+    /// With what was done for it before: for the filters and for the scores. Without a score, it was done
+    /// to filter.
+    #[must_use]
+    pub(crate) fn with(mut self, filter_ns: u64, score_ns: u64) -> Self {
+        match self.score.as_mut().or(self.filter.as_mut()) {
+            Some(ended) => ended.took_ns += score_ns,
+            None => self.unnamed_score_ns += score_ns,
+        }
+        match self.filter.as_mut().or(self.pre_filter.as_mut()) {
+            Some(ended) => ended.took_ns += filter_ns,
+            None => self.unnamed_score_ns += filter_ns,
+        }
+        self
+    }
+
     /// Without the stages that the first of two steps has reported.
     #[must_use]
     pub(crate) fn of_second_step(self) -> Self {

@@ -11,6 +11,7 @@ mod afterwards;
 mod changes;
 mod draw;
 mod draws;
+mod live;
 mod objects;
 mod programs;
 mod run;
@@ -34,7 +35,8 @@ use kpolicy_engine::rules::catalog;
 use serde_json::json;
 
 use draws::Draws;
-use run::{Difference, Fault, live};
+use live::{live, live_with};
+use run::{Difference, Fault};
 use seen::Seen;
 use world::World;
 
@@ -171,6 +173,28 @@ fn never_seen(seen: &Seen) -> Vec<String> {
         .filter(|(what, name)| seen.counted(what, name) == 0)
         .map(|(what, name)| format!("{what} {name}"))
         .collect()
+}
+
+/// Each is lived through once for each number of threads.
+const WORLDS_OF_THREADS: u64 = 100;
+
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    let worlds = number("KPOLICY_WORLDS", WORLDS_OF_THREADS);
+    let first = number("KPOLICY_WORLD_FIRST", 1);
+    let mut in_batches = 0;
+    for seed in first..first + worlds {
+        let world = draw::world(seed);
+        let [one, two, four] = [1, 2, 4].map(|threads| {
+            live_with(&world, Fault::None, threads)
+                .unwrap_or_else(|found| panic!("world {seed}, {threads} threads: {}", found.what))
+        });
+        assert_eq!(one.1, two.1, "world {seed} with two threads");
+        assert_eq!(one.1, four.1, "world {seed} with four threads");
+        in_batches += one.0.in_batches;
+    }
+    let worlds = usize::try_from(worlds).expect("it is a count");
+    assert!(in_batches >= worlds, "{in_batches} decisions in batches");
 }
 
 /// Few enough to be lived through twice, with programs of every sort.

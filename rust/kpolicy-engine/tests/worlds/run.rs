@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use kpolicy_codec::{Keep, file};
@@ -33,10 +32,10 @@ pub(crate) struct Run<'w> {
     pub fault: Fault,
     pub parked: Parked,
     program: usize,
-    observed: String,
+    pub observed: String,
     pub world: &'w World,
     pub engine: Engine,
-    /// Fed the same, decides one by one what the other decides in a batch.
+    /// Fed the same, decides one by one, without looking ahead, what the other decides in a batch.
     pub twin: Engine,
     /// Every object as shown last, by kind and name (pods by uid).
     pub shown: BTreeMap<(Kind, String), Value>,
@@ -46,10 +45,6 @@ pub(crate) struct Run<'w> {
     pub seen: Seen,
 }
 
-/// In one world of so many the caches of one engine are bounded, to less than a few columns.
-const WORLDS_A_BOUND: u64 = 4;
-const CACHE_BYTES_BOUND: usize = 4_000;
-
 /// A fault that is planted, to see that it is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -58,44 +53,6 @@ pub(crate) enum Fault {
     MissesNodes,
     /// Nobody is told of wakes because of updates of nodes.
     LosesWakes,
-}
-
-/// What was seen, and every decision as text.
-pub(crate) fn live(world: &World, fault: Fault) -> Result<(Seen, String), Difference> {
-    let mut run = Run {
-        fault,
-        parked: Parked::default(),
-        program: 0,
-        observed: String::new(),
-        world,
-        engine: Engine::new(world.seed),
-        twin: Engine::new(world.seed),
-        shown: BTreeMap::new(),
-        victims: BTreeMap::new(),
-        placed: BTreeMap::new(),
-        seen: Seen { worlds: 1, ..Seen::default() },
-    };
-    if world.seed.is_multiple_of(WORLDS_A_BOUND) {
-        run.twin.limit_cache(CACHE_BYTES_BOUND);
-    }
-    for (position, step) in world.steps.iter().enumerate() {
-        run.seen.steps += 1;
-        guarded(|| run.step(step)).map_err(|what| Difference { step: position, what })?;
-    }
-    guarded(|| run.rebuild()).map_err(|what| Difference { step: world.steps.len(), what })?;
-    guarded(|| run.end()).map_err(|what| Difference { step: world.steps.len(), what })?;
-    let uncached = run.twin.statistics().decisions_uncached;
-    run.seen.uncached += usize::try_from(uncached).unwrap_or(usize::MAX);
-    Ok((run.seen, run.observed))
-}
-
-/// A panic is a difference too.
-fn guarded(work: impl FnOnce() -> Agreed) -> Agreed {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-        Err(format!("a panic: {}", text.unwrap_or_default()))
-    })
 }
 
 pub(crate) fn feed(engine: &mut Engine, object: &Value) -> Vec<Wake> {
@@ -128,8 +85,24 @@ pub(crate) fn same<T: PartialEq + std::fmt::Debug>(what: &str, have: &T, want: &
     }
 }
 
-impl Run<'_> {
-    fn step(&mut self, step: &Step) -> Agreed {
+impl<'w> Run<'w> {
+    pub(crate) fn begin(world: &'w World, fault: Fault, engine: Engine, twin: Engine) -> Self {
+        Self {
+            fault,
+            parked: Parked::default(),
+            program: 0,
+            observed: String::new(),
+            world,
+            engine,
+            twin,
+            shown: BTreeMap::new(),
+            victims: BTreeMap::new(),
+            placed: BTreeMap::new(),
+            seen: Seen { worlds: 1, ..Seen::default() },
+        }
+    }
+
+    pub(crate) fn step(&mut self, step: &Step) -> Agreed {
         match step {
             Step::Apply(object) => self.apply(object.clone()),
             Step::Remove(kind, namespace, name, uid) => self.remove(*kind, namespace, name, uid),

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use crate::run::{Fault, live};
+use crate::live::live;
+use crate::run::Fault;
 use crate::world::{Step, World};
 
 /// Worlds tried for one that fails; a round that found nothing ends it earlier.

@@ -61,6 +61,20 @@ def test_all_pods_of_a_workload_find_a_place_by_default(
     assert json.loads(capsys.readouterr().out)["scheduled"] == 100
 
 
+def test_each_number_of_threads_gets_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["bench", "-w", "basic", *SMALL, "--threads", "1,2,4"]
+    assert cli.main([*arguments, "--output", "json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(line["threads"], line["scheduled"]) for line in lines] == [
+        (1, 100),
+        (2, 100),
+        (4, 100),
+    ]
+    assert cli.main(arguments) == 0
+    heading, *rows = capsys.readouterr().out.splitlines()
+    assert [line.split()[-1] for line in (heading, *rows)] == ["threads", "1", "2", "4"]
+
+
 @pytest.mark.parametrize("workload", ["preemption", "unschedulable"])
 def test_no_pod_of_a_workload_without_room_is_placed(
     workload: str, capsys: pytest.CaptureFixture[str]
@@ -84,6 +98,10 @@ def test_the_table_has_the_same_figures(capsys: pytest.CaptureFixture[str]) -> N
         ([], 2, "--workload"),
         (["--workload", "basic", "--nodes", "0"], 2, "from 1 to 200,000"),
         (["--workload", "basic", "--pods", "x"], 2, "number"),
+        (["--workload", "basic", "--threads", "1,0"], 2, "from 1 to 256"),
+        (["--workload", "basic", "--threads", "-1"], 2, "--threads"),
+        (["--workload", "basic", "--threads", "257"], 2, "from 1 to 256"),
+        (["--workload", "basic", "--threads", "x"], 2, "--threads"),
         (["--workload", "basic", "--policy", "bad.yaml"], 1, "KP101"),
     ],
 )

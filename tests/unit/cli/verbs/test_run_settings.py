@@ -23,9 +23,15 @@ from kpolicy.cli.verbs.run_settings import (
     unknown_variables,
 )
 from kpolicy.clock import SystemClock
+from kpolicy.engine_threads import ENGINE_THREADS_MAX
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.sources import FileSource, FixedSource
-from kpolicy.scheduler.options import ConfigMapName, SchedulerConfiguration, read_configuration
+from kpolicy.scheduler.options import (
+    ConfigMapName,
+    Options,
+    SchedulerConfiguration,
+    read_configuration,
+)
 from kpolicy.scheduler.problem_codes import Problem
 
 HEAD = "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulerConfiguration\n"
@@ -75,7 +81,7 @@ def test_every_flag_is_a_variable_and_a_key_of_the_file(tmp_path: Path) -> None:
     parsed = flags()
     assert set(parsed) == set(names) - {"params"}
     assert set(parsed.values()) == {None}, "what is not given is left to the others"
-    numbers = {"port", "seed", "traces_per_second", "kept_traces_per_second"}
+    numbers = {"port", "seed", "engine_threads", "traces_per_second", "kept_traces_per_second"}
     for name in set(names) - numbers - {"params", "once", "leader_elect"}:
         word = {"log_format": "json", "log_level": "error", "auth": "token"}.get(name, "word")
         settings, origins = settled({}, {f"KPOLICY_{name.upper()}": word}, {})
@@ -235,3 +241,20 @@ def test_how_many_traces_a_second_is_set_by_flag_variable_or_file(tmp_path: Path
             settled({}, {"KPOLICY_TRACES_PER_SECOND": wrong}, {})
     with pytest.raises(CannotWorkError):
         settings_of(tmp_path, file="keptTracesPerSecond: -1\n")
+
+
+def test_the_number_of_engine_threads(tmp_path: Path) -> None:
+    settings, origins = settings_of(tmp_path, file="engineThreads: 3\n", KPOLICY_ENGINE_THREADS="2")
+    assert (settings.engine_threads, origins["engine_threads"]) == (2, "variable")
+    assert settled({}, {}, {})[0].engine_threads is None
+    for wrong in (0, -1, ENGINE_THREADS_MAX + 1):
+        problem = Options(engine_threads=wrong).checked()
+        assert problem is not None
+        assert problem.code == "KPS202"
+        assert f"--engine-threads={wrong} is not between 1 and 256" in str(problem)
+        assert "kpolicy run --help" in str(problem)
+        with pytest.raises(CannotWorkError):
+            settings_of(tmp_path, file=f"engineThreads: {wrong}\n")
+    assert Options(engine_threads=ENGINE_THREADS_MAX).checked() is None
+    with pytest.raises(CannotWorkError, match="KPOLICY_ENGINE_THREADS: `x` is not a whole number"):
+        settled({}, {"KPOLICY_ENGINE_THREADS": "x"}, {})

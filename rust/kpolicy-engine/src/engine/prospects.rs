@@ -1,0 +1,169 @@
+//! Which pods of a batch are looked ahead at when the shape of one is new.
+//!
+//! As many as the cluster is large: what is worked out ahead is renewed for each pod that is placed
+//! in between, which is a small part of the work only where there are many nodes. They may not ask for
+//! more than the call may still take. Pods whose rules are timed are left out: they are decided by
+//! themselves.
+
+use std::sync::Arc;
+
+use crate::cycle::Prospect;
+use crate::program::Program;
+use crate::rules::decision_work::units_max;
+use crate::snapshot::Cluster;
+use crate::timing::SAMPLED_OF;
+
+use super::admission::admission;
+
+/// One pod is looked ahead at for so many nodes.
+pub(super) const NODES_A_PROSPECT: usize = 500;
+/// The most pods that are looked ahead at.
+const PROSPECTS_MAX: usize = 32;
+
+/// The pods that a call has left to decide, and what it may take for them.
+#[derive(Clone, Copy)]
+pub(super) struct Left<'a> {
+    pub(super) uids: &'a [Arc<str>],
+    pub(super) units: u64,
+}
+
+impl Left<'_> {
+    /// Nobody is looked ahead at.
+    pub(super) const NONE: Self = Self { uids: &[], units: 0 };
+
+    /// Of the decision with this number on, the first ones.
+    pub(super) fn prospects(
+        self,
+        decision: u64,
+        nodes_a_prospect: usize,
+        program: &Program,
+        cluster: &Cluster,
+    ) -> Vec<Prospect> {
+        let nodes = cluster.nodes().len();
+        let count = (nodes / nodes_a_prospect).min(PROSPECTS_MAX);
+        if count < 2 || decision.is_multiple_of(SAMPLED_OF) {
+            return Vec::new();
+        }
+        let mut prospects = Vec::with_capacity(count);
+        let mut units = 0_u64;
+        let ready = self.uids.iter().filter_map(|uid| admission(uid, program, cluster).ok());
+        for (decision, ready) in (decision..).zip(ready).take(count) {
+            let in_expressions = match program.profiles.get(ready.profile) {
+                Some(profile) if !profile.counts.is_empty() => units_max(nodes) / 2,
+                _ => 0,
+            };
+            units = units.saturating_add(ready.units).saturating_add(in_expressions);
+            if units > self.units {
+                break;
+            }
+            if !decision.is_multiple_of(SAMPLED_OF) {
+                prospects.push(Prospect { pod: ready.pod, profile: ready.profile });
+            }
+        }
+        prospects
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use crate::Engine;
+    use crate::api::{Applied, Event, Object, Still};
+    use crate::event::{Event as Wakes, Events, Occurrence};
+    use crate::model::{Labels, Meta, Node, Pod};
+    use crate::part::Parts;
+    use crate::rules::{Filter, FilterRule, Key, PreparedFilter};
+    use crate::snapshot::{self, Cluster};
+    use crate::threads::Threads;
+
+    /// Every pod is of a shape of its own, and one is more than the rule can bear.
+    #[derive(Debug)]
+    struct Frail;
+
+    impl Filter for Frail {
+        fn key(&self, pod: &snapshot::Pod, key: &mut Key) {
+            key.push_text(&pod.name);
+        }
+
+        fn prepare(&self, pod: &snapshot::Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+            assert_ne!(pod.name.as_ref(), "p5", "this pod is too much");
+            None
+        }
+
+        fn events(&self) -> Events {
+            Events::NONE
+        }
+
+        fn parts(&self) -> Parts {
+            Parts::NONE
+        }
+
+        fn wakes(&self, _: &snapshot::Pod, _: Wakes, _: &Occurrence, _: &Cluster) -> bool {
+            false
+        }
+    }
+
+    fn engine(threads: usize) -> Engine {
+        let mut engine = Engine::with_threads(1, Arc::new(Threads::new(threads)));
+        engine.look_ahead(1);
+        let profiles = json!([{"schedulerName": "*", "filters": [], "scores": []}]);
+        let program = json!({"format": 1, "hash": "h", "policies": [], "tieBreak": "name",
+            "profiles": profiles});
+        engine.load(&program).expect("it is a program");
+        let mut applied = Applied::default();
+        for index in 0..20 {
+            let meta = |name: String| Meta {
+                namespace: "d".into(),
+                uid: name.as_str().into(),
+                name: name.into(),
+                labels: Labels::default(),
+                ..Meta::default()
+            };
+            let node = Node { meta: meta(format!("n{index}")), ..Node::default() };
+            let pod = Pod { meta: meta(format!("p{index}")), ..Pod::default() };
+            engine.apply(Event::Present(Object::Node(Arc::new(node))), 0, &mut applied);
+            engine.apply(Event::Present(Object::Pod(Arc::new(pod))), 0, &mut applied);
+        }
+        engine
+    }
+
+    fn uids() -> Vec<Arc<str>> {
+        (0..20).map(|index| format!("p{index}").into()).collect()
+    }
+
+    #[test]
+    fn a_panic_of_a_rule_on_any_thread_ends_the_call_with_its_text() {
+        for threads in [1, 2, 4] {
+            let mut engine = engine(threads);
+            assert_eq!(engine.schedule(&uids()[..1], 0, &Still).decisions.len(), 1);
+            let rule = FilterRule::new("Frail".into(), None, Box::new(Frail));
+            engine.program.profiles[0].filters.push(rule);
+            let call = || engine.schedule(&uids()[1..], 0, &Still);
+            let panic = catch_unwind(AssertUnwindSafe(call)).expect_err("one pod is too much");
+            let text = panic.downcast_ref::<String>().expect("a text");
+            assert!(text.contains("this pod is too much"), "{threads} threads: {text}");
+        }
+    }
+
+    #[test]
+    fn shapes_of_the_next_pods_are_made_with_the_first_and_counted_once() {
+        let mut engine = engine(2);
+        let rule = FilterRule::new("Frail".into(), None, Box::new(Frail));
+        engine.program.profiles[0].filters.push(rule);
+        let uids: Vec<Arc<str>> = uids().into_iter().filter(|uid| uid.as_ref() != "p5").collect();
+        // The first decision is one whose rules are timed, and decided by itself.
+        engine.schedule(&uids[..1], 0, &Still);
+        assert_eq!(engine.statistics().cached_shapes, 1);
+        let nodes = engine.cluster.nodes().len();
+        let left = super::Left { uids: &uids[1..], units: u64::MAX };
+        let found = left.prospects(1, 1, &engine.program, &engine.cluster);
+        assert_eq!(found.len(), nodes - 1 - 1 - 1, "p5, the first, and the one that is timed");
+        engine.schedule(&uids[1..], 0, &Still);
+        let statistics = engine.statistics();
+        assert_eq!((statistics.shape_misses, statistics.shape_hits), (19, 0));
+    }
+}

@@ -1,0 +1,127 @@
+//! The threads of an engine: parts of its work that do not touch each other are divided among them.
+//!
+//! Which thread does a part changes no result: each part writes to its own place, and places are read
+//! in their order. With one thread everything is done in place. The threads begin when there is work
+//! for them for the first time; where the system refuses them, the work is done in place too.
+
+use std::sync::OnceLock;
+
+use rayon::ThreadPool;
+use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
+
+/// The most threads of an engine.
+pub const THREADS_MAX: usize = 256;
+
+/// As much as the thread has that a program begins with.
+const STACK_BYTES: usize = 8 << 20;
+
+/// The threads of one engine.
+#[derive(Debug)]
+pub struct Threads {
+    count: usize,
+    pool: OnceLock<Option<ThreadPool>>,
+}
+
+impl Threads {
+    /// So many, at least one and at most [`THREADS_MAX`].
+    pub fn new(count: usize) -> Self {
+        Self { count: count.clamp(1, THREADS_MAX), pool: OnceLock::new() }
+    }
+
+    /// How many there are.
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Does `work` on one of the threads. [`each`] within it uses all of them. A panic of any of them
+    /// goes on in the caller.
+    pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        match self.pool() {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+
+    fn pool(&self) -> Option<&ThreadPool> {
+        if self.count == 1 {
+            return None;
+        }
+        self.pool.get_or_init(|| built(self.count)).as_ref()
+    }
+}
+
+fn built(count: usize) -> Option<ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(count)
+        .stack_size(STACK_BYTES)
+        .thread_name(|index| format!("kpolicy-{index}"))
+        .build()
+        .ok()
+}
+
+/// Does `work` on each item, [`Threads::inside`] on all threads at once. `room` is made for each
+/// stretch of items that one thread works on.
+pub fn each<T: Send, R: Send>(
+    items: &mut [T],
+    room: impl Fn() -> R + Send + Sync,
+    work: impl Fn(&mut R, &mut T) + Send + Sync,
+) {
+    if items.len() < 2 || rayon::current_thread_index().is_none() {
+        let mut room = room();
+        items.iter_mut().for_each(|item| work(&mut room, item));
+        return;
+    }
+    items.par_iter_mut().for_each_init(room, work);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::{THREADS_MAX, Threads, each};
+
+    fn squares(threads: &Threads, count: u64) -> Vec<u64> {
+        let mut items: Vec<u64> = (0..count).collect();
+        threads.inside(|| each(&mut items, || (), |(), item| *item *= *item));
+        items
+    }
+
+    #[test]
+    fn results_are_in_order_whatever_the_number_of_threads() {
+        let want = squares(&Threads::new(1), 1_000);
+        assert_eq!(want[31], 961);
+        for count in [2, 4, 7] {
+            assert_eq!(squares(&Threads::new(count), 1_000), want, "{count}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_threads_is_bounded() {
+        assert_eq!(Threads::new(0).count(), 1);
+        assert_eq!(Threads::new(usize::MAX).count(), THREADS_MAX);
+    }
+
+    #[test]
+    fn a_panic_of_a_worker_goes_on_in_the_caller_with_its_text() {
+        for count in [1, 2, 4] {
+            let threads = Threads::new(count);
+            let mut items: Vec<u32> = (0..100).collect();
+            let panic = catch_unwind(AssertUnwindSafe(|| {
+                threads.inside(|| {
+                    each(&mut items, || (), |(), item| assert!(*item != 71, "item {item} is bad"));
+                });
+            }));
+            let panic = panic.expect_err("one item is bad");
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            assert_eq!(text, Some("item 71 is bad"), "{count} threads");
+            assert_eq!(squares(&threads, 3), [0, 1, 4], "the threads are still there");
+        }
+    }
+
+    #[test]
+    fn outside_of_the_threads_work_is_done_in_place() {
+        let own = std::thread::current().id();
+        let mut items = [0_u8; 10];
+        each(&mut items, || (), |(), _| assert_eq!(std::thread::current().id(), own));
+    }
+}
