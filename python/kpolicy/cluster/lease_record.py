@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.clock import NANOSECONDS, api_micro_time
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import (
     LEASE_DURATION_S,
@@ -19,7 +19,6 @@ from kpolicy.cluster.limits import (
     LEASE_RENEW_DEADLINE_S,
     LEASE_RETRY_S,
 )
-from kpolicy.cluster.writes.conventions import api_micro_time
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import TypeAlias
 
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.api import ApiClient, Response
@@ -73,8 +72,6 @@ class Wait:
     backoff: Backoff
 
 
-Question: TypeAlias = Callable[[], Awaitable[Response | Failure]]
-
 _log = logging.getLogger(__name__)
 
 _PASSES = frozenset({Cause.REFUSED, Cause.LOST})
@@ -101,7 +98,9 @@ class Patience:
     def end(self) -> None:
         self._ended = True
 
-    async def ask(self, question: Question) -> Response | Failure:
+    async def ask(
+        self, question: Callable[[], Awaitable[Response | Failure]]
+    ) -> Response | Failure:
         """Return the response, or the last failure if waiting longer is no use."""
         self._questions += 1
         number, backoff = self._questions, Backoff()

@@ -286,7 +286,7 @@ def begin_writing(tasks: Tasks, parts: Parts, runtime: Runtime) -> None:
     tasks.begin(parts.binds.run, "settle")
     tasks.begin(parts.pre_binds.run, "volumes")
     tasks.begin(parts.reporter.events.run, "events", OUTBOX_SILENT_S_MAX)
-    tasks.begin(parts.reporter.status.run, "conditions", OUTBOX_SILENT_S_MAX)
+    tasks.begin(parts.reporter.status.outbox.run, "conditions", OUTBOX_SILENT_S_MAX)
 
 
 def begin_deciding(tasks: Tasks, parts: Parts, runtime: Runtime, cycle: LongTask) -> None:
@@ -328,7 +328,7 @@ class Stopping:
 
 
 async def wind_down(
-    parts: Parts, leadership: Leadership | None, left_of_s: Callable[[float], float]
+    parts: Parts, leadership: Leadership | None, left_of_s: Callable[[float], float], clock: Clock
 ) -> None:
     """Takes no more pods, waits for binds and evictions, releases the lease, and writes what still
     waits. `left_of_s` says how much of a time is left since the stop began."""
@@ -347,7 +347,7 @@ async def wind_down(
             lease_s = max(limits.STOP_LEASE_S_MIN, min(limits.STOP_LEASE_S, left_s))
             released = group.create_task(leadership.release(lease_s))
         for writer in (parts.reporter.events, parts.reporter.status):
-            group.create_task(writer.drain(min(limits.STOP_WRITES_S, left_s)))
+            group.create_task(writer.outbox.drain(clock, min(limits.STOP_WRITES_S, left_s)))
     if leadership is not None and not released.result():
         _log.warning("the lease was not released in time; it will expire")
 

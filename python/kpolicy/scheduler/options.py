@@ -20,9 +20,9 @@ from kpolicy.cluster.limits import LEASE_DURATION_S, LEASE_RENEW_DEADLINE_S, LEA
 from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.engine_threads import ENGINE_THREADS_MAX
 from kpolicy.policy.codes.registry import remark
-from kpolicy.policy.models.scheduling_policy import API_VERSION
+from kpolicy.policy.document_kinds import is_of_kind, none_of_kind
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse, validated
-from kpolicy.policy.yaml.nodes import Mapping, Node, Scalar, key_at, string
+from kpolicy.policy.yaml.nodes import Node, Scalar, key_at
 from kpolicy.policy.yaml.source import Source, SourceText, placed
 from kpolicy.policy.yaml.tree_reader import read_documents
 from kpolicy.scheduler import limits
@@ -240,7 +240,7 @@ def read_configurations(sources: Sequence[Source]) -> ReadConfigurations:
     others: list[Source] = []
     for source in sources:
         read = read_documents(source)
-        roots = [root for root in read.roots if _is_configuration(root)]
+        roots = [root for root in read.roots if is_of_kind(root, KIND)]
         if not roots or len(roots) < sum(map(_says_something, read.roots)):
             others.append(source)
         if not roots:
@@ -268,24 +268,13 @@ def read_configuration(source: Source) -> tuple[SchedulerConfiguration | None, l
     if not read.texts:
         documents = read_documents(source)
         diagnostics += [placed(documents.text, diagnostic) for diagnostic in documents.diagnostics]
-        span = documents.roots[0].span if documents.roots else Span(0, 0)
-        start = Span(span.start, min(span.start + 1, span.end))
-        hint = f"start with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
-        missing = remark("KP101", f"there is no {KIND} in this file", start, hint=hint)
-        diagnostics += [placed(documents.text, missing)] if not diagnostics else []
+        missing = placed(documents.text, none_of_kind(documents.roots, KIND))
+        diagnostics += [missing] if not diagnostics else []
     if len(read.configurations) > 1:
         first = Span(0, 1)
         message = f"{len(read.configurations)} documents of this kind are in one file"
         diagnostics.append(placed(read.texts[0], remark("KP104", message, first, hint="keep one")))
     return (read.configurations[0] if read.configurations else None), diagnostics
-
-
-def _is_configuration(root: Node) -> bool:
-    return (
-        isinstance(root, Mapping)
-        and string(root.get("kind")) == KIND
-        and string(root.get("apiVersion")).startswith("kpolicy.dev/")
-    )
 
 
 def _position(diagnostic: Diagnostic) -> tuple[int, int]:

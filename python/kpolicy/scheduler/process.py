@@ -260,7 +260,7 @@ class Scheduler:
             begin_deciding(tasks, parts, self._runtime, partial(self._cycle, parts, group))
             await self._stop.wait()
         if self._problem is None:  # after the lease was lost, the process waits for nothing
-            await wind_down(parts, self._leadership, self._stop.left_s)
+            await wind_down(parts, self._leadership, self._stop.left_s, self._runtime.clock)
         return self._problem
 
     def _elect(self) -> Problem | None:

@@ -177,9 +177,6 @@ class ElectorThread(Protocol):
         """Release the lease and end; false when that took too long. Blocks."""
 
 
-ElectorThreads: TypeAlias = Callable[[ApiClient, Elector, Callable[[], None]], ElectorThread]
-
-
 @dataclass(frozen=True, slots=True)
 class Machine:
     """The real machine by default. `run_id` is unique to this run. It ends the identity in the
@@ -188,7 +185,7 @@ class Machine:
     host_name: str = field(default_factory=socket.gethostname)
     process_id: int = field(default_factory=os.getpid)
     random: Random = field(default_factory=Random)
-    elector_thread: ElectorThreads = LeaseThread
+    elector_thread: Callable[[ApiClient, Elector, Callable[[], None]], ElectorThread] = LeaseThread
     run_id: str = field(init=False)
 
     def __post_init__(self) -> None:

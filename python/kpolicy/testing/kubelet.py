@@ -17,12 +17,12 @@ from ipaddress import IPv4Network
 from math import inf
 from typing import Any, Final
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS, Clock, api_time
 from kpolicy.testing import limits
 from kpolicy.testing.apiserver.object_writes import AT_ONCE, carry_out
 from kpolicy.testing.objects.pod_admission import with_condition
 from kpolicy.testing.objects.resource_types import PODS
-from kpolicy.testing.objects.store import Change, ChangeType, Record, Store, timestamp
+from kpolicy.testing.objects.store import Change, ChangeType, Record, Store
 
 Object = Mapping[str, Any]
 
@@ -133,9 +133,8 @@ class Kubelet:
     def _changed(self, change: Change) -> None:
         if change.type is ChangeType.DELETED:
             return
-        step = next_step(change.record.object, self._times)
         before = change.previous and next_step(change.previous.object, self._times)
-        if step != before:
+        if next_step(change.record.object, self._times) != before:
             self._plan(change.record)
 
     def _plan(self, record: Record) -> None:
@@ -179,7 +178,7 @@ class Kubelet:
         planned = next_step(held.object, self._times)
         if planned is None or planned[0] is not step:
             return
-        now = timestamp(self._clock.now_ns())
+        now = api_time(self._clock.now_ns())
         if step is Step.STOP:
             carry_out(self._store, held, AT_ONCE, self._clock.now_ns())
             return

@@ -40,14 +40,13 @@ exit: 0 recorded, 2 could not work
 
 
 def _record_cluster(args: argparse.Namespace) -> int:
-    from kpolicy.clock import SystemClock
+    from kpolicy.clock import SystemClock, api_time
     from kpolicy.cluster.connection_problem import ConnectionProblem
-    from kpolicy.offline.snapshot_file.reader import Origin, moment
+    from kpolicy.offline.snapshot_file.reader import Origin
     from kpolicy.offline.snapshot_file.writer import Writer
 
-    recorded = moment(SystemClock().now_ns())
-    stamp = recorded.replace("-", "").replace(":", "")
-    file = args.output or f"kpolicy-{stamp}.kpsnap"
+    recorded = api_time(SystemClock().now_ns())
+    file = args.output or f"kpolicy-{recorded.replace('-', '').replace(':', '')}.kpsnap"
     refuse_terminal(file)
     wanted = _wanted(args.kinds)
     with written(file) as (stream, folder), Writer(folder) as writer:

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -51,20 +49,6 @@ def in_doubt_until_ns(failure: Failure, now_ns: int) -> int:
 # Pods start with it; it grows with changes of the spec, such as removed scheduling gates.
 FIRST_GENERATION: Final = 1
 _SAFE_NAME: Final = re.compile(r"[a-z0-9.-]+\Z")
-
-
-@lru_cache(maxsize=4)  # many events share a second
-def _seconds(epoch_s: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(epoch_s))
-
-
-def api_time(now_ns: int) -> str:
-    return f"{_seconds(now_ns // NANOSECONDS)}Z"
-
-
-def api_micro_time(now_ns: int) -> str:
-    seconds, rest_ns = divmod(now_ns, NANOSECONDS)
-    return f"{_seconds(seconds)}.{rest_ns // 1000:06d}Z"
 
 
 def pod_path(namespace: str, name: str) -> str:

@@ -14,7 +14,7 @@ from json.encoder import encode_basestring_ascii
 from typing import Literal
 from urllib.parse import quote
 
-from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse
+from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse, api_micro_time
 from kpolicy.cluster.api import JSON, MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.limits import (
     EVENT_NOTE_BYTES_MAX,
@@ -27,8 +27,7 @@ from kpolicy.cluster.limits import (
     NAME_BYTES_MAX,
 )
 from kpolicy.cluster.request_failure import Status
-from kpolicy.cluster.writes.conventions import api_micro_time
-from kpolicy.cluster.writes.outbox import Outbox, OutboxStatistics, write
+from kpolicy.cluster.writes.outbox import Outbox, write
 
 
 @dataclass(slots=True)
@@ -158,7 +157,7 @@ class EventRecorder:
         self._instance = cut_utf8(instance, EVENT_WORD_BYTES_MAX)
         self._memory = SeriesMemory()
         self._last_stamp = 0
-        self._outbox: Outbox[_NewEvent | Series] = Outbox(
+        self.outbox: Outbox[_NewEvent | Series] = Outbox(
             self._send, capacity=EVENT_QUEUE_MAX, workers=EVENT_WORKERS, gives_way=gives_way
         )
 
@@ -183,20 +182,14 @@ class EventRecorder:
                 return
         self._last_stamp = max(self._last_stamp + 1, wall_ns)
         name = event_name(occurrence.regarding.name, self._last_stamp)
-        if self._outbox.offer(name, _NewEvent(occurrence, name, wall_ns, key)) and key is not None:
+        if self.outbox.offer(name, _NewEvent(occurrence, name, wall_ns, key)) and key is not None:
             namespace = event_namespace(occurrence.regarding)
             self._memory.begin(key, namespace, name, now_ns, wall_ns)
 
-    def statistics(self) -> OutboxStatistics:
-        return self._outbox.statistics()
-
     async def run(self, pulse: Pulse = NO_PULSE) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._outbox.run(pulse))
+            group.create_task(self.outbox.run(pulse))
             group.create_task(self._count_on())
-
-    async def drain(self, seconds: float) -> bool:
-        return await self._outbox.drain(self._clock, seconds)
 
     async def _count_on(self) -> None:
         while True:
@@ -206,7 +199,7 @@ class EventRecorder:
                 self._offer_series(series, now_ns)
 
     def _offer_series(self, series: Series, now_ns: int) -> None:
-        if self._outbox.offer(f"series/{series.namespace}/{series.name}", series):
+        if self.outbox.offer(f"series/{series.namespace}/{series.name}", series):
             self._memory.written(series, now_ns)
 
     async def _send(self, item: _NewEvent | Series) -> bool:

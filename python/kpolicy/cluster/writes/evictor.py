@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
 from typing import TypeAlias
 
-from kpolicy.clock import Clock
+from kpolicy.clock import Clock, api_time
 from kpolicy.cluster.api import JSON, STRATEGIC_MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.limits import (
     EVICT_LOOK_S,
@@ -27,7 +27,6 @@ from kpolicy.cluster.limits import (
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
 from kpolicy.cluster.writes.conventions import (
     FIRST_GENERATION,
-    api_time,
     in_doubt_until_ns,
     pod_path,
     read_pod,

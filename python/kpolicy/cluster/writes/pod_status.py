@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from json.encoder import encode_basestring_ascii
 
-from kpolicy.clock import NO_PULSE, Clock, Pulse
+from kpolicy.clock import Clock, api_time
 from kpolicy.cluster.api import STRATEGIC_MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.limits import CONDITION_CACHE_MAX, CONDITION_QUEUE_MAX, CONDITION_WORKERS
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
-from kpolicy.cluster.writes.conventions import FIRST_GENERATION, api_time, pod_path, read_pod
-from kpolicy.cluster.writes.outbox import Outbox, OutboxStatistics, write
+from kpolicy.cluster.writes.conventions import FIRST_GENERATION, pod_path, read_pod
+from kpolicy.cluster.writes.outbox import Outbox, write
 
 
 class ConditionReason(StrEnum):
@@ -94,7 +94,7 @@ class _Nomination:
 
 
 class PodStatusWriter:
-    """Run it as a task."""
+    """Run its outbox as a task."""
 
     def __init__(
         self, client: ApiClient, clock: Clock, *, cache_max: int = CONDITION_CACHE_MAX
@@ -107,15 +107,11 @@ class PodStatusWriter:
         # Uids whose nomination is to be cleared, until the API server has cleared it. Conditions
         # that are written meanwhile clear it too. No more than the outbox holds.
         self._releasing: set[str] = set()
-        self._unchanged = 0
-        self._outbox: Outbox[_Patch | _Nomination] = Outbox(
+        # How many writes were skipped since the status had the same content already.
+        self.unchanged = 0
+        self.outbox: Outbox[_Patch | _Nomination] = Outbox(
             self._send, capacity=CONDITION_QUEUE_MAX, workers=CONDITION_WORKERS
         )
-
-    @property
-    def unchanged(self) -> int:
-        """How many writes were skipped since the status had the same content already."""
-        return self._unchanged
 
     def set(self, condition: PodCondition, *, urgent: bool = False) -> None:
         """Queue the condition, unless it equals the one written last; never waits."""
@@ -126,13 +122,13 @@ class PodStatusWriter:
         digest = hash((condition.reason, condition.message, condition.nominated_node))
         before = self._last.get(condition.uid)
         if before is not None and before.digest == digest:
-            self._unchanged += 1
+            self.unchanged += 1
             return
         # Only the first is a transition; a change of the message keeps its time.
         transition_ns = self._clock.now_ns() if before is None else before.transition_ns
         generation = FIRST_GENERATION if before is None else before.generation
         requested = _Requested(digest, transition_ns, generation)
-        if not self._outbox.offer(condition.uid, _Patch(condition, requested), urgent=urgent):
+        if not self.outbox.offer(condition.uid, _Patch(condition, requested), urgent=urgent):
             return
         self._last[condition.uid] = requested
         self._last.move_to_end(condition.uid)
@@ -142,7 +138,7 @@ class PodStatusWriter:
     async def written(self, uid: str) -> bool:
         """Wait until it is known whether the last condition of the pod was written; return
         whether it was."""
-        await self._outbox.at_rest(uid)
+        await self.outbox.at_rest(uid)
         last = self._last.get(uid)
         return last is not None and last.digest is not None
 
@@ -158,36 +154,23 @@ class PodStatusWriter:
         if not self._offer_nomination(_Nomination(namespace, name, uid, "")):
             self._releasing.discard(uid)
 
-    async def at_rest(self, uid: str) -> None:
-        """Wait until nothing about the pod waits or is being sent."""
-        await self._outbox.at_rest(uid)
-
     def forget(self, uid: str) -> None:
         """Drop what waits for a pod that is deleted or bound."""
         self._last.pop(uid, None)
         self._releasing.discard(uid)
-        self._outbox.withdraw(uid)
-
-    def statistics(self) -> OutboxStatistics:
-        return self._outbox.statistics()
-
-    async def run(self, pulse: Pulse = NO_PULSE) -> None:
-        await self._outbox.run(pulse)
-
-    async def drain(self, seconds: float) -> bool:
-        return await self._outbox.drain(self._clock, seconds)
+        self.outbox.withdraw(uid)
 
     def _offer_nomination(self, nomination: _Nomination) -> bool:
         """Queue a nomination. The condition requested last must be written again, even if it is
         the same."""
         uid = nomination.uid
-        before, waiting = self._last.get(uid), self._outbox.waiting(uid)
+        before, waiting = self._last.get(uid), self.outbox.waiting(uid)
         if before is not None:
             before = self._last[uid] = replace(before, digest=None)
         item: _Patch | _Nomination = nomination
         if isinstance(waiting, _Patch):
             item = _with_nomination(waiting, nomination.node, before)
-        return self._outbox.offer(uid, item, urgent=True)
+        return self.outbox.offer(uid, item, urgent=True)
 
     async def _send(self, patch: _Patch | _Nomination) -> bool:
         if isinstance(patch, _Nomination):
@@ -226,9 +209,9 @@ class PodStatusWriter:
         """Queue again what could not be written yet, with a nomination that was changed
         meanwhile."""
         uid = patch.condition.uid
-        if isinstance(waiting := self._outbox.waiting(uid), _Nomination):
-            return self._outbox.offer(uid, _with_nomination(patch, waiting.node, last))
-        return last == patch.requested and self._outbox.offer(uid, patch)
+        if isinstance(waiting := self.outbox.waiting(uid), _Nomination):
+            return self.outbox.offer(uid, _with_nomination(patch, waiting.node, last))
+        return last == patch.requested and self.outbox.offer(uid, patch)
 
     async def _send_nomination(self, nomination: _Nomination) -> bool:
         uid = nomination.uid
@@ -241,15 +224,15 @@ class PodStatusWriter:
         if nomination.node:
             return False  # not tried again later: the bind does not depend on it
         # An item that waits is newer, and clears the nomination too or sets another one.
-        if uid in self._releasing and self._outbox.waiting(uid) is None:
-            kept = _passes(answer) and self._outbox.offer(uid, nomination)
+        if uid in self._releasing and self.outbox.waiting(uid) is None:
+            kept = _passes(answer) and self.outbox.offer(uid, nomination)
             if not kept:
                 self._releasing.discard(uid)
         return False
 
     def _released(self, uid: str) -> None:
         """Note that the nomination was cleared or given up, unless a later one is to be cleared."""
-        waiting = self._outbox.waiting(uid)
+        waiting = self.outbox.waiting(uid)
         if not (isinstance(waiting, _Nomination) and not waiting.node):
             self._releasing.discard(uid)
 

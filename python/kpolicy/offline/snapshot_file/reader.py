@@ -11,7 +11,6 @@ import json
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from kpolicy.offline.limits import FILE_BYTES_MAX
@@ -24,8 +23,6 @@ from kpolicy.offline.snapshots.snapshot_problem import (
     Problem,
 )
 from kpolicy.version import VERSION
-
-_NANOSECONDS: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +59,6 @@ class Header:
     origin: Origin
     content: Content
     kpolicy_version: str = VERSION
-
-
-def moment(now_ns: int) -> str:
-    """RFC 3339 in UTC, as the API writes times."""
-    return datetime.fromtimestamp(now_ns // _NANOSECONDS, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def header_json(header: Header) -> dict[str, Any]:

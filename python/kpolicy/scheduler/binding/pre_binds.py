@@ -181,4 +181,4 @@ class Nominations:
         async with self._clock.move_on_after(limits.NOMINATION_S_MAX), self._window:
             if self._fence():
                 self._status.nominate(pod.namespace, pod.name, pod.uid, node)
-                await self._status.at_rest(pod.uid)
+                await self._status.outbox.at_rest(pod.uid)

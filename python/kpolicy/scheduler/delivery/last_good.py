@@ -20,9 +20,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from kpolicy.clock import api_micro_time
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.request_failure import Status
-from kpolicy.cluster.writes.conventions import api_micro_time
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import OwnConfigMap

@@ -152,8 +152,8 @@ def _of_writes(reporter: Reporter) -> tuple[_Metric, ...]:
     ) -> _Metric:
         def values() -> dict[Labels, float]:
             return {
-                ("events",): read(reporter.events.statistics()),
-                ("conditions",): read(reporter.status.statistics()),
+                ("events",): read(reporter.events.outbox.statistics()),
+                ("conditions",): read(reporter.status.outbox.statistics()),
             }
 
         return f"kpolicy_writes_{name}", kind, text, values, ("kind",)
@@ -172,7 +172,7 @@ def _of_writes(reporter: Reporter) -> tuple[_Metric, ...]:
             "kpolicy_events_dropped_total",
             "counter",
             "Events dropped because their queue was full.",
-            lambda: {(): reporter.events.statistics().dropped},
+            lambda: {(): reporter.events.outbox.statistics().dropped},
             (),
         ),
     )

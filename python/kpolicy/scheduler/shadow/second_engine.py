@@ -143,11 +143,12 @@ class ShadowStatistics:
     is_behind: bool
 
 
-# A call of the engine with its arguments; its size in bytes is counted.
-_Call: TypeAlias = tuple[str, tuple[object, ...]]
 # A decision, and the profile of its pod.
 _Decided: TypeAlias = tuple[Decision, str]
-_Work: TypeAlias = "_Call | list[_Decided] | tuple[bytes, Unasked, Future[Loaded]]"
+# A call of the engine with its arguments, whose size in bytes is counted; decisions; or a policy.
+_Work: TypeAlias = (
+    "tuple[str, tuple[object, ...]] | list[_Decided] | tuple[bytes, Unasked, Future[Loaded]]"
+)
 
 
 class Shadow:

@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from kpolicy.clock import NO_PULSE, Clock, Pulse
-from kpolicy.cluster.writes.conventions import api_micro_time
+from kpolicy.clock import NO_PULSE, Clock, Pulse, api_micro_time
 from kpolicy.engine import Applied, Decision, Engine, PodChange, PodState, Scheduled
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.scheduler import limits

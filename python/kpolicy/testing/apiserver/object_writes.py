@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS, Clock, api_time
 from kpolicy.testing import limits
 from kpolicy.testing.apiserver.api_calls import Answer, Request, Target
 from kpolicy.testing.apiserver.list_parameters import is_dry_run, list_parameters
@@ -44,7 +44,7 @@ from kpolicy.testing.objects.resource_types import (
     RESOURCES,
     Resource,
 )
-from kpolicy.testing.objects.store import Decide, Record, Store, timestamp
+from kpolicy.testing.objects.store import Decide, Record, Store
 
 Object = Mapping[str, Any]
 
@@ -114,7 +114,7 @@ def _marked(
         return object_
     marked = {
         **metadata,
-        "deletionTimestamp": timestamp(now_ns + grace_s * NANOSECONDS),
+        "deletionTimestamp": api_time(now_ns + grace_s * NANOSECONDS),
         "deletionGracePeriodSeconds": grace_s,
     }
     if "generation" in metadata and not metadata.get("deletionTimestamp"):
@@ -326,8 +326,7 @@ class Writes:
             if revision and revision != str(held.revision):
                 raise failures.modified_meanwhile(target.resource, target.name)
             if resource is EVENTS:
-                is_new_api = target.resource is NEW_EVENTS
-                check_event_update(held.object, new, new_api=is_new_api)
+                check_event_update(held.object, new, new_api=target.resource is NEW_EVENTS)
             if target.subresource == "status":
                 return admit_status_update(held.object, new)
             return admit_update(resource, held.object, new)
@@ -348,7 +347,7 @@ class Writes:
                 self.delete_object(Target(resource, namespace, record.name), AT_ONCE)
 
     def _now(self) -> str:
-        return timestamp(self._clock.now_ns())
+        return api_time(self._clock.now_ns())
 
 
 def _stored(resource: Resource) -> Resource:

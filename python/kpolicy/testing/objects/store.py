@@ -11,16 +11,14 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import Enum
-from functools import lru_cache
 from itertools import takewhile
 from typing import Any
 from uuid import UUID
 
 from pydantic_core import to_json
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import Clock, api_time
 from kpolicy.testing import limits
 from kpolicy.testing.objects import failures
 from kpolicy.testing.objects.resource_types import Resource
@@ -84,16 +82,6 @@ class Change:
 
 
 Listener = Callable[[Change], None]
-
-
-def timestamp(time_ns: int) -> str:
-    """`metav1.Time`: whole seconds, UTC."""
-    return _of_second(time_ns // NANOSECONDS)
-
-
-@lru_cache(maxsize=64)
-def _of_second(second: int) -> str:
-    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(slots=True)
@@ -211,7 +199,7 @@ class Store:
             **({"namespace": namespace} if namespace else {}),
             "uid": str(UUID(int=self._random.getrandbits(128), version=4)),
             "resourceVersion": "",
-            "creationTimestamp": timestamp(self._clock.now_ns()),
+            "creationTimestamp": api_time(self._clock.now_ns()),
         }
         metadata.pop("deletionTimestamp", None)
         metadata.pop("deletionGracePeriodSeconds", None)

@@ -42,7 +42,7 @@ class Events:
         return [to_new(event) for event in self.control_plane.objects("Event")]
 
     async def settled(self, written: int) -> None:
-        await eventually(lambda: self.recorder.statistics().written == written)
+        await eventually(lambda: self.recorder.outbox.statistics().written == written)
 
 
 @asynccontextmanager
@@ -99,7 +99,7 @@ async def test_identical_ones_are_one_event_with_a_count() -> None:
         for _ in range(5):
             recorder.recorder.failed_scheduling(POD, MESSAGE, "p")
             await recorder.clock.advance(10)
-            await eventually(lambda: recorder.recorder.statistics().waiting == 0)
+            await eventually(lambda: recorder.recorder.outbox.statistics().waiting == 0)
         await recorder.settled(2)
         await recorder.clock.advance(80)  # the counts of the last minute are written at the next
         await recorder.settled(3)
@@ -131,7 +131,7 @@ async def test_an_event_that_could_not_be_written_is_written_again() -> None:
         fault = FaultRule(RequestFault(status=403), resource="events")
         recorder.control_plane.faults = ScriptedFaults([fault])
         recorder.recorder.failed_scheduling(POD, MESSAGE, "p")
-        await eventually(lambda: recorder.recorder.statistics().failed == 1)
+        await eventually(lambda: recorder.recorder.outbox.statistics().failed == 1)
         recorder.recorder.failed_scheduling(POD, MESSAGE, "p")
         await recorder.settled(1)
         assert len(recorder.stored()) == 1
@@ -155,7 +155,7 @@ async def test_when_the_queue_is_full_events_are_dropped_and_counted() -> None:
     async with running_recorder() as recorder:
         for number in range(EVENT_QUEUE_MAX + 100):
             recorder.recorder.scheduled(Reference("default", f"p{number}", "u"), "n1", "p")
-        assert recorder.recorder.statistics().dropped == 100
+        assert recorder.recorder.outbox.statistics().dropped == 100
 
 
 @pytest.mark.parametrize("size", [1023, 1024])

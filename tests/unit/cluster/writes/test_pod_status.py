@@ -55,11 +55,11 @@ class Statuses:
         assert isinstance(answer, Response)
 
     def rests(self) -> bool:
-        now = self.writer.statistics()
+        now = self.writer.outbox.statistics()
         return now.waiting == now.under_way == 0
 
     async def settled(self, written: int) -> None:
-        await eventually(lambda: self.writer.statistics().written == written)
+        await eventually(lambda: self.writer.outbox.statistics().written == written)
 
 
 @asynccontextmanager
@@ -68,7 +68,7 @@ async def running_writer(cache_max: int = 100) -> AsyncIterator[Statuses]:
     async with ControlPlane() as control_plane, client(control_plane.url, clock) as api:
         control_plane.add(pod("a"))
         writer = PodStatusWriter(api, clock, cache_max=cache_max)
-        task = asyncio.create_task(writer.run())
+        task = asyncio.create_task(writer.outbox.run())
         try:
             yield Statuses(control_plane, writer, clock, api)
         finally:
@@ -96,7 +96,7 @@ async def test_the_same_is_not_written_twice() -> None:
         await statuses.settled(1)
         statuses.writer.set(statuses.condition())
         assert statuses.writer.unchanged == 5
-        assert statuses.writer.statistics().waiting == 0
+        assert statuses.writer.outbox.statistics().waiting == 0
 
 
 async def test_a_change_is_written_and_the_transition_time_stays() -> None:
@@ -130,7 +130,7 @@ async def test_a_recreated_pod_of_the_same_name_is_given_up_at_once() -> None:
         conflict = FaultRule(RequestFault(status=409), subresource="status", times=None)
         statuses.control_plane.faults = ScriptedFaults([conflict])
         statuses.writer.set(statuses.condition())
-        await eventually(lambda: statuses.writer.statistics().failed == 1)
+        await eventually(lambda: statuses.writer.outbox.statistics().failed == 1)
         assert [entry.subresource for entry in statuses.control_plane.audit()] == ["status"]
 
 
@@ -139,7 +139,7 @@ async def test_what_could_not_be_written_is_written_when_it_comes_again() -> Non
         fault = FaultRule(RequestFault(status=403), subresource="status")
         statuses.control_plane.faults = ScriptedFaults([fault])
         statuses.writer.set(statuses.condition())
-        await eventually(lambda: statuses.writer.statistics().failed == 1)
+        await eventually(lambda: statuses.writer.outbox.statistics().failed == 1)
         statuses.writer.set(statuses.condition())
         await statuses.settled(1)
         assert statuses.scheduled()["message"] == "no place"
@@ -151,8 +151,8 @@ async def test_what_could_not_be_written_while_the_server_was_away_is_written_la
         fault = FaultRule(RequestFault(status=503), subresource="status", times=2 * WRITE_TRIES_MAX)
         statuses.control_plane.faults = ScriptedFaults([fault])
         statuses.writer.set(statuses.condition())
-        await eventually_in_time(statuses, lambda: statuses.writer.statistics().written == 1)
-        assert statuses.writer.statistics().failed == 2
+        await eventually_in_time(statuses, lambda: statuses.writer.outbox.statistics().written == 1)
+        assert statuses.writer.outbox.statistics().failed == 2
         assert statuses.scheduled()["message"] == "no place"
 
 
@@ -161,10 +161,10 @@ async def test_what_is_kept_for_later_is_not_written_of_a_pod_that_left() -> Non
         fault = FaultRule(RequestFault(status=503), subresource="status", times=None)
         statuses.control_plane.faults = ScriptedFaults([fault])
         statuses.writer.set(statuses.condition())
-        await eventually_in_time(statuses, lambda: statuses.writer.statistics().failed >= 1)
+        await eventually_in_time(statuses, lambda: statuses.writer.outbox.statistics().failed >= 1)
         statuses.writer.forget(statuses.condition().uid)
         await eventually_in_time(statuses, statuses.rests)
-        assert statuses.writer.statistics().written == 0
+        assert statuses.writer.outbox.statistics().written == 0
 
 
 def away(statuses: Statuses, rounds: int | None) -> None:
@@ -187,8 +187,8 @@ async def test_a_release_that_could_not_be_written_is_written_later() -> None:
         condition = await nominated(statuses)
         away(statuses, rounds=2)
         statuses.writer.release(condition.namespace, condition.name, condition.uid)
-        await eventually_in_time(statuses, lambda: statuses.writer.statistics().written == 2)
-        assert statuses.writer.statistics().failed == 2
+        await eventually_in_time(statuses, lambda: statuses.writer.outbox.statistics().written == 2)
+        assert statuses.writer.outbox.statistics().failed == 2
         assert "nominatedNodeName" not in statuses.pod()["status"]
         await eventually(statuses.rests)
 
@@ -200,7 +200,7 @@ async def test_a_cleared_nomination_is_written_with_the_next_condition() -> None
         statuses.writer.release(condition.namespace, condition.name, condition.uid)
         await eventually(lambda: statuses.clock.sleepers > 0)
         statuses.writer.set(statuses.condition("another reason"))
-        await eventually_in_time(statuses, lambda: statuses.writer.statistics().written == 2)
+        await eventually_in_time(statuses, lambda: statuses.writer.outbox.statistics().written == 2)
         assert statuses.scheduled()["message"] == "another reason"
         assert "nominatedNodeName" not in statuses.pod()["status"]
 
@@ -212,7 +212,7 @@ async def test_a_condition_under_way_is_kept_with_the_release_that_overtakes_it(
         statuses.writer.set(statuses.condition("another reason"))
         await eventually(lambda: statuses.clock.sleepers > 0)
         statuses.writer.release(condition.namespace, condition.name, condition.uid)
-        await eventually_in_time(statuses, lambda: statuses.writer.statistics().written == 2)
+        await eventually_in_time(statuses, lambda: statuses.writer.outbox.statistics().written == 2)
         assert statuses.scheduled()["message"] == "another reason"
         assert "nominatedNodeName" not in statuses.pod()["status"]
 
@@ -224,7 +224,7 @@ async def test_a_release_that_waits_does_not_undo_a_later_nomination() -> None:
         statuses.writer.release(condition.namespace, condition.name, condition.uid)
         await eventually(lambda: statuses.clock.sleepers > 0)
         statuses.writer.set(statuses.condition("again", nominated_node="n2"))
-        await eventually_in_time(statuses, lambda: statuses.writer.statistics().written == 2)
+        await eventually_in_time(statuses, lambda: statuses.writer.outbox.statistics().written == 2)
         await eventually(statuses.rests)
         assert statuses.pod()["status"]["nominatedNodeName"] == "n2"
 
@@ -234,10 +234,10 @@ async def test_a_release_of_a_pod_that_left_is_not_kept() -> None:
         condition = await nominated(statuses)
         away(statuses, rounds=None)
         statuses.writer.release(condition.namespace, condition.name, condition.uid)
-        await eventually_in_time(statuses, lambda: statuses.writer.statistics().failed >= 1)
+        await eventually_in_time(statuses, lambda: statuses.writer.outbox.statistics().failed >= 1)
         statuses.writer.forget(condition.uid)
         await eventually_in_time(statuses, statuses.rests)
-        assert statuses.writer.statistics().written == 1
+        assert statuses.writer.outbox.statistics().written == 1
 
 
 async def eventually_in_time(statuses: Statuses, true: Callable[[], bool]) -> None:
@@ -261,7 +261,7 @@ async def test_memory_of_what_was_written_is_bounded() -> None:
         statuses.writer.set(statuses.condition())
         await statuses.settled(1)
         statuses.writer.set(statuses.condition(uid="another", name="b"))
-        await eventually(lambda: statuses.writer.statistics().failed == 1)
+        await eventually(lambda: statuses.writer.outbox.statistics().failed == 1)
         statuses.writer.set(statuses.condition())
         await statuses.settled(2)
 
@@ -269,9 +269,9 @@ async def test_memory_of_what_was_written_is_bounded() -> None:
 async def test_a_nomination_is_written_alone() -> None:
     async with running_writer() as statuses:
         statuses.writer.nominate("default", "a", statuses.condition().uid, "n1")
-        await statuses.writer.at_rest(statuses.condition().uid)
+        await statuses.writer.outbox.at_rest(statuses.condition().uid)
         assert statuses.pod()["status"]["nominatedNodeName"] == "n1"
-        assert statuses.writer.statistics().written == 1
+        assert statuses.writer.outbox.statistics().written == 1
 
 
 async def test_a_condition_from_before_a_nomination_is_written_again_after_it() -> None:
@@ -302,7 +302,7 @@ async def test_a_nomination_that_failed_is_not_written_later() -> None:
         away(statuses, rounds=1)
         statuses.writer.nominate("default", "a", statuses.condition().uid, "n1")
         await eventually_in_time(statuses, statuses.rests)
-        assert statuses.writer.statistics().failed == 1
+        assert statuses.writer.outbox.statistics().failed == 1
         assert "nominatedNodeName" not in statuses.pod()["status"]
 
 

@@ -19,6 +19,7 @@ import zstandard
 
 import kpolicy
 from kpolicy import Origin, Problem, Snapshot, write_snapshot
+from kpolicy.clock import api_time
 from kpolicy.offline.limits import FILE_BYTES_MAX
 from kpolicy.offline.snapshot_file.reader import (
     HEADER_AT,
@@ -30,7 +31,6 @@ from kpolicy.offline.snapshot_file.reader import (
     Redaction,
     decode,
     encode,
-    moment,
     read_recording,
 )
 from kpolicy.offline.snapshots.snapshot_problem import (
@@ -108,7 +108,7 @@ class TestWhatIsWritten:
     def test_another_time_changes_the_header_and_not_the_content(
         self, path: Path, tmp_path: Path
     ) -> None:
-        write_snapshot(tmp_path / "b.kpsnap", cluster(), Origin(recorded=moment(10**18)))
+        write_snapshot(tmp_path / "b.kpsnap", cluster(), Origin(recorded=api_time(10**18)))
         [first], [other] = (
             Snapshot.load(each).recordings for each in (path, tmp_path / "b.kpsnap")
         )

@@ -22,6 +22,7 @@ class SlowStatus:
     def __init__(self) -> None:
         self.nominated: list[tuple[str, str, str, str]] = []
         self.answered = asyncio.Event()
+        self.outbox = self
 
     def nominate(self, namespace: str, name: str, uid: str, node: str) -> None:
         self.nominated.append((namespace, name, uid, node))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pydantic_core import to_json
 
+from kpolicy.clock import api_time
 from kpolicy.testing import builders
 from kpolicy.testing.apiserver.list_parameters import Selector, parse
 from kpolicy.testing.apiserver.request_bodies import decode, from_protobuf
@@ -26,7 +27,6 @@ from kpolicy.testing.objects.patches import (
     strategic_merge,
 )
 from kpolicy.testing.objects.resource_types import PODS, RESOURCES
-from kpolicy.testing.objects.store import timestamp
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
@@ -93,8 +93,8 @@ def test_durations_as_kubectl_shortens_them(seconds: float, text: str) -> None:
 
 def test_times_there_and_back() -> None:
     now_ns = 1_790_000_000_500_000_000
-    assert timestamp(now_ns) == "2026-09-21T14:13:20Z"
-    assert age(timestamp(now_ns), now_ns + 60 * 10**9) == "60s"
+    assert api_time(now_ns) == "2026-09-21T14:13:20Z"
+    assert age(api_time(now_ns), now_ns + 60 * 10**9) == "60s"
     assert age("2026-09-21T14:13:20.123456Z", now_ns) == "0s"
     assert age(None, now_ns) == age("soon", now_ns) == "<unknown>"
 
