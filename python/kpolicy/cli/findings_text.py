@@ -198,8 +198,7 @@ def _snippet(
         line = text.line(min(number, len(text.line_starts)))
         yield f"{paint(f'{number:>{width}} |', _BLUE)} {_shown(line)}".rstrip()
         here = [mark for mark in marks if mark.line == number]
-        for row in _underlines(line, here, color, paint):
-            yield f"{bar} {row}"
+        yield from (f"{bar} {row}" for row in _underlines(line, here, color, paint))
 
 
 def _shown(line: str) -> str:
@@ -218,8 +217,7 @@ def _underlines(line: str, marks: list[_Mark], color: str, paint: _Paint) -> Ite
         drawn = ("^" if mark.is_primary else "-") * (end - start)
         row += " " * (start - at) + paint(drawn, color if mark.is_primary else _BLUE)
         at = end
-    last = marks[-1]
-    yield f"{row} {last.label}".rstrip()
+    yield f"{row} {marks[-1].label}".rstrip()
     for mark in reversed(marks[:-1]):
         if mark.label:
             yield " " * _width(line, mark.column - 1) + mark.label

@@ -130,8 +130,7 @@ def pods(count: int, seed: int) -> list[Object]:
 
 def _by_share(count: int, shares: list[int]) -> list[int]:
     """Whole numbers in proportion to the shares, at least one each, adding up to `count`."""
-    total = sum(shares)
-    numbers = [max(1, count * share // total) for share in shares]
+    numbers = [max(1, count * share // sum(shares)) for share in shares]
     numbers[0] += count - sum(numbers)
     return numbers
 

@@ -118,8 +118,7 @@ def _comment(text: SourceText, found: re.Match[str], *, is_alone: bool) -> Span:
         line, _ = text.line_and_column(found.start())
         starts = text.line_starts
         return Span(starts[line - 1], starts[line] if line < len(starts) else len(text.text))
-    before = text.text[: found.start()]
-    return Span(len(before.rstrip(" \t")), found.end())
+    return Span(len(text.text[: found.start()].rstrip(" \t")), found.end())
 
 
 def _listed(codes: list[re.Match[str]], index: int) -> Span:

@@ -14,7 +14,16 @@ from kpolicy.diagnostics import Diagnostic, Span, did_you_mean
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.legacy import kubescheduler, scheduler_json
 from kpolicy.policy.models.scheduling_policy import API_VERSION, KIND
-from kpolicy.policy.yaml.nodes import Mapping, Node, Path, Scalar, find, items, string
+from kpolicy.policy.yaml.nodes import (
+    Mapping,
+    Node,
+    Path,
+    Scalar,
+    find,
+    first_character,
+    items,
+    string,
+)
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import Source, SourceText, placed
 from kpolicy.policy.yaml.tree_reader import Documents, read_documents, read_text
@@ -37,8 +46,7 @@ def carried(root: Node, path: Path = ()) -> Iterator[tuple[Path, Scalar]]:
 
 def rewritten_block(text: str, scalar: Scalar, value: str) -> str:
     """`text` with another value in the block; blank lines at its end stay as they are."""
-    raw = text[scalar.span.start : scalar.span.end]
-    header, _, content = raw.partition("\n")
+    header, _, content = text[scalar.span.start : scalar.span.end].partition("\n")
     # The indentation: what the first line has beyond that of the value.
     pairs = zip(content.splitlines(), scalar.text.splitlines(), strict=False)
     pad = " " * next((len(line) - len(own) for line, own in pairs if line.strip()), 0)
@@ -193,6 +201,19 @@ def _config_map(text: SourceText, root: Mapping) -> ConfigMap:
     named = metadata if isinstance(metadata, Mapping) else root
     name, namespace = string(named.get("name")), string(named.get("namespace"))
     return ConfigMap(text, name, namespace, root.get("data"))
+
+
+def is_of_kind(root: Node, kind: str) -> bool:
+    """Whether a document is one of ours, of this kind and of any version."""
+    is_ours = string(find(root, ("apiVersion",))).startswith("kpolicy.dev/")
+    return is_ours and string(find(root, ("kind",))) == kind
+
+
+def none_of_kind(roots: Sequence[Node], kind: str) -> Diagnostic:
+    """The finding about a file that was named as one with such a document."""
+    start = first_character(roots[0].span if roots else Span(0, 0))
+    hint = f"start with `apiVersion: {API_VERSION}` and `kind: {kind}`"
+    return remark("KP101", f"there is no {kind} in this file", start, hint=hint)
 
 
 def _first_line(root: Mapping) -> Span:

@@ -95,8 +95,7 @@ class Listener:
     @property
     def url(self) -> str:
         host = f"[{self.address}]" if ":" in self.address else self.address
-        scheme = "http" if self.tls is None else "https"
-        return f"{scheme}://{host}:{self.port}"
+        return f"{'http' if self.tls is None else 'https'}://{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)

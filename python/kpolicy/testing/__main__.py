@@ -39,8 +39,7 @@ async def serve(arguments: argparse.Namespace) -> None:
     times = None if arguments.no_kubelet else KubeletTimes()
     async with ControlPlane(port=arguments.port, kubelet=times) as control_plane:
         for number in range(arguments.nodes):
-            zone = ZONES[number % len(ZONES)]
-            labels = {"topology.kubernetes.io/zone": zone}
+            labels = {"topology.kubernetes.io/zone": ZONES[number % len(ZONES)]}
             control_plane.add(node(f"node-{number + 1}", labels=labels))
         print(control_plane.url, flush=True)
         if arguments.kubeconfig is not None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from kpolicy.cli.findings_text import Findings, concise
 from kpolicy.cli.verb import PARAM, Verb, argument
@@ -48,16 +48,11 @@ _MAPPED_BYTES_MIN: Final = 256 * 1024
 _ARENAS_MAX: Final = 2
 
 
-class _Setting(NamedTuple):
-    parameter: int  # of mallopt(3)
-    value: int
-    variable: str  # the environment variable that sets it
-    tunable: str  # its name in GLIBC_TUNABLES
-
-
+# The parameter of mallopt(3), its value, the environment variable that sets it, and its name in
+# GLIBC_TUNABLES.
 _SETTINGS: Final = (
-    _Setting(-3, _MAPPED_BYTES_MIN, "MALLOC_MMAP_THRESHOLD_", "glibc.malloc.mmap_threshold"),
-    _Setting(-8, _ARENAS_MAX, "MALLOC_ARENA_MAX", "glibc.malloc.arena_max"),
+    (-3, _MAPPED_BYTES_MIN, "MALLOC_MMAP_THRESHOLD_", "glibc.malloc.mmap_threshold"),
+    (-8, _ARENAS_MAX, "MALLOC_ARENA_MAX", "glibc.malloc.arena_max"),
 )
 
 
@@ -71,9 +66,9 @@ def tune_allocator(environ: Mapping[str, str]) -> None:
         return
     tunables = environ.get("GLIBC_TUNABLES", "").split(":")
     tuned = {tunable.partition("=")[0] for tunable in tunables}
-    for setting in _SETTINGS:
-        if setting.variable not in environ and setting.tunable not in tuned:
-            mallopt(setting.parameter, setting.value)
+    for parameter, value, variable, tunable in _SETTINGS:
+        if variable not in environ and tunable not in tuned:
+            mallopt(parameter, value)
 
 
 _DESCRIPTION: Final = """\
@@ -128,9 +123,8 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
 
     clock = SystemClock()
     # Mistakes in the arguments are reported before any request is sent.
-    wrong = _options(settings, "").checked()
-    unnamed = delivery_of(settings, LEASE_NAMESPACE_OUTSIDE, clock)
-    for problem in (wrong, unnamed):
+    delivery = delivery_of(settings, LEASE_NAMESPACE_OUTSIDE, clock)
+    for problem in (_options(settings, "").checked(), delivery):
         if isinstance(problem, Problem):
             return _tell(problem)
     connections = []

@@ -186,8 +186,7 @@ async def load_connection(
     if isinstance(header := await connection.authorization.header(), ConnectionProblem):
         return header
     pair = connection.authorization.certificate
-    wrong = connection.tls.refresh(pair) if pair and connection.tls else None
-    return wrong or connection
+    return (connection.tls.refresh(pair) if pair and connection.tls else None) or connection
 
 
 def _present(kubeconfig: Path | None, environ: Mapping[str, str]) -> tuple[Path, ...]:

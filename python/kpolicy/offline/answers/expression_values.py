@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Span
+from kpolicy.policy.cel.types import INT_MAX, INT_MIN, UINT_MAX
 from kpolicy.policy.quantities import read_quantity
 
 # A value in the exact form: JSON in which everything without a JSON type of its own is tagged.
 Exact: TypeAlias = Any
 
-_INT_MIN, _INT_MAX, _UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)\Z")
 _DURATION: Final = re.compile(r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+)\Z")
 _TYPES: Final = frozenset(
@@ -113,9 +113,9 @@ def exact_of(value: Any) -> Exact:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
-        if _INT_MIN <= value <= _INT_MAX:
+        if INT_MIN <= value <= INT_MAX:
             return value
-        if 0 <= value <= _UINT_MAX:
+        if 0 <= value <= UINT_MAX:
             return {"uint": value}
         raise NotAValueError(f"{value} is neither an int nor a uint")
     if isinstance(value, float):
@@ -132,9 +132,7 @@ def exact_of(value: Any) -> Exact:
 
 
 def _double_text(value: float) -> str:
-    if math.isnan(value):
-        return "NaN"
-    return repr(value).replace("inf", "Infinity")
+    return "NaN" if math.isnan(value) else repr(value).replace("inf", "Infinity")
 
 
 def _tagged(tag: str, body: Any) -> tuple[Exact] | None:
@@ -144,7 +142,7 @@ def _tagged(tag: str, body: Any) -> tuple[Exact] | None:
 
 def _in_form(tag: str, body: Any) -> tuple[Exact] | None:
     match tag, body:
-        case "uint", int() if not isinstance(body, bool) and 0 <= body <= _UINT_MAX:
+        case "uint", int() if not isinstance(body, bool) and 0 <= body <= UINT_MAX:
             return ({tag: body},)
         case "double", _ if (text := _read_double(body)) is not None:
             return ({tag: text},)

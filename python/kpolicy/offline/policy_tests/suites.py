@@ -26,17 +26,15 @@ from kpolicy.offline.policy_tests.replay import compile_never
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import shipped_names, shipped_source
-from kpolicy.policy.models.scheduling_policy import API_VERSION
+from kpolicy.policy.document_kinds import is_of_kind, none_of_kind
 from kpolicy.policy.models.validation import validated
 from kpolicy.policy.yaml.nodes import (
-    Mapping as MappingNode,
     Node,
     Path,
     Scalar,
     dotted,
     find,
     key_at,
-    string,
 )
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import Source, SourceText, placed
@@ -105,9 +103,9 @@ def read_suites(sources: Iterable[Source]) -> ReadSuites:
         read = read_documents(source)
         texts.append(read.text)
         found = list(read.diagnostics)
-        roots = [root for root in read.roots if _is_suite(root)]
+        roots = [root for root in read.roots if is_of_kind(root, KIND)]
         if not roots and source.is_named and not has_errors(read.diagnostics):
-            found.append(_no_tests(read.roots))
+            found.append(none_of_kind(read.roots, KIND))
         findings += [placed(read.text, finding) for finding in found]
         for root in roots:
             model, tree, problems = validated(PolicyTest, root)
@@ -121,12 +119,12 @@ def read_suites(sources: Iterable[Source]) -> ReadSuites:
 
 
 def holds_tests(source: Source) -> bool:
-    return any(map(_is_suite, _roots(source)))
+    return any(is_of_kind(root, KIND) for root in _roots(source))
 
 
 def holds_only_tests(source: Source) -> bool:
     roots = _roots(source)
-    return bool(roots) and all(map(_is_suite, roots))
+    return bool(roots) and all(is_of_kind(root, KIND) for root in roots)
 
 
 def _roots(source: Source) -> tuple[Node, ...]:
@@ -153,21 +151,6 @@ def _by_test(
 def _holds(outer: Place, inner: Place | None) -> bool:
     begin, end = (outer.line, outer.column), (outer.end_line, outer.end_column)
     return inner is not None and begin <= (inner.line, inner.column) < end
-
-
-def _is_suite(root: Node) -> bool:
-    return (
-        isinstance(root, MappingNode)
-        and string(root.get("kind")) == KIND
-        and string(root.get("apiVersion")).startswith("kpolicy.dev/")
-    )
-
-
-def _no_tests(roots: tuple[Node, ...]) -> Diagnostic:
-    span = roots[0].span if roots else Span(0, 0)
-    start = Span(span.start, min(span.start + 1, span.end))
-    hint = f"start with `apiVersion: {API_VERSION}` and `kind: {KIND}`"
-    return remark("KP101", f"there is no {KIND} in this file", start, hint=hint)
 
 
 def _problems(suite: Suite, written: Node) -> Iterator[Diagnostic]:

@@ -197,8 +197,7 @@ def _rows(step: Step, lead: str, below: str) -> Iterator[tuple[str, str]]:
     shown = _cut(" ".join(step.text.split()), _TEXT_MAX - len(lead))
     yield lead + shown, _outcomes_text(step)
     for position, child in enumerate(step.children):
-        is_last = position == len(step.children) - 1
-        mark, bar = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
+        mark, bar = ("├─ ", "│  ") if position < len(step.children) - 1 else ("└─ ", "   ")
         yield from _rows(child, below + mark, below + bar)
 
 

@@ -47,9 +47,7 @@ def lint(
 ) -> Compiled:
     """As `compile_policy`; with a snapshot, also the findings about that cluster."""
     examined = examine(sources, params=params, release=release, library=library)
-    if snapshot is None:
-        return examined.compiled()
-    return _Against(examined, snapshot).compiled()
+    return (examined if snapshot is None else _Against(examined, snapshot)).compiled()
 
 
 class _Against:
@@ -158,9 +156,7 @@ class _Against:
         if finding.code in ("KP301", "KP331") and place is not None and place in lookups:
             note = lookups[place]
             return replace(finding, notes=(*finding.notes, Note(note))) if note else None
-        if finding.code == "KP322":
-            return self._with_range(finding)
-        return finding
+        return self._with_range(finding) if finding.code == "KP322" else finding
 
     def _with_range(self, finding: Diagnostic) -> Diagnostic:
         """Adds the range of the scores on the snapshot."""

@@ -35,8 +35,8 @@ def json_documents(name: str, text: bytes) -> Iterator[bytes | Problem]:
         message = f"larger than {YAML_BYTES_MAX >> 20} MiB of YAML"
         yield Problem(TOO_LARGE, name, "", message, "export it with `-o json`")
         return
-    decoded = text.decode("utf-8", "replace").removeprefix("\ufeff")
-    for position, (line, document) in enumerate(_documents(decoded)):
+    documents = _documents(text.decode("utf-8", "replace").removeprefix("\ufeff"))
+    for position, (line, document) in enumerate(documents):
         made = _document(document)
         if isinstance(made, _RefusedError):
             yield Problem(NOT_YAML, name, f"document {position} (line {line})", str(made))

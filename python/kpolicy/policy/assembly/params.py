@@ -14,7 +14,7 @@ from typing import Any, Final
 from kpolicy.diagnostics import Diagnostic, Place, did_you_mean
 from kpolicy.policy.assembly.read_policy import Policy, read_policies
 from kpolicy.policy.cel import Parameter, Type, parse_type
-from kpolicy.policy.cel.types import INT, depth_of
+from kpolicy.policy.cel.types import INT, INT_MAX, INT_MIN, depth_of
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import POLICY_KEYS, ConfigMap, find_documents
 from kpolicy.policy.models.scheduling_policy import ConfigMapReference, Param
@@ -27,7 +27,6 @@ from kpolicy.policy.yaml.tree_reader import read_text
 _SIMPLE: Final = ("bool", "int", "double", "string", "quantity")
 _DEPTH_MAX: Final = 5
 _ZEROS: Final = {"bool": False, "string": "", "double": 0.0, "list": (), "map": {}}
-_INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 
 
 # ConfigMaps that policies name.
@@ -246,7 +245,7 @@ def quantity(text: str, unit: str | None = None) -> int | None:
     if amount is None:
         return None
     whole = ceil(amount * (1000 if unit == "milli" else 1))
-    return whole if _INT_MIN <= whole <= _INT_MAX else None
+    return whole if INT_MIN <= whole <= INT_MAX else None
 
 
 def _held_value(text: str, kind: Type) -> Any:
@@ -283,7 +282,7 @@ def _read(written: Any, kind: Type, unit: str | None) -> Any:
     match kind.name, written:
         case ("bool", bool()) | ("string", str()):
             return written
-        case "int", int() if is_number and _INT_MIN <= written <= _INT_MAX:
+        case "int", int() if is_number and INT_MIN <= written <= INT_MAX:
             return written
         case "double", _ if is_number:
             return float(written)

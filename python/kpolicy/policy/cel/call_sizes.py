@@ -145,9 +145,8 @@ def formatted_clauses(args: list[Tree]) -> int:
 def formatted_length(template: Tree, value: Size) -> int:
     """The bytes that one value can become."""
     text = text_of(template)
-    precise = text is None or "%." in text
-    number = _NUMBER_BYTES_MAX + (_PRECISION_MAX if precise else 0)
-    return max(number, 2 * displayed(value))
+    precision = _PRECISION_MAX if text is None or "%." in text else 0
+    return max(_NUMBER_BYTES_MAX + precision, 2 * displayed(value))
 
 
 def displayed(value: Size) -> int:

@@ -27,10 +27,8 @@ from kpolicy.policy.cel.syntax import (
     MapLiteral,
     Select,
 )
+from kpolicy.policy.cel.types import INT_MAX, INT_MIN, UINT_MAX
 
-_INT_MIN: Final = -(2**63)
-_INT_MAX: Final = 2**63 - 1
-_UINT_MAX: Final = 2**64 - 1
 _FIGURES_MAX: Final = 400
 _ESCAPES: Final = {
     "a": "\a",
@@ -62,11 +60,11 @@ class LiteralError(Exception):
 
 
 def integer(token: str) -> int:
-    return _bounded(token, _INT_MIN, _INT_MAX, "int")
+    return _bounded(token, INT_MIN, INT_MAX, "int")
 
 
 def unsigned(token: str) -> int:
-    return _bounded(token[:-1], 0, _UINT_MAX, "uint")
+    return _bounded(token[:-1], 0, UINT_MAX, "uint")
 
 
 def _bounded(token: str, low: int, high: int, kind: str) -> int:
@@ -128,9 +126,7 @@ def _bytes(piece: re.Match[str], at: int) -> bytes:
 def _code(piece: re.Match[str]) -> int | None:
     """The number of an escape by number."""
     digits = piece["byte"] or piece["short"] or piece["long"]
-    if piece["octal"]:
-        return int(piece["octal"], 8)
-    return int(digits, 16) if digits else None
+    return int(digits, 16) if digits else int(piece["octal"], 8) if piece["octal"] else None
 
 
 def _unescaped(piece: re.Match[str], at: int) -> str:

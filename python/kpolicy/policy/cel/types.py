@@ -47,14 +47,15 @@ DOUBLE: Final = Type("double")
 STRING: Final = Type("string")
 BYTES: Final = Type("bytes")
 TIMESTAMP: Final = Type("timestamp")
-DURATION: Final = Type("duration")
 TYPE: Final = Type("type")
-QUANTITY: Final = Type("quantity")
 SELECTOR: Final = Type("selector")
 # Used in overloads only: any of int, uint and double.
 NUMBER: Final = Type("number")
 NUMBERS: Final = (INT, UINT, DOUBLE)
 
+INT_MIN: Final = -(2**63)
+INT_MAX: Final = 2**63 - 1
+UINT_MAX: Final = 2**64 - 1
 _ARITY: Final = {"list": 1, "map": 2, "optional": 1}
 _DEPTH_MAX: Final = 8
 
@@ -146,8 +147,7 @@ def joined(kinds: list[Type]) -> Type:
             first = replace(first, parameters=tuple(joined([a, b]) for a, b in pairs))
         else:
             return DYN
-    units = {kind.unit for kind in kinds}
-    return first if len(units) == 1 else first.with_unit("")
+    return first if len({kind.unit for kind in kinds}) == 1 else first.with_unit("")
 
 
 def has_dyn(kind: Type) -> bool:

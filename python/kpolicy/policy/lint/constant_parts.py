@@ -30,6 +30,7 @@ from kpolicy.policy.cel.tree import (
     Variable,
     own_nodes,
 )
+from kpolicy.policy.cel.types import INT_MAX, INT_MIN, UINT_MAX
 from kpolicy.policy.lint.lookups import is_literal, literal_text, unguarded
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
 
@@ -123,9 +124,6 @@ def _formulas(tree: Tree) -> Iterator[Tree]:
             yield part
 
 
-INT_MIN: Final = -(2**63)
-INT_MAX: Final = 2**63 - 1
-UINT_MAX: Final = 2**64 - 1
 _FOLDED: Final = frozenset({"bool", "int", "uint", "double", "string"})
 
 

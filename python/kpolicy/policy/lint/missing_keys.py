@@ -62,8 +62,7 @@ def _uses(policy: WrittenPolicy) -> Iterator[_Use]:
     for index, condition in enumerate(policy.conditions):
         yield _Use(condition, _beside(policy, policy.conditions, index), f"an error {skips}")
     for rule in policy.rules:
-        first = len(policy.conditions)
-        for index in range(first, len(rule.conditions)):
+        for index in range(len(policy.conditions), len(rule.conditions)):
             known = _beside(policy, rule.conditions, index)
             yield _Use(rule.conditions[index], known, f"an error {skips}")
         yield from _of_rule(policy, rule)

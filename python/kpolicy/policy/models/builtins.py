@@ -314,7 +314,6 @@ PREEMPTION: Final = "DefaultPreemption"
 def filled(model: BaseModel) -> dict[str, Any]:
     """Arguments for the program: in camelCase, with defaults filled in and without absent ones."""
     dumped: dict[str, Any] = model.model_dump(by_alias=True, exclude_none=True)
-    strategy = dumped.get("scoringStrategy", dumped)
-    for resource in strategy.get("resources", ()):
+    for resource in dumped.get("scoringStrategy", dumped).get("resources", ()):
         resource["weight"] = resource["weight"] or 1
     return dumped

@@ -147,16 +147,14 @@ class Normalize(Edge):
     @model_validator(mode="after")
     def _goes_with_its_method(self) -> Self:
         wanted = {"linear": {"from", "to"}, "shape": {"points"}}.get(self.method, set())
-        settings = {"from": self.from_, "to": self.to, "points": self.points}
-        for field, value in settings.items():
+        for field, value in (("from", self.from_), ("to", self.to), ("points", self.points)):
             if field in wanted and value is None:
                 refuse("KP114", f"`method: {self.method}` needs `{field}`", ("method",))
             if field not in wanted and value is not None:
                 refuse("KP115", f"`{field}` does not go with `method: {self.method}`", (field,))
         if self.from_ and self.from_[0] >= self.from_[1]:
             refuse("KP115", "`from` must rise; `to` may fall", ("from",))
-        points = self.points or []
-        for index, (before, point) in enumerate(itertools.pairwise(points), start=1):
+        for index, (before, point) in enumerate(itertools.pairwise(self.points or []), start=1):
             if before.x >= point.x:
                 refuse("KP115", "`x` values must be increasing", ("points", index, "x"))
         return self

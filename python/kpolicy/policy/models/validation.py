@@ -224,8 +224,7 @@ def _schema_at(model: type[BaseModel], path: Path) -> dict[str, Any]:
 def _choices(here: dict[str, Any], definitions: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The schema itself or the members of its union, with references resolved."""
     for choice in (here, *here.get("anyOf", ())):
-        reference = choice.get("$ref", "").rsplit("/", 1)[-1]
-        yield definitions.get(reference, choice)
+        yield definitions.get(choice.get("$ref", "").rsplit("/", 1)[-1], choice)
 
 
 def _step(here: dict[str, Any], part: str | int) -> dict[str, Any] | None:

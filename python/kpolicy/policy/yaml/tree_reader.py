@@ -98,9 +98,7 @@ class _RefusedError(Exception):
 def read_documents(source: Source) -> Documents:
     """All YAML documents of a source. Spans are offsets in `Documents.text`."""
     text, problem = _decoded(source)
-    if problem is not None:
-        return Documents(text, (), (problem,))
-    return read_text(text)
+    return read_text(text) if problem is None else Documents(text, (), (problem,))
 
 
 def read_text(text: SourceText) -> Documents:
@@ -136,8 +134,7 @@ def _decoded(source: Source) -> tuple[SourceText, Diagnostic | None]:
                 hint="save the file as UTF-8",
             )
     decoded = SourceText(source.name, text)
-    start = 1 if text.startswith(BYTE_ORDER_MARK) else 0
-    found = _FORBIDDEN.search(text, start)
+    found = _FORBIDDEN.search(text, int(text.startswith(BYTE_ORDER_MARK)))
     if found is None:
         return decoded, None
     return decoded, remark(

@@ -162,8 +162,7 @@ def misfit_patch() -> ApiError:
 
 def invalid_options(kind: str, cause: Cause) -> ApiError:
     details = {"group": "meta.k8s.io", "kind": kind, "causes": [cause.detail()]}
-    message = f'{kind}.meta.k8s.io "" is invalid: {cause}'
-    return ApiError(422, "Invalid", message, details)
+    return ApiError(422, "Invalid", f'{kind}.meta.k8s.io "" is invalid: {cause}', details)
 
 
 def other_object(resource: Resource, name: str, what: str, *, asked: str, held: str) -> ApiError:

@@ -135,8 +135,7 @@ def _refuse(event: Object, causes: list[Cause]) -> None:
 
 def wants_table(accept: str) -> bool:
     """Whether the client prefers kubectl's table."""
-    first = accept.partition(",")[0].replace(" ", "")
-    return "as=Table" in first.split(";")
+    return "as=Table" in accept.partition(",")[0].replace(" ", "").split(";")
 
 
 def object_as(resource: Resource, record: Record) -> Mapping[str, Any]:
