@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from benches.placing import Placing, Run, each
-from kpolicy.cli.outputs import progress_bar
+from kpolicy.cli.input_output import progress_bar
 from kpolicy.offline.reports.columns import columns
 from kpolicy.offline.snapshots.cluster_snapshot import default_program
 from kpolicy.policy.assembly.assemble import Program

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kpolicy.cli.outputs import progress_bar
+from kpolicy.cli.input_output import progress_bar
 from kpolicy.offline.bench.generated_cluster import Size
 from kpolicy.offline.bench.measure import measure as measure_one
 from kpolicy.offline.bench.workloads import UNIQUE

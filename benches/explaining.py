@@ -16,7 +16,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, Final
 
-from kpolicy.cli.outputs import progress_bar
+from kpolicy.cli.input_output import progress_bar
 from kpolicy.clock import NANOSECONDS, Clock, SystemClock, background_group
 from kpolicy.engine import Engine
 from kpolicy.offline.bench import generated_cluster

@@ -10,7 +10,7 @@ import sys
 from typing import Any, Final
 
 from benches.resident import WAITING
-from kpolicy.cli.outputs import progress_bar
+from kpolicy.cli.input_output import progress_bar
 from kpolicy.offline.reports.columns import columns
 
 NODES: Final = 5_000

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from benches import recorded
 from benches.footprint import ask
-from kpolicy.cli.outputs import progress_bar
+from kpolicy.cli.input_output import progress_bar
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.reports.columns import columns
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from kpolicy.cli.outputs import progress_bar
+from kpolicy.cli.input_output import progress_bar
 from kpolicy.offline.bench.generated_cluster import Size
 from kpolicy.offline.bench.measure import Measured, measure
 from kpolicy.offline.bench.workloads import WORKLOADS

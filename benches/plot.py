@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from benches import matrix
 from benches.chart import Chart, Line
-from kpolicy.cli.outputs import progress_bar
+from kpolicy.cli.input_output import progress_bar
 from kpolicy.offline.bench.measure import measure as measure_one
 
 _ROOT: Final = Path(__file__).parent.parent

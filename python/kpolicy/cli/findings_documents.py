@@ -133,7 +133,8 @@ def junit(findings: Findings) -> str:
         errors = [finding for finding in own if finding.severity is Severity.ERROR]
         others = [finding for finding in own if finding.severity is not Severity.ERROR]
         failed += bool(errors)
-        body = _failure(errors) + _output(others)
+        output = f"<system-out>{escape(_lines(others))}</system-out>" if others else ""
+        body = _failure(errors) + output
         cases.append(
             f'  <testcase classname="kpolicy.lint" name={quoteattr(file)}>{body}</testcase>'
         )
@@ -149,17 +150,11 @@ def _failure(errors: list[Diagnostic]) -> str:
     return f"<failure message={first}>{escape(_lines(errors))}</failure>"
 
 
-def _output(others: list[Diagnostic]) -> str:
-    return f"<system-out>{escape(_lines(others))}</system-out>" if others else ""
-
-
 def _lines(listed: list[Diagnostic]) -> str:
-    lines = []
-    for finding in listed:
-        place = place_of(finding)
-        where = f"{place.line}:{place.column}"
-        lines.append(f"{where}: {finding.severity}[{finding.code}] {finding.message}")
-    return "\n".join(lines)
+    return "\n".join(
+        f"{place.line}:{place.column}: {finding.severity}[{finding.code}] {finding.message}"
+        for finding, place in zip(listed, map(place_of, listed), strict=True)
+    )
 
 
 # By the name of the format.

@@ -74,8 +74,9 @@ _GUTTER_MIN: Final = 2
 _COLUMNS_MAX: Final = 500
 _RESET: Final = "\x1b[0m"
 _BOLD: Final = "\x1b[1m"
+GREEN: Final = "\x1b[32m"
 _BLUE: Final = "\x1b[1;34m"
-_COLORS: Final = {
+COLORS: Final = {
     Severity.ERROR: "\x1b[1;31m",
     Severity.WARNING: "\x1b[1;33m",
     Severity.INFO: "\x1b[1;36m",
@@ -83,7 +84,7 @@ _COLORS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Paint:
+class Paint:
     is_on: bool
 
     def __call__(self, text: str, color: str) -> str:
@@ -102,7 +103,7 @@ class _Mark:
 
 
 def full(findings: Findings, *, is_color: bool = False) -> str:
-    paint = _Paint(is_color)
+    paint = Paint(is_color)
     return "".join(
         "\n".join(_finding_text(diagnostic, findings, paint)) + "\n\n"
         for diagnostic in findings.diagnostics
@@ -110,12 +111,12 @@ def full(findings: Findings, *, is_color: bool = False) -> str:
 
 
 def concise(findings: Findings) -> str:
-    lines = []
-    for finding in findings.diagnostics:
-        place = place_of(finding)
-        where = f"{place}: " if place.file else ""
-        lines.append(f"{where}{finding.severity}[{finding.code}] {finding.message}\n")
-    return "".join(lines)
+    placed = ((place_of(finding), finding) for finding in findings.diagnostics)
+    return "".join(
+        (f"{place}: " if place.file else "")
+        + f"{finding.severity}[{finding.code}] {finding.message}\n"
+        for place, finding in placed
+    )
 
 
 def github(findings: Findings) -> str:
@@ -142,8 +143,8 @@ def _escaped(text: str, *, is_message: bool = False) -> str:
     return text if is_message else text.replace(":", "%3A").replace(",", "%2C")
 
 
-def _finding_text(diagnostic: Diagnostic, findings: Findings, paint: _Paint) -> Iterator[str]:
-    color = _COLORS[diagnostic.severity]
+def _finding_text(diagnostic: Diagnostic, findings: Findings, paint: Paint) -> Iterator[str]:
+    color = COLORS[diagnostic.severity]
     head = paint(f"{diagnostic.severity}[{diagnostic.code}]", color)
     yield f"{head}{paint(f': {diagnostic.message}', _BOLD)}"
     place = diagnostic.place
@@ -190,7 +191,7 @@ def _mark(place: Place, label: str, *, is_primary: bool) -> _Mark:
 
 
 def _snippet(
-    text: SourceText, marks: list[_Mark], width: int, color: str, paint: _Paint
+    text: SourceText, marks: list[_Mark], width: int, color: str, paint: Paint
 ) -> Iterator[str]:
     bar = paint(f"{' ' * width} |", _BLUE)
     yield bar
@@ -206,7 +207,7 @@ def _shown(line: str) -> str:
     return line[:_COLUMNS_MAX].replace("\t", " ")
 
 
-def _underlines(line: str, marks: list[_Mark], color: str, paint: _Paint) -> Iterator[str]:
+def _underlines(line: str, marks: list[_Mark], color: str, paint: Paint) -> Iterator[str]:
     """The row of marks with the last label, then the other labels below, from right to left."""
     row, at = "", 0
     for mark in marks:

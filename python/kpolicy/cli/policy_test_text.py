@@ -11,7 +11,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from kpolicy.cli.findings_text import Findings, concise, full, github as annotated
+from kpolicy.cli.findings_text import (
+    COLORS,
+    GREEN,
+    Findings,
+    Paint,
+    concise,
+    full,
+    github as annotated,
+)
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.offline.reports.columns import columns
 
@@ -25,9 +33,6 @@ if TYPE_CHECKING:
     )
 
 _NAME_WIDTH: Final = 62
-_RESET: Final = "\x1b[0m"
-_RED: Final = "\x1b[1;31m"
-_GREEN: Final = "\x1b[32m"
 
 
 def text(run: PolicyTestRun, *, is_color: bool = False) -> str:
@@ -80,12 +85,11 @@ def _errors(run: PolicyTestRun) -> list[Diagnostic]:
 
 
 def _test(test: TestResult, run: PolicyTestRun, *, is_color: bool) -> Iterator[str]:
-    word = f"{'ok' if test.has_passed else 'FAIL':<4}"
-    if is_color:
-        word = f"{_GREEN if test.has_passed else _RED}{word}{_RESET}"
+    word, color = ("ok  ", GREEN) if test.has_passed else ("FAIL", COLORS[Severity.ERROR])
     duration = f"{test.seconds * 1000:,.1f} ms"
     pods, after = (f"{test.pods:,} pods  ", f"  {test.summary}") if test.summary else ("", "")
-    yield f"  {word}  {test.name:<{_NAME_WIDTH}}  {pods}{duration:>9}{after}"
+    shown = Paint(is_color)(word, color)
+    yield f"  {shown}  {test.name:<{_NAME_WIDTH}}  {pods}{duration:>9}{after}"
     lines = full(Findings(test.diagnostics, run.texts)).splitlines()
     for mismatch in test.mismatches:
         lines += _mismatch(mismatch)

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.inputs import (
+from kpolicy.cli.input_output import (
     ask_engine,
     load_program,
     load_snapshot,
     print_problems,
+    progress_bar,
     refusals_reported,
 )
-from kpolicy.cli.outputs import progress_bar
 from kpolicy.cli.verb import (
     DECISION,
     FINDINGS,

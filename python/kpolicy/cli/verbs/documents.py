@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kpolicy.cli.findings_text import Findings, full, print_findings
-from kpolicy.cli.inputs import all_sources, policy_sources
-from kpolicy.cli.outputs import difference, write_errors
+from kpolicy.cli.input_output import all_sources, difference, policy_sources, write_errors
 from kpolicy.cli.verb import (
     FINDINGS,
     FINE,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.findings_text import Findings, full, print_findings
-from kpolicy.cli.inputs import all_sources, load_snapshot
+from kpolicy.cli.input_output import all_sources, load_snapshot
 from kpolicy.cli.verb import (
     FINDINGS,
     FINE,

@@ -16,8 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kpolicy.cli.findings_text import Findings, concise, full, github, place_of, summary
-from kpolicy.cli.inputs import load_snapshot, policy_sources
-from kpolicy.cli.outputs import difference, is_color, write, write_back
+from kpolicy.cli.input_output import (
+    difference,
+    is_color,
+    load_snapshot,
+    policy_sources,
+    write,
+    write_back,
+)
 from kpolicy.cli.verb import (
     FINDINGS,
     FINE,

@@ -11,8 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.inputs import load_snapshot
-from kpolicy.cli.outputs import progress_bar, refuse_terminal, written
+from kpolicy.cli.input_output import load_snapshot, progress_bar, refuse_terminal, written
 from kpolicy.cli.verb import (
     OUTPUT,
     SNAPSHOT_FILES,

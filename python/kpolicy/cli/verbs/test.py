@@ -10,8 +10,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.inputs import all_sources, read_stdin
-from kpolicy.cli.outputs import is_color, progress_bar, write, write_back
+from kpolicy.cli.input_output import (
+    all_sources,
+    is_color,
+    progress_bar,
+    read_stdin,
+    write,
+    write_back,
+)
 from kpolicy.cli.verb import (
     FINDINGS,
     FINE,
@@ -124,10 +130,11 @@ def _print(args: argparse.Namespace, run: PolicyTestRun) -> None:
     from kpolicy.cli import policy_test_text
 
     for name, file in args.output or [("text", "")]:
-        if name == "text":
-            text = policy_test_text.text(run, is_color=not file and is_color())
-        else:
-            text = policy_test_text.DOCUMENTS[name](run)
+        text = (
+            policy_test_text.text(run, is_color=not file and is_color())
+            if name == "text"
+            else policy_test_text.DOCUMENTS[name](run)
+        )
         write(text, file)
 
 

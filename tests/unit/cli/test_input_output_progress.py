@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from kpolicy.cli.outputs import progress_bar
+from kpolicy.cli.input_output import progress_bar
 
 
 class Terminal(io.StringIO):

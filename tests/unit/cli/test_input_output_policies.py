@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kpolicy.cli.inputs import policy_sources
+from kpolicy.cli.input_output import policy_sources
 from kpolicy.cli.verb import CannotWorkError
 from kpolicy.policy.compile import shipped_names
 
