@@ -43,10 +43,6 @@ class Health:
     text: str
 
 
-def ping() -> Check:
-    return Check("ping", lambda: "")
-
-
 def judge(
     group: str, checks: Iterable[Check], *, verbose: bool, exclude: Collection[str] = ()
 ) -> Health:

@@ -168,8 +168,10 @@ def _admitted(labels: Labels, series: int) -> Labels:
 
 
 def _samples(description: Description, values: Mapping[Labels, float]) -> Iterator[str]:
-    for labels, value in sorted(values.items()):
-        yield f"{description.name}{_inside(description.labels, labels)} {_number(value)}"
+    return (
+        f"{description.name}{_inside(description.labels, labels)} {_number(value)}"
+        for labels, value in sorted(values.items())
+    )
 
 
 def _inside(names: Labels, values: Labels) -> str:

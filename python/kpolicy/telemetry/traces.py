@@ -101,32 +101,13 @@ class Allowance:
         return True
 
 
-class Judge:
-    """Decides about a trace twice: when its ids are made, and when it has ended."""
-
-    def __init__(self, sampling: Sampling, rates: Rates) -> None:
-        self._sampling = sampling
-        self._routine = Allowance(rates.sampled)
-        self._kept = Allowance(rates.kept)
-
-    @property
-    def dropped(self) -> int:
-        """How many traces were dropped because of the limits."""
-        return self._routine.refused + self._kept.refused
-
-    def sampled(self, trace_id: int, now_ns: int) -> bool:
-        return self._sampling.keeps(trace_id) and self._routine.take(now_ns)
-
-    def kept_anyway(self, *, failed: bool, slow: bool, now_ns: int) -> bool:
-        return (failed or slow) and not self._sampling.off and self._kept.take(now_ns)
-
-
 _SPAN_BITS: Final = 64
 _SPAN_MASK: Final = (1 << _SPAN_BITS) - 1
 
 
 class Traces:
-    """Judges and builds traces. `stop` waits at most two seconds for the exporter."""
+    """Judges and builds traces. A trace is judged twice: when its ids are made, and when it has
+    ended. `stop` waits at most two seconds for the exporter."""
 
     def __init__(
         self,
@@ -136,7 +117,10 @@ class Traces:
         resource: Mapping[str, str] | None = None,
         rates: Rates | None = None,
     ) -> None:
-        self._judge = Judge(sampling or Sampling(), rates or Rates())
+        self._sampling = sampling or Sampling()
+        rates = rates or Rates()
+        self._routine = Allowance(rates.sampled)
+        self._kept = Allowance(rates.kept)
         self._random = random or Random()
         self._pipeline: Pipeline | None = None
         if exporters:
@@ -150,7 +134,8 @@ class Traces:
 
     @property
     def dropped(self) -> int:
-        return self._judge.dropped
+        """How many traces were dropped because of the limits."""
+        return self._routine.refused + self._kept.refused
 
     def begin(self, now_ns: int) -> TraceContext | None:
         """Make the ids of an attempt, which others see before it ends; None if tracing is off."""
@@ -162,12 +147,13 @@ class Traces:
             trace_id,
             bits & _SPAN_MASK or 1,
             bits >> _SPAN_BITS & _SPAN_MASK or 1,
-            self._judge.sampled(trace_id, now_ns),
+            self._sampling.keeps(trace_id) and self._routine.take(now_ns),
         )
 
     def keeps(self, context: TraceContext, *, failed: bool, slow: bool, now_ns: int) -> bool:
         """Whether to record the attempt. Ask once, when it is over."""
-        return context.sampled or self._judge.kept_anyway(failed=failed, slow=slow, now_ns=now_ns)
+        is_wanted = (failed or slow) and not self._sampling.off
+        return context.sampled or (is_wanted and self._kept.take(now_ns))
 
     def record(self, attempt: Attempt, context: TraceContext) -> None:
         """Build the spans of an attempt that is over."""

@@ -17,7 +17,7 @@ from kpolicy.telemetry.access import (
     TokenFile,
     is_loopback,
 )
-from kpolicy.telemetry.health_server import Checks, HttpServer, Listener, Page, Served, ping
+from kpolicy.telemetry.health_server import Check, Checks, HttpServer, Listener, Page, Served
 from kpolicy.telemetry.metrics import Registry
 from tests.unit.cluster import certificates as pem
 from tests.unit.telemetry.test_health_server import free_port
@@ -31,7 +31,8 @@ def server(guard: Guard, tls: ssl.SSLContext | None = None) -> HttpServer:
     async def page(_: object) -> Page:
         return Page("a page\n")
 
-    checks = Checks([ping()], [ping()], [ping()])
+    ping = Check("ping", lambda: "")
+    checks = Checks([ping], [ping], [ping])
     return HttpServer(
         Listener("127.0.0.1", free_port(), tls, guard),
         Served(Registry(), checks, dict, pages={"/debug/page": page}),

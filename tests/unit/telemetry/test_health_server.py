@@ -7,9 +7,11 @@ import socket
 import aiohttp
 import pytest
 
-from kpolicy.telemetry.health_server import Check, Checks, HttpServer, Listener, Served, judge, ping
+from kpolicy.telemetry.health_server import Check, Checks, HttpServer, Listener, Served, judge
 from kpolicy.telemetry.metrics import Counter, Registry
 from tests.unit.telemetry.exposition import parsed
+
+PING = Check("ping", lambda: "")
 
 
 def free_port() -> int:
@@ -25,9 +27,9 @@ async def get(url: str) -> tuple[int, str, str]:
 
 def test_health_is_reported_as_kubernetes_components_tell_it() -> None:
     failing = Check("informers", lambda: "not whole yet")
-    assert judge("readyz", [ping()], verbose=False).text == "ok"
-    assert judge("readyz", [ping()], verbose=True).text == "[+]ping ok\nreadyz check passed\n"
-    failed = judge("readyz", [ping(), failing], verbose=False)
+    assert judge("readyz", [PING], verbose=False).text == "ok"
+    assert judge("readyz", [PING], verbose=True).text == "[+]ping ok\nreadyz check passed\n"
+    failed = judge("readyz", [PING, failing], verbose=False)
     assert failed.status == 500
     assert failed.text == ("[+]ping ok\n[-]informers failed: not whole yet\nreadyz check failed\n")
     assert judge("readyz", [failing], verbose=False, exclude={"informers"}).status == 200
@@ -47,7 +49,7 @@ async def test_everything_is_served() -> None:
         Listener("127.0.0.1", free_port()),
         Served(
             Registry([counter]),
-            Checks([ping()], [ping()], [ping(), failing]),
+            Checks([PING], [PING], [PING, failing]),
             lambda: {"b": 1, "a": [2]},
             before_scrape=refresh,
         ),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from kpolicy.telemetry import limits
-from kpolicy.telemetry.traces import Allowance, Judge, Rates, Sampling, sampling_of
+from kpolicy.telemetry.attempt import TraceContext
+from kpolicy.telemetry.traces import Allowance, Sampling, Traces, sampling_of
 
 SECOND = 1_000_000_000
 
@@ -80,19 +82,33 @@ def test_an_allowance_is_for_each_second() -> None:
     assert allowance.refused == 2
 
 
+def begun(traces: Traces) -> TraceContext:
+    context = traces.begin(0)
+    assert context is not None
+    return context
+
+
 def test_failures_and_slow_cycles_are_kept_beside_the_routine() -> None:
-    judge = Judge(Sampling(0.0), Rates())
-    assert not judge.sampled(1, 0)
-    assert not judge.kept_anyway(failed=False, slow=False, now_ns=0)
-    assert judge.kept_anyway(failed=True, slow=False, now_ns=0)
-    assert judge.kept_anyway(failed=False, slow=True, now_ns=0)
-    assert not Judge(Sampling(0.0, off=True), Rates()).kept_anyway(failed=True, slow=True, now_ns=0)
+    traces = Traces((InMemorySpanExporter(),), Sampling(0.0), Random(3))
+    context = begun(traces)
+    assert not context.sampled
+    assert not traces.keeps(context, failed=False, slow=False, now_ns=0)
+    assert traces.keeps(context, failed=True, slow=False, now_ns=0)
+    assert traces.keeps(context, failed=False, slow=True, now_ns=0)
+    off = Traces((InMemorySpanExporter(),), Sampling(0.0, off=True), Random(3))
+    assert not off.keeps(begun(off), failed=True, slow=True, now_ns=0)
+    assert traces.stop()
+    assert off.stop()
 
 
 def test_routine_never_takes_the_place_of_failures() -> None:
-    judge = Judge(Sampling(), Rates())
-    routine = sum(judge.sampled(trace_id, 0) for trace_id in range(10_000))
-    failures = sum(judge.kept_anyway(failed=True, slow=False, now_ns=0) for _ in range(10_000))
+    traces = Traces((InMemorySpanExporter(),), Sampling(), Random(3))
+    contexts = [begun(traces) for _ in range(10_000)]
+    routine = sum(context.sampled for context in contexts)
+    unsampled = next(context for context in contexts if not context.sampled)
+    kept = (traces.keeps(unsampled, failed=True, slow=False, now_ns=0) for _ in range(10_000))
+    failures = sum(kept)
     assert routine == limits.TRACES_PER_SECOND
     assert failures == limits.KEPT_TRACES_PER_SECOND
-    assert judge.dropped == 20_000 - routine - failures
+    assert traces.dropped == 20_000 - routine - failures
+    assert traces.stop()
