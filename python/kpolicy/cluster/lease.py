@@ -158,7 +158,7 @@ class Elector:
                 return self._fail(str(failure))
         if (observed := self._observed) is None:
             return await self._write(None)
-        if not observed.may_take(self._lock.identity, self._clock.monotonic_ns()):
+        if observed.wait_ns(self._lock.identity, self._clock.monotonic_ns()) > 0:
             self._fence_until_ns = 0  # we held it, and another holds it now
             return self._fail(f"{observed.record.holder} holds it")
         return await self._write(observed.record)
@@ -206,9 +206,11 @@ class Elector:
 
     def _look_again_s(self) -> float:
         """Return when to look again: at the latest when the lease of another holder expires."""
-        wait_ns = 0
-        if self._observed is not None:
-            wait_ns = self._observed.wait_ns(self._lock.identity, self._clock.monotonic_ns())
+        wait_ns = (
+            self._observed.wait_ns(self._lock.identity, self._clock.monotonic_ns())
+            if self._observed is not None
+            else 0
+        )
         if wait_ns == 0:  # nobody holds it, so the failure was another
             return self._terms.retry_s * (1 + self._random.random() * (LEASE_JITTER - 1))
         return min(self._terms.retry_s / LEASE_LOOKS_PER_RETRY, wait_ns / NANOSECONDS)

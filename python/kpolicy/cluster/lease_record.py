@@ -110,12 +110,9 @@ class Observation:
         same = record.resource_version == self.record.resource_version
         return Observation(record, self.since_ns if same else monotonic_ns)
 
-    def may_take(self, identity: str, monotonic_ns: int) -> bool:
-        """Whether nobody holds it, or we do, or its holder has not renewed it in time."""
-        return self.wait_ns(identity, monotonic_ns) == 0
-
     def wait_ns(self, identity: str, monotonic_ns: int) -> int:
-        """Return for how long it may not be taken, if it is not renewed."""
+        """Return for how long it may not be taken, if it is not renewed: 0 if nobody holds it, or
+        we do, or its holder has not renewed it in time."""
         if self.record.holder in {"", identity}:
             return 0
         promised_ns = ceil(self.record.duration_s * NANOSECONDS)

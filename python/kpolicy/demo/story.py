@@ -22,7 +22,7 @@ from kpolicy.cluster.auth.load_connection import load_connection
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.demo import demo_cluster
 from kpolicy.demo.demo_cluster import NOT_TRIED, Tally, take
-from kpolicy.demo.view import Measured, View, explanation_lines, show_summary, view_for, write
+from kpolicy.demo.view import LiveView, Measured, View, explanation_lines, show_summary, write
 from kpolicy.engine import Engine, Scheduled
 from kpolicy.offline.answers.pod_decisions import explain
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
@@ -75,7 +75,8 @@ class Story:
             async with task_group() as group:
                 run = group.create_task(scheduler.run())
                 try:
-                    with view_for(self.console) as view:
+                    make_view = LiveView if self.console.is_terminal else View
+                    with make_view(self.console) as view:
                         scene = Scene(self.scale, control_plane, scheduler, engine, view, run)
                         measured = await scene.play(policy)
                         await scene.explain()

@@ -80,10 +80,6 @@ class LiveView(View):
         self._table = kinds_table(tally)
 
 
-def view_for(console: Console) -> View:
-    return LiveView(console) if console.is_terminal else View(console)
-
-
 def write(console: Console, line: str) -> None:
     console.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -19,7 +19,7 @@ from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Span, has_errors
 from kpolicy.policy.assembly.assemble import Program, assemble, encode
 from kpolicy.policy.assembly.expressions import ExpressionSets
 from kpolicy.policy.assembly.params import ParamValues, uncalled
-from kpolicy.policy.assembly.policy_checks import check_policies, never_evaluated
+from kpolicy.policy.assembly.policy_checks import beyond, check_policies
 from kpolicy.policy.assembly.read_policy import Policy, read_policies, written_rules
 from kpolicy.policy.assembly.resolve import Resolution, effective, lineages, resolve
 from kpolicy.policy.codes.registry import remark
@@ -216,7 +216,9 @@ def examine(
         *expressions.diagnostics,
         *resolution.diagnostics,
         *check_policies(policies, resolution),
-        *never_evaluated(policies, expressions.own),
+        *chain.from_iterable(
+            beyond(policy, expressions.own[policy.name], 1) for policy in policies
+        ),
         *check_rules(policies, expressions.own, resolution),
         *uncalled(found.config_maps, policies),
     ]

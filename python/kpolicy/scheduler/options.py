@@ -99,14 +99,12 @@ class Options:
         ):
             if is_wrong:
                 return _invalid(message)
-        if self.auth != NONE and self.port and self._is_clear():
+        is_clear = not self.tls_cert_file and not is_loopback(self.bind_address)
+        if self.auth != NONE and self.port and is_clear:
             text = f"--auth={self.auth} on {self.bind_address} needs TLS"
             hint = "give --tls-cert-file and --tls-private-key-file, or --bind-address=127.0.0.1"
             return Problem("KPS207", text, hint)
         return _invalid(terms.message) if isinstance(terms, ConnectionProblem) else None
-
-    def _is_clear(self) -> bool:
-        return not self.tls_cert_file and not is_loopback(self.bind_address)
 
     def lease_terms(self) -> LeaseTerms | ConnectionProblem:
         return LeaseTerms.checked(
@@ -241,7 +239,8 @@ def read_configurations(sources: Sequence[Source]) -> ReadConfigurations:
     for source in sources:
         read = read_documents(source)
         roots = [root for root in read.roots if is_of_kind(root, KIND)]
-        if not roots or len(roots) < sum(map(_says_something, read.roots)):
+        empty = [root for root in read.roots if isinstance(root, Scalar) and root.value is None]
+        if not roots or len(roots) + len(empty) < len(read.roots):
             others.append(source)
         if not roots:
             continue
@@ -281,10 +280,6 @@ def _position(diagnostic: Diagnostic) -> tuple[int, int]:
     return (
         (diagnostic.place.line, diagnostic.place.column) if diagnostic.place is not None else (0, 0)
     )
-
-
-def _says_something(root: Node) -> bool:
-    return not isinstance(root, Scalar) or root.value is not None
 
 
 def _contradictions(root: Node) -> list[Diagnostic]:

@@ -87,9 +87,7 @@ class ControlPlane:
         self._clock = clock or SystemClock()
         self.store: Final = Store(self._clock, store)
         self._serving = Serving(self.store, self._clock, tokens=tokens, faults=faults)
-        self._kubelet = None
-        if kubelet is not None:
-            self._kubelet = Kubelet(self.store, self._clock, kubelet)
+        self._kubelet = Kubelet(self.store, self._clock, kubelet) if kubelet is not None else None
         self._server: asyncio.Server | None = None
         self._tasks = AsyncExitStack()
         self._http = HttpServer(self._serving.handle)

@@ -182,10 +182,11 @@ class Kubelet:
         if step is Step.STOP:
             carry_out(self._store, held, AT_ONCE, self._clock.now_ns())
             return
-        if step is Step.START:
-            new = running(held.object, now, next(self._addresses))
-        else:
-            new = finished(held.object, now)
+        new = (
+            running(held.object, now, next(self._addresses))
+            if step is Step.START
+            else finished(held.object, now)
+        )
         self._store.change(PODS, namespace, name, lambda _: new, uid=uid)
 
 

@@ -110,13 +110,13 @@ def test_a_lease_is_free_when_it_has_not_changed_for_as_long_as_its_holder_promi
     assert first is not None
     assert second is not None
     seen = Observation(first, 100 * NANOSECONDS)
-    assert not seen.may_take("me", 115 * NANOSECONDS - 1)
-    assert seen.may_take("me", 115 * NANOSECONDS)
-    assert seen.may_take("other", 101 * NANOSECONDS)
+    assert seen.wait_ns("me", 115 * NANOSECONDS - 1) > 0
+    assert seen.wait_ns("me", 115 * NANOSECONDS) == 0
+    assert seen.wait_ns("other", 101 * NANOSECONDS) == 0
     unchanged = seen.next(first, 110 * NANOSECONDS)
-    assert unchanged.may_take("me", 115 * NANOSECONDS)
+    assert unchanged.wait_ns("me", 115 * NANOSECONDS) == 0
     renewed = seen.next(second, 110 * NANOSECONDS)
-    assert not renewed.may_take("me", 120 * NANOSECONDS)
+    assert renewed.wait_ns("me", 120 * NANOSECONDS) > 0
 
 
 @pytest.mark.parametrize(

@@ -158,8 +158,7 @@ def _after_failure(plan: Plan, failure: Failure, monotonic_ns: int, chance: floa
         plan = replace(plan, refusals=plan.refusals + 1)
         if plan.refusals > REFUSED_SOON_MAX:
             at_least_s = REFUSED_RETRY_S
-    waiting = _wait(plan, str(failure), monotonic_ns, chance, at_least_s)
-    return replace(waiting, failure=failure)
+    return replace(_wait(plan, str(failure), monotonic_ns, chance, at_least_s), failure=failure)
 
 
 def _wait(

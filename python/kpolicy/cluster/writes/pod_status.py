@@ -43,9 +43,8 @@ def condition_body(condition: PodCondition, transition_ns: int | None, generatio
     text = encode_basestring_ascii
     since = "" if transition_ns is None else f',"lastTransitionTime":"{api_time(transition_ns)}"'
     observed = f',"observedGeneration":{generation}' if generation else ""
-    nominated = ""
-    if condition.nominated_node is not None:
-        nominated = f',"nominatedNodeName":{_node(condition.nominated_node)}'
+    node = condition.nominated_node
+    nominated = "" if node is None else f',"nominatedNodeName":{_node(node)}'
     return (
         f'{{"metadata":{{"uid":{text(condition.uid)}}},"status":{{"conditions":['
         f'{{"type":"PodScheduled","status":"False","reason":"{condition.reason}",'

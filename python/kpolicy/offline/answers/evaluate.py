@@ -209,8 +209,9 @@ def evaluate(
     `variables` are JSON values by name. With a snapshot it sees `cluster`, with a pod (`ns/name`)
     `pod` and `namespaceObject`, with a node `node`; with the names of a policy, its `variables` and
     `params`."""
-    work = Evaluating(snapshot, names)
-    return work.evaluate(expression, variables, pod=pod, node=node, traced=traced)
+    return Evaluating(snapshot, names).evaluate(
+        expression, variables, pod=pod, node=node, traced=traced
+    )
 
 
 class Evaluating:

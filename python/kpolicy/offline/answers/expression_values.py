@@ -311,8 +311,7 @@ def variable_name(within: str) -> str:
 
 def used_variables(text: str) -> Iterator[tuple[str, Span]]:
     """The variables that a text names, and where."""
-    for use in _USE.finditer(text):
-        yield use.group(1), Span(use.start(), use.end())
+    return ((use.group(1), Span(use.start(), use.end())) for use in _USE.finditer(text))
 
 
 def steps(

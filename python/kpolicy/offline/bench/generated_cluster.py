@@ -55,8 +55,7 @@ def as_list(workload: str, size: Size) -> Iterator[bytes]:
 
 def nodes(size: Size) -> Iterator[str]:
     template = node()
-    for index in range(size.nodes):
-        yield template % node_words(index)
+    return (template % node_words(index) for index in range(size.nodes))
 
 
 def node_words(index: int) -> dict[str, object]:

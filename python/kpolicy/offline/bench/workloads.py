@@ -128,8 +128,10 @@ def _one_of(key: str, *values: str) -> Shape:
 
 def _unique_term(app: str, topology_key: str) -> Shape:
     """Selects the pods of the app."""
-    selector = {"matchExpressions": [_one_of("app", app)]}
-    return {"labelSelector": selector, "topologyKey": topology_key}
+    return {
+        "labelSelector": {"matchExpressions": [_one_of("app", app)]},
+        "topologyKey": topology_key,
+    }
 
 
 def _unique_selector(_: str) -> Shape:

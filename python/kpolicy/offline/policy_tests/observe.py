@@ -7,11 +7,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from kpolicy.engine import Engine, Verdict
 from kpolicy.offline.answers.cross_check import CrossCheck, cross_check
-from kpolicy.offline.answers.evaluate import Evaluating, PolicyNames, profile_expressions
+from kpolicy.offline.answers.evaluate import Evaluating, profile_expressions
 from kpolicy.offline.limits import CROSS_CHECKED_NODES_MAX
 from kpolicy.offline.policy_tests.results import CrossChecked, Mismatch
 from kpolicy.offline.snapshots.cluster_snapshot import Text, key_of_pod, loaded_engine
@@ -160,9 +161,9 @@ class CrossChecks:
     def compare(self, engine: Engine, pod: str, nodes: Sequence[str]) -> None:
         """Evaluates every expression of the profile for a pending pod, on the first nodes."""
         for place, names in profile_expressions(self.examined, self.profile):
-            evaluating = Evaluating(names=names, engine=engine)
+            evaluate = partial(Evaluating(names=names, engine=engine).evaluate, pod=pod)
             for node in nodes[:CROSS_CHECKED_NODES_MAX]:
-                check = _on_node(evaluating, names, pod, node)
+                check = cross_check(names.expression, partial(evaluate, node=node))
                 self.compared += bool(check.compared)
                 self._note(place, node, check)
 
@@ -179,7 +180,3 @@ class CrossChecks:
 
     def result(self) -> CrossChecked:
         return CrossChecked(self.compared, tuple(self.known))
-
-
-def _on_node(evaluating: Evaluating, names: PolicyNames, pod: str, node: str) -> CrossCheck:
-    return cross_check(names.expression, lambda part: evaluating.evaluate(part, pod=pod, node=node))

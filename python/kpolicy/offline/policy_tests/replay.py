@@ -104,12 +104,13 @@ def replay(
     engine.watch("pods", watch_lines(*events), now_ns)
     pending = [pod for pod in engine.pending() if key_of_pod(pod) in recorded]
     ordered = queue_order(pending) if wanted.order == "queue" else sorted(pending, key=_created)
-    pods = []
-    for decision in decide(engine, ordered, now_ns=now_ns):
-        key = f"{decision.namespace}/{decision.name}"
-        outcome = (decision.node, decision.message, decision.score, decision.took_ns)
-        pods.append(ReplayedPod(key, recorded[key], *outcome))
-    return Replayed(tuple(pods))
+    decided = ((f"{d.namespace}/{d.name}", d) for d in decide(engine, ordered, now_ns=now_ns))
+    return Replayed(
+        tuple(
+            ReplayedPod(key, recorded[key], of.node, of.message, of.score, of.took_ns)
+            for key, of in decided
+        )
+    )
 
 
 def _wanted_pods(snapshot: Snapshot, wanted: Replay, profile: str) -> Iterator[Json]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from kpolicy.diagnostics import Diagnostic, Place, Span, has_errors
 from kpolicy.offline.policy_tests.coverage import PolicyCoverage, merged
+from kpolicy.policy.format.conversion import flow
 from kpolicy.policy.yaml.nodes import Path, Plain
 from kpolicy.policy.yaml.source import SourceText
-from kpolicy.policy.yaml.tree_reader import plain_value, yaml_1_1_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +104,7 @@ class PolicyTestRun:
     left_out: int = 0
 
     def tests(self) -> Iterator[tuple[SuiteResult, TestResult]]:
-        for suite in self.suites:
-            for test in suite.tests:
-                yield suite, test
+        return ((suite, test) for suite in self.suites for test in suite.tests)
 
     @property
     def passed(self) -> int:
@@ -229,10 +225,6 @@ def _place(place: Place | None) -> _Json:
     return {} if place is None else place.document()
 
 
-# Text that needs no quotes anywhere in YAML, also inside brackets and braces.
-_PLAIN: Final = re.compile(r"[A-Za-z_/](?:[-A-Za-z0-9_./]*[A-Za-z0-9_])?\Z")
-
-
 def rewrites(suites: Iterable[SuiteResult]) -> dict[str, list[Rewrite]]:
     """The edits that `--update` can make, by file."""
     found: dict[str, list[Rewrite]] = {}
@@ -257,17 +249,3 @@ def updated(text: str, edits: Iterable[Rewrite]) -> tuple[str, int]:
         begin = span.start
         written += 1
     return text, written
-
-
-def flow(value: Plain) -> str:
-    """One line of YAML, in flow style."""
-    match value:
-        case dict():
-            return "{" + ", ".join(f"{flow(k)}: {flow(v)}" for k, v in value.items()) + "}"
-        case list():
-            return "[" + ", ".join(map(flow, value)) + "]"
-        case str() if (
-            _PLAIN.match(value) and plain_value(value) == value and not yaml_1_1_kind(value)
-        ):
-            return value
-    return json.dumps(value, ensure_ascii=False)

@@ -252,7 +252,6 @@ def steps_of(test: Test) -> Iterator[tuple[Path, Step]]:
     """The pods of a test in order, with their paths in the test."""
     if not test.sequence:
         yield (), test
-        return
     for index, step in enumerate(test.sequence):
         yield ("sequence", index), step
 
@@ -330,10 +329,9 @@ def load_inputs(suite: Suite, policies: Sequence[Source] | None = None) -> Input
             continue
         # A replay may call the document's own snapshot by its path or its bare name.
         is_own = isinstance(wanted, str) and name in (wanted, File(wanted).name.partition(".")[0])
-        if is_own and snapshot is not None:
-            replayed[name] = snapshot
-        else:
-            replayed[name] = reading.snapshot([name], ("tests", index, "replay", "snapshot"))
+        own = snapshot if is_own else None
+        at = ("tests", index, "replay", "snapshot")
+        replayed[name] = reading.snapshot([name], at) if own is None else own
     return Inputs(
         tuple(policies),
         snapshot,

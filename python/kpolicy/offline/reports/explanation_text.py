@@ -139,7 +139,11 @@ def _preemption(preemption: Mapping[str, Any] | None) -> list[str]:
         lines.append(f"  preemption: {preemption['message']}")
     budgets = preemption.get("pdbViolations", {})
     rows = [
-        [node, listed(victims, _NAMES_SHOWN), _budgets(budgets.get(node, 0))]
+        [
+            node,
+            listed(victims, _NAMES_SHOWN),
+            f"against {counted(budgets[node], 'disruption budget')}" if budgets.get(node) else "",
+        ]
         for node, victims in sorted(candidates.items())
     ]
     lines += columns([[node, f"evicts {who}", why] for node, who, why in rows], indent="    ")
@@ -154,7 +158,3 @@ def _spared(spared: Mapping[str, Sequence[str]]) -> list[str]:
     lines = ["  pods that `preemption.victims` protects", *columns(rows, indent="    ")]
     more = len(ordered) - len(rows)
     return lines + ([f"    and {counted(more, 'node')} more"] if more else [])
-
-
-def _budgets(violations: int) -> str:
-    return f"against {counted(violations, 'disruption budget')}" if violations else ""

@@ -166,12 +166,9 @@ def read_recording(name: str, packed: bytes) -> Recording | Problem:
     header = _read_header(name, packed)
     if isinstance(header, Problem):
         return header
-    text = _unpacked(name, header.content, packed, _body_at(packed))
+    body_at = HEADER_AT + int(PREFIX.unpack_from(packed, len(MAGIC))[1])
+    text = _unpacked(name, header.content, packed, body_at)
     return text if isinstance(text, Problem) else Recording(header, text)
-
-
-def _body_at(packed: bytes) -> int:
-    return HEADER_AT + int(PREFIX.unpack_from(packed, len(MAGIC))[1])
 
 
 def _read_header(name: str, packed: bytes) -> Header | Problem:

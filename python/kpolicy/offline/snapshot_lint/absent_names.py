@@ -118,9 +118,8 @@ def _is_absent(named: Named, names: Names) -> bool:
     if named.value:
         values = names.labels(named.kind).values.get(named.name) or Counter()
         return named.value not in values and bool(nearest(named.value, values))
-    is_known = named.name in names.known(named.kind)
-    if named.kind == "resource":
-        is_known = is_known or named.name in _ALWAYS
+    is_always = named.kind == "resource" and named.name in _ALWAYS
+    is_known = is_always or named.name in names.known(named.kind)
     if named.kind in ("taint", "resource"):
         return bool(names.nodes.total) and not is_known
     if named.kind == "namespace name":
@@ -198,9 +197,8 @@ def _of_value(side: Tree, texts: Iterable[Tree]) -> Iterator[Named]:
     key = literal_text(read.args[-1]) if kind is not None and isinstance(read, Read) else None
     if kind is None or key is None:
         return
-    for named in _texts(kind, texts):
-        if named.name:
-            yield Named(kind, key, named.span, named.name)
+    found = _texts(kind, texts)
+    yield from (Named(kind, key, named.span, named.name) for named in found if named.name)
 
 
 def _of_selector(held: Tree) -> Iterator[Named]:
@@ -290,8 +288,7 @@ def _list(holder: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _taints(node: Json) -> Iterator[str]:
-    for taint in _list(mapping_at(node, "spec"), "taints"):
-        yield str(taint.get("key"))
+    return (str(taint.get("key")) for taint in _list(mapping_at(node, "spec"), "taints"))
 
 
 def _requested(pod: Json) -> Iterator[str]:

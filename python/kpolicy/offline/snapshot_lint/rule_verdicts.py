@@ -131,8 +131,7 @@ def _program(
 
 
 def _explained(snapshot: Snapshot, program: Program, keys: Sequence[str]) -> Iterator[Json]:
-    for line in Explaining(snapshot, program).lines_of(keys):
-        yield json.loads(line)
+    return map(json.loads, Explaining(snapshot, program).lines_of(keys))
 
 
 def _take_verdicts(found: Judged, line: Json, rules: Mapping[str, AppliedRule]) -> None:

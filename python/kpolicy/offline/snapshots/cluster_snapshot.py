@@ -133,10 +133,8 @@ class Snapshot:
 
     def objects(self) -> Iterator[tuple[str, Json]]:
         """Every object with its file, also of kinds that no rule reads; one at a time."""
-        for text in self.texts:
-            for item in objects(text.body):
-                if not isinstance(item, Broken):
-                    yield text.source, item
+        found = ((text.source, item) for text in self.texts for item in objects(text.body))
+        return ((source, item) for source, item in found if not isinstance(item, Broken))
 
     @property
     def inventory(self) -> Inventory:
@@ -252,9 +250,8 @@ def queue_order(pods: Iterable[PodChange]) -> list[PodChange]:
 
 
 def pods_of(snapshot: Snapshot) -> Iterator[Json]:
-    for _, item in snapshot.objects():
-        if item.get("kind") == "Pod" and isinstance(item.get("metadata"), dict):
-            yield item
+    items = (item for _, item in snapshot.objects() if item.get("kind") == "Pod")
+    return (item for item in items if isinstance(item.get("metadata"), dict))
 
 
 def pods_by_key(snapshot: Snapshot, keys: Sequence[str]) -> dict[str, Json]:

@@ -53,8 +53,11 @@ def requested(pod: Mapping[str, Any]) -> Amounts:
         peak = _largest(peak, at_start)
     add(running, sidecars)
     total = _largest(running, peak)
-    pod_level = _requests(spec)
-    total |= {name: amount for name, amount in pod_level.items() if _is_pod_level(name)}
+    total |= {
+        name: amount
+        for name, amount in _requests(spec).items()
+        if name in _POD_LEVEL or name.startswith("hugepages-")
+    }
     add(total, _amounts(spec.get("overhead")))
     add(total, {PODS: _ONE_UNIT})
     return total
@@ -82,10 +85,6 @@ def _is_simple(spec: Mapping[str, Any]) -> bool:
     return len(spec.get("containers") or ()) == 1 and not any(
         spec.get(name) for name in ("initContainers", "resources", "overhead")
     )
-
-
-def _is_pod_level(name: str) -> bool:
-    return name in _POD_LEVEL or name.startswith("hugepages-")
 
 
 def _requests(holder: Mapping[str, Any]) -> Amounts:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final
 
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.offline.snapshots.inventory import Amounts, Inventory, State, total
@@ -55,9 +54,6 @@ def survey(snapshot: Snapshot) -> Survey:
     )
 
 
-_NOTHING: Final = Fraction(0)
-
-
 @dataclass(frozen=True, slots=True)
 class Utilisation:
     """The sums of one resource, in whole units: cores, bytes, pieces."""
@@ -94,5 +90,5 @@ def utilisation(held: Inventory, placed: Collection[str]) -> dict[str, Utilisati
 
 
 def _of(name: str, has: Amounts, before: Amounts, since: Amounts) -> Utilisation:
-    at_first = before.get(name, _NOTHING)
-    return Utilisation(has[name], at_first, at_first + since.get(name, _NOTHING))
+    at_first = before.get(name, Fraction(0))
+    return Utilisation(has[name], at_first, at_first + since.get(name, 0))

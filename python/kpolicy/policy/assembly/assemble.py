@@ -71,10 +71,6 @@ def _without_places(value: Any) -> Any:
     return [_without_places(item) for item in value] if isinstance(value, list) else value
 
 
-def _meant(extender: Extender) -> dict[str, Any]:
-    return extender.model_dump() | {"http_timeout": in_largest_unit(extender.http_timeout)}
-
-
 def _costs(limits: Limits) -> dict[str, int]:
     fields = {"cost_per_node", "cost_per_cycle"}
     return limits.model_dump(by_alias=True, exclude_none=True, include=fields)
@@ -98,7 +94,13 @@ def encode(
     costs = list(map(_costs, limits))
     if any(costs):
         document["limits"] = costs
-    asked = [list(map(_meant, of_profile)) for of_profile in extenders]
+    asked = [
+        [
+            each.model_dump() | {"http_timeout": in_largest_unit(each.http_timeout)}
+            for each in listed
+        ]
+        for listed in extenders
+    ]
     meaning = canonical([_without_places(document), asked])
     document["hash"] = f"sha256:{sha256(meaning).hexdigest()}"
     shells = tuple(

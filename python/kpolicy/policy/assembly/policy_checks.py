@@ -8,7 +8,7 @@ distributes the budget in the same way, for the number of nodes in the cluster.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -189,16 +189,8 @@ def drawn_costs(policy: Policy, expressions: Expressions) -> Iterator[DrawnCost]
             yield DrawnCost((*path, "expression"), together)
 
 
-def never_evaluated(
-    policies: Sequence[Policy], expressions: Mapping[str, Expressions]
-) -> Iterator[Diagnostic]:
-    """KP401 for the first rule of each policy that is too expensive even for a single node."""
-    for policy in policies:
-        yield from beyond(policy, expressions[policy.name], 1)
-
-
 def beyond(policy: Policy, expressions: Expressions, nodes: int) -> Iterator[Diagnostic]:
-    """A finding about the first rule that is not evaluated in a cluster of `nodes` nodes."""
+    """KP401 for the first rule that is too expensive to be evaluated on so many nodes."""
     stated = policy.model.spec.limits.cost_per_cycle
     limit = stated or _COST_PER_CYCLE_DEFAULT
     for cost in drawn_costs(policy, expressions):

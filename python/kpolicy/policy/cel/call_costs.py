@@ -202,11 +202,7 @@ def of_index(args: list[Tree]) -> int:
 
 def _selector(args: list[Tree]) -> int:
     length = args[0].size.length
-    return max(_text(length), REQUIREMENT * length if not _is_text(args[0]) else 0)
-
-
-def _is_text(tree: Tree) -> bool:
-    return tree.type.name == "string"
+    return max(_text(length), REQUIREMENT * length if args[0].type.name != "string" else 0)
 
 
 COSTS: Final[Mapping[str, Callable[[list[Tree]], int]]] = MappingProxyType(

@@ -221,9 +221,8 @@ def _overload_hint(args: list[Tree], node: syntax.Call) -> Hint | str:
     value = text_of(text)
     if value is not None and other.type.name == "int":
         # `'500m'` as `cpu('500m')`, `'5'` as `5`.
-        number = f"{'cpu' if other.type.unit == 'milli-cpu' else 'units'}('{value}')"
-        if value.isascii() and value.isdecimal():
-            number = str(int(value))
+        called = f"{'cpu' if other.type.unit == 'milli-cpu' else 'units'}('{value}')"
+        number = str(int(value)) if value.isascii() and value.isdecimal() else called
         return Hint(f"write `{number}`", number, text.span)
     if {a.type.name, b.type.name} == {"int", "double"}:
         return "write `double(…)` around the int"

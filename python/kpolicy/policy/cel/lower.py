@@ -116,8 +116,7 @@ class _Layout:
                 (number,) = self._new_slots((tree.slot,))
                 body = self.add(tree.body)
                 return self._emit(tree, {"op": "bind", "slot": number}, [value, body])
-        args = [self.add(operand) for operand in tree.operands]
-        return self._emit(tree, self._node(tree), args)
+        return self._emit(tree, self._node(tree), [self.add(operand) for operand in tree.operands])
 
     def _node(self, tree: Tree) -> dict[str, Any]:
         match tree:
@@ -226,9 +225,7 @@ def constant_json(value: Any, kind: Type) -> Any:
         return {"double": double_text(float(value))}
     if kind.name == "bytes":
         return {"bytes": base64.b64encode(value).decode()}
-    if kind == DYN:
-        return constant_json(value, _kind_of(value))
-    return value
+    return constant_json(value, _kind_of(value)) if kind == DYN else value
 
 
 def _kind_of(value: Any) -> Type:

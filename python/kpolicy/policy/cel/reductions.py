@@ -250,7 +250,12 @@ class TreeMaker:
     def _chain(self, name: str, children: list[Any]) -> Expression:
         left, mark, right = children
         span = _over(left, right)
-        if isinstance(left, Call) and left.name == name and not _parenthesised(left):
+        # `(a || b) || c` keeps its own node: the span of `left` has the parentheses.
+        if (
+            isinstance(left, Call)
+            and left.name == name
+            and left.span.start == left.args[0].span.start
+        ):
             depth = max(left.depth, _deep(span, right))
             return replace(left, span=span, args=(*left.args, right), depth=depth)
         return _call(name, _span(mark), span, left, right)
@@ -356,11 +361,6 @@ class TreeMaker:
             end = len(token) if error.end is None else error.end
             inner = Span(span.start + error.start, span.start + end)
             raise _refuse(error.code, error.message, inner) from None
-
-
-def _parenthesised(node: Call) -> bool:
-    """`(a || b) || c` keeps its own node: its span has the parentheses."""
-    return node.span.start != node.args[0].span.start
 
 
 def _named(token: Any) -> str:

@@ -234,9 +234,8 @@ def namespaced(scope: Scope, node: syntax.Call) -> str:
     if node.target is None:
         return ""
     names, first = _dotted(node.target)
-    if first is None or first.name in scope.bound:
-        return ""
-    return ".".join([*names, node.name])
+    is_ours = first is not None and first.name not in scope.bound
+    return ".".join([*names, node.name]) if is_ours else ""
 
 
 def _dotted(node: syntax.Expression) -> tuple[list[str], syntax.Identifier | None]:

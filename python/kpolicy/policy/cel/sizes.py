@@ -89,9 +89,7 @@ def _of_type(kind: Type, length: int, entry: int, depth: int) -> Size:
             return Size(length, value, LABEL_KEY_BYTES_MAX)
         case "string" | "bytes" | "dyn":
             return Size(length if length > 1 else TEXT_BYTES_MAX)
-    if kind.name in RANGES:
-        return Size(RANGES[kind.name][1])
-    return _of_record(kind.name, depth)
+    return Size(RANGES[kind.name][1]) if kind.name in RANGES else _of_record(kind.name, depth)
 
 
 def _of_part(kind: Type, entry: int, depth: int) -> Size:

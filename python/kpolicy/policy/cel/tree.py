@@ -300,9 +300,8 @@ def text_of(tree: Tree) -> str | None:
 
 def read_of(tree: Tree) -> Read | None:
     """The fact that a node reads, or tests the presence of; None if it does neither."""
-    if isinstance(tree, Present):
-        return tree.read
-    return tree if isinstance(tree, Read) else None
+    read = tree.read if isinstance(tree, Present) else tree
+    return read if isinstance(read, Read) else None
 
 
 def own_operands(tree: Tree) -> tuple[Tree, ...]:

@@ -187,9 +187,9 @@ def _entry(lead: str, value: Any, path: Path, comments: Comments) -> Iterator[st
         yield lead
         yield from _indented(_mapping(value, path, comments))
     elif isinstance(value, list) and value:
-        flow = _flow(value)
-        if all(not isinstance(item, (dict, list)) for item in value) and len(flow) < _WIDTH // 2:
-            yield f"{lead} {flow}"
+        line = flow(value)
+        if all(not isinstance(item, (dict, list)) for item in value) and len(line) < _WIDTH // 2:
+            yield f"{lead} {line}"
             return
         yield lead
         for index, item in enumerate(value):
@@ -197,25 +197,25 @@ def _entry(lead: str, value: Any, path: Path, comments: Comments) -> Iterator[st
     elif isinstance(value, str) and (lines := _block(lead, value)):
         yield from lines
     else:
-        yield f"{lead} {_flow(value)}"
+        yield f"{lead} {flow(value)}"
 
 
 def _item(value: Any, path: Path, comments: Comments) -> Iterator[str]:
     yield from (f"# {line}" for line in comments.get(path, ()))
     below = any(key[: len(path)] == path and len(key) > len(path) for key in comments)
-    flow = _flow(value)
-    if not isinstance(value, dict) or (not below and _is_short(value, flow)):
-        yield f"- {flow}"
+    whole = flow(value)
+    if not isinstance(value, dict) or (not below and _is_short(value, whole)):
+        yield f"- {whole}"
         return
     for number, line in enumerate(_mapping(value, path, comments)):
         yield f"- {line}" if number == 0 else f"  {line}"
 
 
-def _is_short(value: Mapping[str, Any], flow: str) -> bool:
+def _is_short(value: Mapping[str, Any], line: str) -> bool:
     """Whether an item fits on a line. Expressions, and maps of one key, get lines of their own."""
     return (
         1 < len(value) <= _FLOW_KEYS_MAX
-        and len(flow) < _WIDTH - 10
+        and len(line) < _WIDTH - 10
         and not any(isinstance(inner, (dict, list)) for inner in value.values())
         and all(_PLAIN.match(text) for text in value.values() if isinstance(text, str))
     )
@@ -249,11 +249,12 @@ def _folded(text: str) -> list[str]:
     return lines
 
 
-def _flow(value: Any) -> str:
+def flow(value: Any) -> str:
+    """One line of YAML, in flow style."""
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{scalar(k, True)}: {_flow(v)}' for k, v in value.items())}}}"
+        return f"{{{', '.join(f'{scalar(k, True)}: {flow(v)}' for k, v in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_flow, value))}]"
+        return f"[{', '.join(map(flow, value))}]"
     return scalar(value, in_flow=True)
 
 

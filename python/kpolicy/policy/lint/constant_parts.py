@@ -119,9 +119,7 @@ def _contradictions(
 def _formulas(tree: Tree) -> Iterator[Tree]:
     """The expression, and all `&&` and `||` in it, from outside to inside."""
     yield tree
-    for part in islice(own_nodes(tree), 1, None):
-        if isinstance(part, And | Or):
-            yield part
+    yield from (part for part in islice(own_nodes(tree), 1, None) if isinstance(part, And | Or))
 
 
 _FOLDED: Final = frozenset({"bool", "int", "uint", "double", "string"})

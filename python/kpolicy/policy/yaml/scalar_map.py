@@ -64,16 +64,13 @@ def _offsets(text: str, scalar: Scalar) -> Sequence[int] | None:
     if text[span.start : span.end] == value:
         return range(span.start, span.end + 1)
     for offsets in _readings(text, scalar):
+        # A character stands for itself; the exceptions are line breaks and escapes.
         if len(offsets) == len(value) and all(
-            map(_stands_for, map(text.__getitem__, offsets), value)
+            text[offset] in (character, "\\") or text[offset] in _BREAKS
+            for offset, character in zip(offsets, value, strict=True)
         ):
             return [*offsets, offsets[-1] + 1 if offsets else span.start]
     return None
-
-
-def _stands_for(raw: str, character: str) -> bool:
-    """A character stands for itself; the exceptions are line breaks and escapes."""
-    return raw in (character, "\\") or raw in _BREAKS
 
 
 def _readings(text: str, scalar: Scalar) -> Iterator[list[int]]:
@@ -102,16 +99,13 @@ def _flow(text: str, start: int, end: int, tokens: re.Pattern[str]) -> list[int]
         elif token.lastgroup == "blanks":
             offsets += range(*token.span())
         else:
-            breaks = _breaks(text, *token.span(token.lastgroup))
+            ends = _BREAK.finditer(text, *token.span(token.lastgroup))
+            breaks = [found.start() for found in ends]
             # One break is read as a space, and of several all but the first. A break that is
             # escaped is not read, but all that follow it are.
             is_folded = token.lastgroup == "fold" and text[breaks[0]] not in _SEPARATORS
             offsets += (breaks[1:] or breaks) if is_folded else breaks
     return offsets
-
-
-def _breaks(text: str, start: int, end: int) -> list[int]:
-    return [found.start() for found in _BREAK.finditer(text, start, end)]
 
 
 def _block(text: str, body: int, end: int, indent: int, header: str) -> list[int]:

@@ -81,9 +81,8 @@ class Binds:
         self, placement: Placement, basis: Basis, pod_try: PodTry, reservation: Reservation
     ) -> None:
         about(pod_try)
-        end = None
-        if placement.decision.writes:
-            end = await self._pre_bind(pod_try, placement.decision, reservation)
+        decision = placement.decision
+        end = await self._pre_bind(pod_try, decision, reservation) if decision.writes else None
         if end is not None:
             self._reservations.close(reservation)
         else:

@@ -43,10 +43,6 @@ WITHDRAWN = BindEnd(
 )
 
 
-def node_deleted(node: str) -> BindEnd:
-    return BindEnd(Outcome.FAILED, retry=True, message=f"node {node} was deleted before the bind")
-
-
 def bind_end(outcome: SettledOutcome, node: str) -> BindEnd:
     match outcome:
         case Bound() | AlreadyOurs():
@@ -184,7 +180,8 @@ class Reservations:
     def nodes_deleted(self, names: frozenset[str]) -> None:
         for reservation in self._unsent.values():
             if reservation.node in names:
-                reservation.withdraw(node_deleted(reservation.node))
+                message = f"node {reservation.node} was deleted before the bind"
+                reservation.withdraw(BindEnd(Outcome.FAILED, retry=True, message=message))
         for reservation in self._in_doubt.values():
             if reservation.node in names:
                 reservation.may_send_again = False

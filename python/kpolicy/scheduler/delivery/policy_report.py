@@ -192,9 +192,10 @@ def notice(last: Reloaded, now: InForce | None) -> Notice | None:
         return Notice("Normal", "PolicyAccepted", note)
     # Place and hint come first, because an event is short.
     worst = [diagnostic for diagnostic in last.diagnostics if diagnostic.severity is Severity.ERROR]
-    texts = [with_hint(diagnostic) for diagnostic in worst[: limits.DIAGNOSTICS_IN_EVENT_MAX]] or [
-        str(last.problem)
-    ]
+    texts = [
+        one_line(diagnostic) + (f" ({diagnostic.hint})" if diagnostic.hint else "")
+        for diagnostic in worst[: limits.DIAGNOSTICS_IN_EVENT_MAX]
+    ] or [str(last.problem)]
     if (more := len(worst) - len(texts)) > 0:
         texts.append(f"and {more} more")
     stays = "nothing is in force"
@@ -205,10 +206,6 @@ def notice(last: Reloaded, now: InForce | None) -> Notice | None:
     if now is not None and now.is_last_good:
         reason = "LastGoodPolicyUsed"
     return Notice("Warning", reason, "; ".join([*texts, stays]))
-
-
-def with_hint(diagnostic: Diagnostic) -> str:
-    return one_line(diagnostic) + (f" ({diagnostic.hint})" if diagnostic.hint else "")
 
 
 def document(

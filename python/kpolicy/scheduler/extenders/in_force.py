@@ -161,8 +161,7 @@ class ExtenderClient:
             tls=tls,
             server_name=settings.server_name or None,
         )
-        api = ApiClient(connection, clock, connections_max=limits.EXTENDED_PODS_MAX)
-        return cls(extender, api)
+        return cls(extender, ApiClient(connection, clock, connections_max=limits.EXTENDED_PODS_MAX))
 
     @property
     def name(self) -> str:

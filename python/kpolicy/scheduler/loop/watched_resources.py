@@ -69,8 +69,7 @@ class ObjectSink(ABC):
         if not isinstance(metadata, dict) or not isinstance(items, list | None):
             self._is_list_whole = False
             return PageRead("", "", status=_NO_LIST)
-        for item in items or ():
-            self._listed.add(self._put(item))
+        self._listed.update(map(self._put, items or ()))
         version, remaining = _version(metadata), metadata.get("remainingItemCount")
         token = str(metadata.get("continue") or "")
         return PageRead(token, version, remaining if isinstance(remaining, int) else 0)

@@ -236,10 +236,7 @@ class Holdings:
     def read(cls, lines: bytes) -> Holdings:
         """Reads `Engine.holdings` one line at a time, so that other threads can run."""
         first, *rest = lines.splitlines()
-        pods = {}
-        for line in rest:
-            uid, key, node, is_assumed, nominated, scheduler = json.loads(line)
-            pods[uid] = HeldPod(key, node, is_assumed, nominated, scheduler)
+        pods = {uid: HeldPod(*held) for uid, *held in map(json.loads, rest)}
         return cls(frozenset(json.loads(first)), pods)
 
 
@@ -258,10 +255,10 @@ def compare(
 
 
 def _nodes(theirs: Roster, ours: Holdings) -> Iterator[Difference]:
-    for name in sorted(theirs.nodes - ours.nodes):
-        yield Difference("nodes", Side.MISSED, name)
-    for name in sorted(ours.nodes - theirs.nodes):
-        yield Difference("nodes", Side.REDUNDANT, name)
+    missed = sorted(theirs.nodes - ours.nodes)
+    yield from (Difference("nodes", Side.MISSED, name) for name in missed)
+    redundant = sorted(ours.nodes - theirs.nodes)
+    yield from (Difference("nodes", Side.REDUNDANT, name) for name in redundant)
 
 
 def _pods(theirs: Roster, ours: Holdings) -> Iterator[Difference]:

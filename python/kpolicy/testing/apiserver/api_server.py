@@ -161,9 +161,8 @@ class Serving:
         asked = list_parameters(target.resource, request.query)
         self._check_revision(asked)
         records = self._matching(target, asked)
-        revision = self._store.revision
-        if asked.exact and asked.revision is not None:
-            revision = asked.revision
+        exact = asked.revision if asked.exact else None
+        revision = self._store.revision if exact is None else exact
         metadata: dict[str, Any] = {"resourceVersion": str(revision)}
         if asked.limit and len(records) > asked.limit:
             if asked.selector.is_everything:

@@ -141,9 +141,8 @@ def _node_row(node: Object, now_ns: int) -> Row:
 
 def _node_status(node: Object) -> str:
     ready = condition(node.get("status") or {}, "Ready")
-    words = ["Unknown"]
-    if ready is not None:
-        words = ["Ready" if ready.get("status") == "True" else "NotReady"]
+    is_ready = ready is not None and ready.get("status") == "True"
+    words = ["Ready" if is_ready else "NotReady" if ready is not None else "Unknown"]
     if (node.get("spec") or {}).get("unschedulable"):
         words.append("SchedulingDisabled")
     return ",".join(words)

@@ -112,10 +112,8 @@ class Watch:
         metadata: dict[str, Any] = {"resourceVersion": str(revision), "creationTimestamp": None}
         if annotations:
             metadata["annotations"] = dict(annotations)
-        if self._include_object is None:
-            kind, version = resource.kind, resource.api_version
-        else:
-            kind, version = tables.KIND, tables.API_VERSION
+        own = (resource.kind, resource.api_version)
+        kind, version = own if self._include_object is None else (tables.KIND, tables.API_VERSION)
         object_ = {"kind": kind, "apiVersion": version, "metadata": metadata}
         self._stream.send(event_line("BOOKMARK", to_json(object_)))
 

@@ -19,10 +19,9 @@ def condition(status: Object, type_: str) -> Object | None:
 
 def with_condition(status: Object, type_: str, content: Object, now: str) -> Object:
     """Return the status with that condition. Its transition time changes only with its status."""
-    held = condition(status, type_)
-    transition = now
-    if held is not None and held.get("status") == content["status"]:
-        transition = held.get("lastTransitionTime", now)
+    held = condition(status, type_) or {}
+    is_same = held.get("status") == content["status"]
+    transition = held.get("lastTransitionTime", now) if is_same else now
     new = {"type": type_, "lastProbeTime": None, "lastTransitionTime": transition, **content}
     others = [other for other in status.get("conditions") or () if other.get("type") != type_]
     return {**status, "conditions": [*others, new]}
@@ -57,8 +56,12 @@ def admit_pod(pod: Object, classes: Iterable[Object], now: str) -> Object:
     if full.get("schedulingGates"):
         gated = {"status": "False", "reason": SCHEDULING_GATED, "message": GATED_MESSAGE}
         status = with_condition(status, "PodScheduled", gated, now)
-    metadata = {**pod["metadata"], "generation": 1}
-    return {**pod, "metadata": metadata, "spec": full, "status": status}
+    return {
+        **pod,
+        "metadata": {**pod["metadata"], "generation": 1},
+        "spec": full,
+        "status": status,
+    }
 
 
 def admit_pod_update(old: Object, new: Object) -> Object:
@@ -190,9 +193,8 @@ def _quality(containers: list[Object]) -> str:
         for resource in ("cpu", "memory"):
             any_amount |= resource in requests or resource in bounds
             guaranteed &= resource in bounds and requests.get(resource) == bounds[resource]
-    if not any_amount:
-        return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"
+    some = "Guaranteed" if guaranteed else "Burstable"
+    return some if any_amount else "BestEffort"
 
 
 def _immutable(before: Object, after: Object) -> Cause | None:

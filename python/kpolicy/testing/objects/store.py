@@ -134,9 +134,8 @@ class Store:
         shelf = self._shelf(resource)
         if shelf.order is None:
             shelf.order = sorted(shelf.records)
-        for key in shelf.order:
-            if namespace is None or key[0] == namespace:
-                yield shelf.records[key]
+        keys = shelf.order if namespace is None else (k for k in shelf.order if k[0] == namespace)
+        return (shelf.records[key] for key in keys)
 
     def records_at(
         self, resource: Resource, revision: int, namespace: str | None = None
