@@ -162,8 +162,7 @@ class Tasks:
     def begin(
         self, run: LongTask, name: str, silent_s_max: float = limits.TASK_SILENT_S_MAX
     ) -> asyncio.Task[None]:
-        pulse = self._heartbeats.of(name, silent_s_max)
-        return self.group.create_task(run(pulse), name=name)
+        return self.group.create_task(run(self._heartbeats.of(name, silent_s_max)), name=name)
 
     def end(self, task: asyncio.Task[None]) -> None:
         task.cancel()

@@ -82,8 +82,9 @@ class Suite:
         notes: tuple[Note, ...] = (),
     ) -> Diagnostic:
         span = self.key_span(path) if at_key else self.span(path)
-        finding = remark(code, message, span, hint=hint, field=dotted(path), notes=notes)
-        return placed(self.text, finding)
+        return placed(
+            self.text, remark(code, message, span, hint=hint, field=dotted(path), notes=notes)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,8 +183,7 @@ def _wrong_count(
 ) -> Tree:
     counts = sorted({len(overload.params) - member for overload in candidates})
     wanted = " or ".join(map(str, counts)) + (" argument" if counts == [1] else " arguments")
-    message = f"`{node.name}` takes {wanted}, not {count - member}"
-    return scope.report("KP202", message, node.span)
+    return scope.report("KP202", f"`{node.name}` takes {wanted}, not {count - member}", node.span)
 
 
 def _no_overload(

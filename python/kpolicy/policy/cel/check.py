@@ -305,8 +305,9 @@ class Checker:
         return calls.resolved(self.scope, node, node.name, operands, True)
 
     def _wrong_count(self, node: syntax.Call, wanted: str) -> Tree:
-        message = f"`{node.name}` takes {wanted}, not {len(node.args)}"
-        return self.scope.report("KP202", message, node.span)
+        return self.scope.report(
+            "KP202", f"`{node.name}` takes {wanted}, not {len(node.args)}", node.span
+        )
 
 
 def _literal(node: syntax.Literal) -> Tree:

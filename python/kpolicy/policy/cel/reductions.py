@@ -138,8 +138,9 @@ def _unescaped(piece: re.Match[str], at: int) -> str:
 
 
 def _bad_escape(piece: re.Match[str], at: int, what: str = "an escape") -> LiteralError:
-    message = f"`{piece[0]}` is not {what}"
-    return LiteralError("KP110", message, at + piece.start(), at + piece.end())
+    return LiteralError(
+        "KP110", f"`{piece[0]}` is not {what}", at + piece.start(), at + piece.end()
+    )
 
 
 # The depth of the tree also counts operators: `1+1+1` is deeper than `1+1`.
@@ -185,8 +186,9 @@ class SyntaxRefused(Exception):  # noqa: N818
 
 
 def beyond_limit(message: str, span: Span) -> Diagnostic:
-    hint = "split it: name parts of it in `variables`"
-    return Diagnostic("KP112", Severity.ERROR, message, hint, span)
+    return Diagnostic(
+        "KP112", Severity.ERROR, message, "split it: name parts of it in `variables`", span
+    )
 
 
 def _refuse(code: str, message: str, span: Span, hint: str = "") -> SyntaxRefused:

@@ -261,8 +261,9 @@ def _parameter(scope: Scope, node: syntax.Select) -> Tree:
     name = f"params.{node.name}"
     if found.value is None:
         return Fact((), name=name, type=found.type, span=node.span, time=Time.PARAMS)
-    size = of_constant(found.value)
-    return Constant(found.value, name, type=found.type, span=node.span, size=size)
+    return Constant(
+        found.value, name, type=found.type, span=node.span, size=of_constant(found.value)
+    )
 
 
 def _variable(scope: Scope, node: syntax.Select) -> Tree:

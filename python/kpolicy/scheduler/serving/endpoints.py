@@ -140,8 +140,7 @@ def serving_of(options: Options, client: ApiClient, clock: Clock) -> Serving | P
         return Serving(file, certificate)
     if options.auth == DELEGATED:
         return Serving(DelegatedAccess(Reviews(client), clock), certificate)
-    guard = Open() if is_loopback(options.bind_address) else NotConfigured()
-    return Serving(guard, certificate)
+    return Serving(Open() if is_loopback(options.bind_address) else NotConfigured(), certificate)
 
 
 Answer = TypeVar("Answer")

@@ -296,8 +296,9 @@ class Writes:
         for record in records:
             with suppress(ApiError):  # an object that may not be deleted stays
                 self.delete_object(Target(resource, record.namespace, record.name), options)
-        metadata = {"resourceVersion": str(self._store.revision)}
-        return Answer(200, list_json(resource, records, metadata))
+        return Answer(
+            200, list_json(resource, records, {"resourceVersion": str(self._store.revision)})
+        )
 
     def _bind(self, target: Target, body: object, *, dry_run: bool) -> Answer:
         binding = check_binding(body, target.name)

@@ -77,8 +77,7 @@ def revision_required(resource: Resource, name: str) -> ApiError:
     """For kinds that cannot be updated unconditionally. The plural is the API server's own."""
     cause = not_valid("metadata.resourceVersion", 0, "must be specified for an update")
     details = {**_details(resource, name), "causes": [cause.detail()]}
-    message = f'{resource.qualified} "{name}" is invalid: {cause}'
-    return ApiError(422, "Invalid", message, details)
+    return ApiError(422, "Invalid", f'{resource.qualified} "{name}" is invalid: {cause}', details)
 
 
 def not_found(resource: Resource, name: str) -> ApiError:
@@ -94,8 +93,7 @@ def forbidden(resource: Resource, name: str, why: str) -> ApiError:
 
 
 def _of_object(code: int, reason: str, resource: Resource, name: str, what: str) -> ApiError:
-    message = f'{resource.qualified} "{name}" {what}'
-    return ApiError(code, reason, message, _details(resource, name))
+    return ApiError(code, reason, f'{resource.qualified} "{name}" {what}', _details(resource, name))
 
 
 def conflict(resource: Resource, name: str, why: str, subresource: str = "") -> ApiError:
