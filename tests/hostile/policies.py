@@ -7,7 +7,7 @@ test fails when it is out of date.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -23,6 +23,8 @@ SEEDS: Final = (
     *(7, 9, 12, 13, 16, 17, 20, 22, 23),
     *(1_000_042, 1_000_079, 1_000_174, 1_000_208, 1_000_225, 2_000_035, 3_000_046),
 )
+# Those of many cheap terms that took longest.
+WIDE_SEEDS: Final = (7_000_001, 7_000_042, 8_000_023, 8_000_035, 8_000_093)
 _RULES_MAX: Final = 8
 _DEPTH_MAX: Final = 3
 _TRIES_A_RULE: Final = 8
@@ -63,16 +65,52 @@ _LISTS: Final = (
 )
 
 
+_WIDTHS: Final = (20, 60, 128, 400, 1_000)
+# What kernels evaluate for all nodes side by side, and what looks like it.
+_CHEAP: Final = (
+    "label(node, 'common{key:02}') != 'x{number}'",
+    "label(node, 'common00') == 'x{number}'",
+    "label(node, 'common01') in ['a', 'b', 'x{number}']",
+    "'common{key:02}' in node.labels",
+    "node.name != 'node-{number}'",
+    "node.free('cpu') + {number} > 0",
+    "node.free('cpu') / ({number} + node.podCount) < 5",
+    "double(node.podCount) * {number}.5 < 7.5",
+    "node.podCount % {number} == 1",
+    "(node.podCount > {number} ? node.name : label(node, 'common01')) == 'x'",
+    "(node.podCount > {number} ? label(node, 'common00') : 'y') == 'x'",
+    "(node.podCount > {number} ? 'y' : 'z') != node.name",
+    "(node.podCount > {number} || node.free('cpu') < {number}) == true",
+    "node.hasImage('image-{number}')",
+    "node.conditions['Ready'] == 'x{number}'",
+    "node.annotations['a{number}'] == 'x'",
+    "node.status.nodeInfo.kubeletVersion != 'v{number}'",
+    "node.free('example.com/r{number}') > 0",
+    "node.pods.count(selector('app=app-{number}')) > 3",
+    "node.pods.sum('cpu', selector('app=app-{number}')) > 3",
+    "cluster.pods.count(selector('app=app-{number}')) > 3",
+    "cluster.domains('common{key:02}') > {number}",
+    "node.domain('topology.kubernetes.io/zone').pods.count(selector('app=app-{number}')) > 9",
+    "node.domain('kubernetes.io/hostname').free('example.com/r{number}') > 9",
+    "node.ready",
+    "size(node.name) > {number}",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class HostilePolicy:
-    seed: int
+    seed: str
     text: str
     program: dict[str, Any]
 
 
-def policies(seeds: Sequence[int]) -> list[HostilePolicy]:
+def policies(seeds: Sequence[int], wide_seeds: Sequence[int]) -> list[HostilePolicy]:
     """Those of the seeds that the compiler accepts."""
-    return [policy for seed in seeds if (policy := _policy(seed)) is not None]
+    named = (
+        *((f"{seed}", Random(seed), _rule) for seed in seeds),
+        *((f"wide {seed}", Random(seed), _wide_rule) for seed in wide_seeds),
+    )
+    return [policy for each in named if (policy := _policy(*each)) is not None]
 
 
 def compiled(accepted: list[HostilePolicy]) -> str:
@@ -86,16 +124,15 @@ def compiled(accepted: list[HostilePolicy]) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def _policy(seed: int) -> HostilePolicy | None:
+def _policy(seed: str, chance: Random, write_rule: Callable[[Random], str]) -> HostilePolicy | None:
     """Rules that the compiler refuses are written anew, as an author would, a few times."""
-    chance = Random(seed)
     count = chance.choice((1, 1, 2, 4, _RULES_MAX))
     filters: list[Any] = []
     scores: list[Any] = []
     for number in range(count * _TRIES_A_RULE):
         if len(filters) + len(scores) == count:
             break
-        text = _rule(chance)
+        text = write_rule(chance)
         is_score = chance.random() < 0.25
         rule: dict[str, Any] = {
             "name": f"rule-{number}",
@@ -132,6 +169,27 @@ def _compiled(predicates: list[Any], priorities: list[Any]) -> dict[str, Any] | 
 
 def _rule(chance: Random) -> str:
     return _bool(chance, chance.randint(1, _DEPTH_MAX), ())
+
+
+def _wide_rule(chance: Random) -> str:
+    """Many terms that are cheap by themselves, of one kind or of several."""
+    kinds = chance.sample(_CHEAP, k=chance.choice((1, 1, 2, 5)))
+    joined = chance.choice(("&&", "||", "==", "+"))
+    terms = [
+        chance.choice(kinds).format(key=chance.randrange(8), number=number + 1)
+        for number in range(chance.choice(_WIDTHS))
+    ]
+    if joined != "+":
+        return _balanced(terms, joined)
+    return f"{_balanced([f'({term} ? 1 : 0)' for term in terms], joined)} < 0"
+
+
+def _balanced(terms: Sequence[str], joined: str) -> str:
+    """The depth of an expression has a bound."""
+    if len(terms) == 1:
+        return terms[0]
+    middle = len(terms) // 2
+    return f"({_balanced(terms[:middle], joined)}) {joined} ({_balanced(terms[middle:], joined)})"
 
 
 def _bool(chance: Random, depth: int, names: tuple[str, ...]) -> str:

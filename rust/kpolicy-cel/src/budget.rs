@@ -68,7 +68,12 @@ impl Budget {
 
     /// Counts what a lane has spent.
     pub(crate) fn settle(&mut self, lane: &Self) {
-        self.left = self.left.saturating_sub(lane.spent());
+        self.count(lane.spent());
+    }
+
+    /// Counts what was spent.
+    pub(crate) const fn count(&mut self, units: u64) {
+        self.left = self.left.saturating_sub(units);
     }
 
     /// What has been spent so far.

@@ -195,15 +195,7 @@ impl Builder {
         shape: Shape,
     ) -> u32 {
         let index = self.len();
-        self.expression.nodes.push(Node {
-            operation,
-            args,
-            kind,
-            origin,
-            free,
-            memo: None,
-            is_side_by_side: false,
-        });
+        self.expression.nodes.push(Node { operation, args, kind, origin, free, memo: None });
         self.shapes.push(shape);
         index
     }
@@ -216,7 +208,7 @@ impl Builder {
     pub(crate) fn finish(mut self, root: u32) -> Expression {
         self.expression.root = self.compact(root);
         self.expression.memos = self.mark_shared();
-        self.expression.mark_side_by_side();
+        self.expression.price_kernels();
         self.expression
     }
 

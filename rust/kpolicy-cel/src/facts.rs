@@ -12,8 +12,9 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 
 use crate::bits::Bits;
+use crate::error::{ErrorKind, Fault};
 use crate::names::{Catalogue, Name};
-use crate::value::Value;
+use crate::value::{Key, Value};
 
 pub(crate) use crate::value::Answer;
 
@@ -74,8 +75,8 @@ impl Catalogue for NoFacts {
         None
     }
 
-    fn has_column(&self, _: &str) -> bool {
-        false
+    fn column_kernels(&self, _: &str) -> Option<u64> {
+        None
     }
 
     fn member(&self, _: &str) -> Option<u16> {
@@ -152,4 +153,28 @@ pub trait Dictionary {
 
     /// The id of a string, if any column may hold it.
     fn id(&self, text: &str) -> Option<u32>;
+}
+
+/// What an answer means to who reads a fact, or to who asks whether it is there.
+pub(crate) fn value_of_answer(
+    fact: &str,
+    args: &[Value],
+    answer: Answer,
+    present: bool,
+) -> Result<Value, Fault> {
+    match (answer, present) {
+        (Answer::Known(_), true) => Ok(Value::Bool(true)),
+        (Answer::Known(value), false) => Ok(value),
+        (Answer::Absent, true) => Ok(Value::Bool(false)),
+        (Answer::Absent, false) => Err(match args.last().and_then(Key::of) {
+            Some(key) if fact.ends_with("[]") => Fault::no_such_key(key.text()),
+            _ => Fault::no_such_key(fact.rsplit('.').next().unwrap_or(fact).into()),
+        }),
+        (Answer::Unknown, _) => Err(unknown(fact)),
+        (Answer::Failed(fault), _) => Err(fault),
+    }
+}
+
+pub(crate) fn unknown(fact: &str) -> Fault {
+    Fault::new(ErrorKind::UnknownFact, format!("`{fact}` is not known here"))
 }

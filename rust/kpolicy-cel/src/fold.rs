@@ -6,9 +6,9 @@
 use crate::budget::Budget;
 use crate::builder::Builder;
 use crate::error::{ErrorKind, EvaluationError};
-use crate::facts::{Answer, Facts, NoFacts, Read};
+use crate::facts::{Answer, Facts, NoFacts, Read, value_of_answer};
 use crate::ir::{Expression, Node, Operation};
-use crate::scalar::{Evaluated, value_of_answer};
+use crate::scalar::Evaluated;
 use crate::types::Type;
 use crate::value::Value;
 

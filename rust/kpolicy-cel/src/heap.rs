@@ -76,6 +76,8 @@ impl Value {
             Self::Selector(selector) => alone(selector, of_selector),
             Self::Semver(version) => alone(version, nothing),
             Self::Url(url) => alone(url, nothing),
+            Self::Ip(address) => alone(address, nothing),
+            Self::Cidr(range) => alone(range, nothing),
             Self::Null
             | Self::Bool(_)
             | Self::Int(_)
@@ -84,8 +86,6 @@ impl Value {
             | Self::Timestamp(_)
             | Self::Duration(_)
             | Self::Optional(None)
-            | Self::Ip(_)
-            | Self::Cidr(_)
             | Self::Format(_)
             | Self::Object(_) => 0,
         }

@@ -100,8 +100,6 @@ pub(crate) struct Node {
     pub free: u64,
     /// Where the result is kept when several nodes use it.
     pub memo: Option<u32>,
-    /// Kernels evaluate it for all lanes: it is charged with the other kernels, not by itself.
-    pub is_side_by_side: bool,
 }
 
 /// An expression that is safe to evaluate.
@@ -113,8 +111,8 @@ pub struct Expression {
     pub(crate) reads: Vec<Read>,
     pub(crate) slots: usize,
     pub(crate) memos: usize,
-    /// What all its kernels cost a lane together.
-    pub(crate) kernel_units: u64,
+    /// What it costs a lane, if kernels do all of it.
+    pub(crate) kernel_units: Option<u64>,
 }
 
 impl Expression {
@@ -128,7 +126,8 @@ impl Expression {
     pub fn resolved(mut self, catalogue: &dyn Catalogue) -> Self {
         let fact = |name: &mut Name| {
             name.id = catalogue.fact(&name.text).unwrap_or(Name::UNRESOLVED);
-            name.has_column = catalogue.has_column(&name.text);
+            name.units = catalogue.units(&name.text);
+            name.column_kernels = catalogue.column_kernels(&name.text);
         };
         self.reads.iter_mut().for_each(|read| fact(&mut read.fact));
         for node in &mut self.nodes {
@@ -146,7 +145,7 @@ impl Expression {
                 _ => {}
             }
         }
-        self.mark_side_by_side();
+        self.price_kernels();
         self
     }
 

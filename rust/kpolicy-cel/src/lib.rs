@@ -21,7 +21,7 @@ mod ir;
 mod loops;
 mod names;
 mod observation;
-mod prices;
+pub mod prices;
 mod profile;
 mod scalar;
 mod trace;

@@ -5,8 +5,18 @@
 
 /// A node of an expression that is evaluated, or reached again where its value is kept.
 pub(crate) const NODE: u64 = 1;
+/// Reading a fact.
+pub const FACT: u64 = 3;
 /// Kernels, which evaluate a node for all lanes side by side, for one unit a lane.
-pub(crate) const KERNELS: u64 = 8;
+pub const KERNELS: u64 = 8;
+/// As how many kernels arithmetic, and choosing one of two numbers, count.
+pub(crate) const NUMBER_KERNELS: u64 = 3;
+/// As how many kernels a division counts.
+pub(crate) const DIVISION_KERNELS: u64 = 8;
+/// Telling lanes apart by what a column holds, so that the scalar evaluator is asked once a class.
+pub(crate) const CLASS: u64 = 2;
+/// Evaluating a part for one lane by the scalar evaluator, and keeping what came of it.
+pub(crate) const LANE: u64 = 3;
 /// An element of a loop, besides its body.
 pub(crate) const ELEMENT: u64 = 2;
 /// Making a list or a map that is written out, besides its items.

@@ -5,7 +5,7 @@
 
 use crate::budget::{Budget, halvings};
 use crate::error::{ErrorKind, EvaluationError, Fault};
-use crate::facts::{Answer, Facts, Read};
+use crate::facts::{Answer, Facts, Read, unknown, value_of_answer};
 use crate::functions::{self, Call};
 use crate::ir::{Expression, Node, Operation};
 use crate::names::Name;
@@ -91,8 +91,9 @@ impl<'a> Machine<'a> {
         };
         let memo = node.memo.map(|memo| memo as usize);
         if let Some(Some(kept)) = memo.and_then(|memo| self.memos.get(memo)) {
-            charge_node(self.budget, node)?;
-            return kept.clone();
+            let kept = kept.clone();
+            self.charge(node, NODE)?;
+            return kept;
         }
         let before = self.budget.needed();
         let outcome = self.operate(node);
@@ -107,7 +108,11 @@ impl<'a> Machine<'a> {
 
     fn operate(&mut self, node: &'a Node) -> Evaluated {
         let place = |fault: Fault| fault.at(node.origin);
-        charge_node(self.budget, node)?;
+        let units = match &node.operation {
+            Operation::Fact { fact, .. } | Operation::Present { fact, .. } => fact.units,
+            _ => NODE,
+        };
+        self.charge(node, units)?;
         match &node.operation {
             Operation::Constant(index) => {
                 let value = self.expression.constants.get(*index as usize);
@@ -125,7 +130,8 @@ impl<'a> Machine<'a> {
                 let values = self.operands(&node.args)?;
                 let args = values.as_slice();
                 let mut free = Budget::new(u64::MAX);
-                let budget = if node.is_side_by_side { &mut free } else { &mut *self.budget };
+                let is_paid = self.expression.is_side_by_side();
+                let budget = if is_paid { &mut free } else { &mut *self.budget };
                 budget.charge(overload.family.base(args)).map_err(place)?;
                 let mut call = Call { args, pattern: pattern.as_deref(), budget };
                 (overload.family.apply)(&mut call).map_err(place)
@@ -151,6 +157,12 @@ impl<'a> Machine<'a> {
                 self.operand(node, 1)
             }
         }
+    }
+
+    /// Charges for a node, unless that was done for the whole.
+    fn charge(&mut self, node: &Node, units: u64) -> Result<(), EvaluationError> {
+        let units = if self.expression.is_side_by_side() { 0 } else { units };
+        self.budget.charge(units).map_err(|fault| fault.at(node.origin))
     }
 
     pub(crate) fn operand(&mut self, node: &Node, position: usize) -> Evaluated {
@@ -321,37 +333,8 @@ impl<'a> Machine<'a> {
     }
 }
 
-fn charge_node(budget: &mut Budget, node: &Node) -> Result<(), EvaluationError> {
-    let units = if node.is_side_by_side { 0 } else { NODE };
-    budget.charge(units).map_err(|fault| fault.at(node.origin))
-}
-
 pub(crate) fn duplicate(key: &Key) -> Fault {
     Fault::new(ErrorKind::DuplicateKey, format!("duplicate key: {key}"))
-}
-
-/// What an answer means to who reads a fact, or to who asks whether it is there.
-pub(crate) fn value_of_answer(
-    fact: &str,
-    args: &[Value],
-    answer: Answer,
-    present: bool,
-) -> Result<Value, Fault> {
-    match (answer, present) {
-        (Answer::Known(_), true) => Ok(Value::Bool(true)),
-        (Answer::Known(value), false) => Ok(value),
-        (Answer::Absent, true) => Ok(Value::Bool(false)),
-        (Answer::Absent, false) => Err(match args.last().and_then(Key::of) {
-            Some(key) if fact.ends_with("[]") => Fault::no_such_key(key.text()),
-            _ => Fault::no_such_key(fact.rsplit('.').next().unwrap_or(fact).into()),
-        }),
-        (Answer::Unknown, _) => Err(unknown(fact)),
-        (Answer::Failed(fault), _) => Err(fault),
-    }
-}
-
-fn unknown(fact: &str) -> Fault {
-    Fault::new(ErrorKind::UnknownFact, format!("`{fact}` is not known here"))
 }
 
 /// What is inside an optional item of a literal, or the item itself.

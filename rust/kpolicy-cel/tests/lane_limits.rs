@@ -109,9 +109,11 @@ fn what_kernels_do_for_all_lanes_is_within_the_limit_of_many_small_rules() {
     let expression = expression.resolved(&FactsWithColumns);
     let world = World::random(&mut Chance(7));
     let mut budget = Budget::of_each_lane(6);
-    let all = Bits::ones(world.free.len());
+    let lanes = world.free.len();
+    let all = Bits::ones(lanes);
     let mask = expression.filter(&world, &all, &mut budget);
     assert_eq!(budget.lanes_exceeded(), 0);
     assert!(mask.truth.any() && !mask.error.any());
-    assert!(budget.spent() < 20, "no lane is evaluated by itself: {}", budget.spent());
+    let units = budget.spent();
+    assert!(units <= 2 * lanes as u64, "{units} units: no lane is evaluated by itself");
 }

@@ -21,6 +21,7 @@ from kpolicy.policy.cel.facts import (
 )
 from kpolicy.policy.cel.prices import (
     ELEMENT,
+    FACT,
     IDENTITIES_A_UNIT,
     IMAGE_NAMES_A_UNIT,
     LITERAL,
@@ -29,6 +30,8 @@ from kpolicy.policy.cel.prices import (
     NODE,
     NODES_A_UNIT,
     POD_MATCHED,
+    PODS_COUNT,
+    PODS_SUM,
 )
 from kpolicy.policy.cel.sizes import SIZE_MAX, times
 from kpolicy.policy.cel.tree import (
@@ -116,10 +119,18 @@ def _of_read(read: Read) -> int:
     root, part, *_ = (*read.name.split("."), "")
     is_made = root in _MADE_BY_NODE and part not in API_PARTS
     made = sizes.made(read.type, read.size) if is_made else 0
+    once = _once(read.name) + made
     if all(map(_is_folded, read.args)):
-        return read.cost + made
+        return once
     summed = _SUM if read.name.startswith(_SUMMED) else 0
-    return read.cost + made + summed + _WALKED.get(read.name, 0)
+    return once + summed + _WALKED.get(read.name, 0)
+
+
+def _once(name: str) -> int:
+    """What reading a fact takes where its arguments are known before any node is."""
+    if name.endswith(".pods.count"):
+        return PODS_COUNT
+    return PODS_SUM if name.endswith(".pods.sum") else FACT
 
 
 def _is_folded(tree: Tree) -> bool:

@@ -299,15 +299,12 @@ _NODE: Final = _object(
 _POD_SET: Final = _object(
     "PodSet",
     {
-        "count": Member(
-            INT, (SELECTOR, list_of(STRING)), optional=1, column="int", cost=10, method=True
-        ),
+        "count": Member(INT, (SELECTOR, list_of(STRING)), optional=1, column="int", method=True),
         "sum": Member(
             INT,
             (STRING, SELECTOR),
             optional=1,
             column="int",
-            cost=10,
             unit_by_resource=True,
             method=True,
         ),

@@ -10,6 +10,11 @@ from typing import Final
 NODE: Final = 1
 # The compiler does not know which nodes are kernels, and counts each as a node.
 KERNELS: Final = 8
+NUMBER_KERNELS: Final = 3
+DIVISION_KERNELS: Final = 8
+CLASS: Final = 2
+LANE: Final = 3
+FACT: Final = 3
 ELEMENT: Final = 2
 LITERAL: Final = 4
 LOOKUP: Final = 3
@@ -28,6 +33,9 @@ PATTERN_BYTE: Final = 80
 PATTERN_CLASS: Final = 2_000
 PATTERN_COUNTED: Final = 200_000
 RANGE_MAX: Final = 10_000
+# Of pods or nodes that are added up once for all nodes (`rules/prices.rs` of the engine).
+PODS_COUNT: Final = 10
+PODS_SUM: Final = 30
 # Of sums over a domain or the cluster (`rules/expression/world.rs` of the engine).
 NODES_A_UNIT: Final = 16
 IDENTITIES_A_UNIT: Final = 4

@@ -15,10 +15,14 @@ use crate::error::ErrorKind;
 use crate::facts::{Answer, Column, Columns, Facts, Read};
 use crate::ir::{Expression, Operation};
 use crate::names::Name;
+use crate::prices::{CLASS, KERNELS, LANE};
 use crate::scalar::Evaluated;
 
 /// What is less than this part of a lane's limit is counted to all lanes alike.
 const CHEAP_SHARE: u64 = 64;
+
+/// Where a part reads more than this, its lanes seldom read the same.
+const CLASS_READS_MAX: usize = 8;
 
 /// One lane of columns.
 struct Lane<'a> {
@@ -134,6 +138,7 @@ impl<'a> Machine<'a> {
         let facts = Lane { columns: self.columns, lane };
         let outcome = self.expression.evaluate_node(index, &facts, &mut budget);
         self.budget.settle(&budget);
+        self.budget.count(LANE);
         let is_spent = u64::from(is_exceeded(&outcome));
         (outcome, budget.spent() + is_spent)
     }
@@ -153,10 +158,10 @@ impl<'a> Machine<'a> {
             let facts = Lane { columns: self.columns, lane };
             (lane, self.expression.evaluate(&facts, &mut Budget::new(limit)))
         };
-        let value_of_answer: Vec<_> = lanes.into_iter().map(ask).collect();
-        let exceeded = value_of_answer.iter().filter(|(_, outcome)| is_exceeded(outcome)).count();
+        let answers: Vec<_> = lanes.into_iter().map(ask).collect();
+        let exceeded = answers.iter().filter(|(_, outcome)| is_exceeded(outcome)).count();
         self.budget.count_exceeded(exceeded);
-        value_of_answer
+        answers
     }
 
     fn by_class(&mut self, index: u32, ids: &[u32], needed: &Bits) -> Vector<'a> {
@@ -221,10 +226,14 @@ impl<'a> Machine<'a> {
     }
 
     /// Lanes with equal ids read the same of `reads`; `None` when a read has no column.
-    fn classes(&self, reads: &[u32]) -> Option<Classes<'a>> {
+    fn classes(&mut self, reads: &[u32]) -> Option<Classes<'a>> {
+        if reads.len() > CLASS_READS_MAX {
+            return None;
+        }
         let mut classes = Classes::All;
         for read in reads {
             let read = self.expression.reads.get(*read as usize)?;
+            self.charge_kernels(CLASS * KERNELS);
             let column = self.columns.column(read);
             if matches!(column, Column::Constant(_)) {
                 continue;

@@ -40,8 +40,8 @@ pub(super) fn binary<'a>(
     b: &Vector<'a>,
     lanes: usize,
 ) -> Option<Vector<'a>> {
-    if let (Vector::Same(Err(_)), _) = (a, b) {
-        return Some(a.clone());
+    if let (error @ Vector::Same(Err(_)), _) | (_, error @ Vector::Same(Err(_))) = (a, b) {
+        return Some(error.clone());
     }
     match kernel {
         Kernel::Equal | Kernel::NotEqual => {
@@ -144,6 +144,14 @@ fn equal(a: &Vector<'_>, b: &Vector<'_>, lanes: usize) -> Option<(Bits, Bits)> {
         | (Vector::Same(Ok(Value::Bool(value))), Vector::Bool { truth, error }) => {
             let same = if *value { truth.clone() } else { truth.not() };
             Some((same.minus(error), error.clone()))
+        }
+        (
+            Vector::Bool { truth: a, error: failed_a },
+            Vector::Bool { truth: b, error: failed_b },
+        ) => {
+            let error = failed_a.or(failed_b);
+            let same = a.and(b).or(&a.or(b).not());
+            Some((same.minus(&error), error))
         }
         _ => match compared(a, b, lanes, |a, b| a == b, |a, b| a == b)? {
             Vector::Bool { truth, error } => Some((truth, error)),

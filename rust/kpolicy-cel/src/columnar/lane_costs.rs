@@ -8,7 +8,7 @@
 use super::machine::has_kernel;
 use crate::bits::Bits;
 use crate::ir::{Expression, Node, Operation};
-use crate::prices::{LOOKUP, PARSING};
+use crate::prices::{LOOKUP, NODE, PARSING};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -92,26 +92,28 @@ impl LaneCosts {
 
 /// What the scalar evaluator spends at most on the nodes that kernels evaluated.
 fn kernel_costs(expression: &Expression) -> u64 {
+    if let Some(units) = expression.kernel_units {
+        return units;
+    }
     let mut is_reached = vec![false; expression.nodes.len()];
     if let Some(root) = is_reached.get_mut(expression.root as usize) {
         *root = true;
     }
-    let mut units = expression.kernel_units;
+    let mut units = 0_u64;
     for (index, node) in expression.nodes.iter().enumerate().rev() {
         if !is_reached.get(index).copied().unwrap_or(false) {
             continue;
         }
-        units = units.saturating_add(if node.is_side_by_side { 0 } else { own(expression, node) });
+        units = units.saturating_add(own(expression, node));
         if !has_kernel(expression, node) {
             continue;
         }
+        // An operand that several nodes share is charged for each of them.
+        units = units.saturating_add(node.args.len() as u64);
         for arg in &node.args {
             if let Some(flag) = is_reached.get_mut(*arg as usize) {
                 *flag = true;
             }
-            // An operand that several nodes share is charged for each of them.
-            let is_charged = expression.node(*arg).is_some_and(|arg| !arg.is_side_by_side);
-            units = units.saturating_add(u64::from(is_charged));
         }
     }
     units
@@ -119,7 +121,11 @@ fn kernel_costs(expression: &Expression) -> u64 {
 
 /// What one node may spend besides its operands.
 fn own(expression: &Expression, node: &Node) -> u64 {
-    let Operation::Call { overload, .. } = &node.operation else { return 1 };
+    let overload = match &node.operation {
+        Operation::Call { overload, .. } => overload,
+        Operation::Fact { fact, .. } | Operation::Present { fact, .. } => return fact.units,
+        _ => return NODE,
+    };
     let operands = node.args.iter().filter_map(|arg| expression.node(*arg));
     let (mut text, mut items, mut looking_up) = (None, 0, 0);
     for operand in operands {

@@ -9,7 +9,12 @@ use crate::error::Fault;
 use crate::facts::Columns;
 use crate::functions::Kernel;
 use crate::ir::{Expression, Node, Operation};
+use crate::prices::{KERNELS, LANE};
 use crate::types::Type;
+
+/// The part of what lanes may spend that evaluating them side by side may take, before they are left to
+/// the scalar evaluator: one in so many.
+const COLUMNS_SHARE: u64 = 2;
 
 pub(super) struct Machine<'a> {
     pub expression: &'a Expression,
@@ -19,6 +24,9 @@ pub(super) struct Machine<'a> {
     pub costs: LaneCosts,
     /// The whole was evaluated as one world is: no lane has to be asked again.
     pub is_settled: bool,
+    /// What may be left of the budget, at the least: beyond that, columns cost more than lanes by
+    /// themselves.
+    left_min: u64,
     /// Results of shared nodes with the lanes they are good for.
     memos: Vec<Option<(Bits, Vector<'a>)>>,
     /// The lanes in which a read has no value, once it was asked for.
@@ -54,7 +62,29 @@ impl<'a> Machine<'a> {
         let memos = vec![None; expression.memos];
         let absent = vec![None; expression.reads.len()];
         let (lanes, costs) = (columns.lanes(), LaneCosts::default());
-        Self { expression, columns, budget, lanes, costs, is_settled: false, memos, absent }
+        let most = budget.lane_limit().saturating_mul(lanes as u64) / COLUMNS_SHARE;
+        let left_min = budget.left().saturating_sub(most);
+        let is_settled = false;
+        Self { expression, columns, budget, lanes, costs, is_settled, left_min, memos, absent }
+    }
+
+    /// The root. Where columns turn out to cost too much, it is left to the scalar evaluator: a lane then
+    /// costs no more than it may spend by itself, and half of that in vain.
+    pub(super) fn whole(&mut self, needed: &Bits) -> Vector<'a> {
+        let vector = self.vector(self.expression.root, needed);
+        if self.is_settled || !self.is_exhausted() {
+            return vector;
+        }
+        self.fallback(self.expression.root, needed)
+    }
+
+    fn is_exhausted(&self) -> bool {
+        !self.expression.is_side_by_side() && self.budget.left() < self.left_min
+    }
+
+    /// Charges for so many kernels over all lanes.
+    pub(super) fn charge_kernels(&mut self, kernels: u64) {
+        self.budget.count(kernels.saturating_mul(self.lanes as u64) / KERNELS);
     }
 
     /// The node in the lanes of `needed`; other lanes hold anything.
@@ -71,9 +101,10 @@ impl<'a> Machine<'a> {
             return kept.clone();
         }
         let (is_again, counted) = (kept.is_some(), self.costs.counted());
-        if let Err(fault) = self.budget.charge(1 + self.lanes as u64 / 64) {
-            return Vector::Same(Err(fault.at(node.origin)));
+        if self.is_exhausted() {
+            return Vector::Same(Err(self.budget.exhausted().at(node.origin)));
         }
+        self.charge_kernels(expression.kernels(node));
         let vector = self.operate(index, node, needed);
         if is_again {
             self.costs.blur_since(counted);
@@ -183,6 +214,10 @@ impl<'a> Machine<'a> {
         }
         let yes = self.vector(yes, &for_yes);
         let no = self.vector(no, &for_no);
-        blend::choose(&truth, &error, &yes, &no, needed, node.origin)
+        let chosen = blend::choose(&truth, &error, &yes, &no, needed, node.origin);
+        if matches!(chosen, Vector::Each { .. }) {
+            self.charge_kernels(LANE * KERNELS);
+        }
+        chosen
     }
 }

@@ -85,8 +85,12 @@ impl Score {
 impl Expression {
     /// The lanes of `selected` in which the expression is true, and those in which it errs.
     pub fn filter(&self, columns: &dyn Columns, selected: &Bits, budget: &mut Budget) -> Mask {
+        if self.kernels_exceed(budget.lane_limit()) {
+            budget.count_exceeded(selected.count());
+            return Mask { truth: Bits::zeros(selected.lanes()), error: selected.clone() };
+        }
         let mut machine = Machine::new(self, columns, budget);
-        let (truth, error) = machine.vector(self.root, selected).planes(selected.lanes());
+        let (truth, error) = machine.whole(selected).planes(selected.lanes());
         let mut mask = Mask { truth: truth.and(selected), error: error.and(selected) };
         for (lane, outcome) in machine.asked_again(selected) {
             mask.truth.assign(lane, matches!(outcome, Ok(Value::Bool(true))));
@@ -97,8 +101,13 @@ impl Expression {
 
     /// The number the expression gives in each lane of `selected`.
     pub fn score(&self, columns: &dyn Columns, selected: &Bits, budget: &mut Budget) -> Score {
+        if self.kernels_exceed(budget.lane_limit()) {
+            budget.count_exceeded(selected.count());
+            let values = ScoreValues::Int(vec![0; selected.lanes()]);
+            return Score { values, error: selected.clone() };
+        }
         let mut machine = Machine::new(self, columns, budget);
-        let mut score = machine.vector(self.root, selected).into_score(selected);
+        let mut score = machine.whole(selected).into_score(selected);
         for (lane, outcome) in machine.asked_again(selected) {
             score.put(lane, &outcome);
         }

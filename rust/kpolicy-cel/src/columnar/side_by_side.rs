@@ -1,75 +1,95 @@
-//! Which nodes of an expression kernels evaluate for all lanes side by side, and what that costs.
+//! What evaluating all lanes side by side costs.
 //!
-//! A kernel takes about a nanosecond a lane, so several kernels cost one unit. They are charged once
-//! for the whole expression, in columns as in the scalar evaluator, so that a node that is asked by
-//! itself ends at the same limit.
+//! A kernel takes about a nanosecond a lane, so several kernels cost one unit. An expression that
+//! kernels evaluate as a whole is charged for them once, in columns as in the scalar evaluator, so that
+//! a node that is asked by itself ends at the same limit. Any other is charged node by node: some of
+//! its lanes may be evaluated by the scalar evaluator from the start.
 
 use crate::budget::Budget;
 use crate::error::EvaluationError;
 use crate::functions::Kernel;
 use crate::ir::{Expression, Node, Operation};
-use crate::prices::KERNELS;
+use crate::prices::{DIVISION_KERNELS, KERNELS, NUMBER_KERNELS};
 use crate::types::Type;
 use crate::value::Value;
 
 impl Expression {
-    /// Marks the nodes that only kernels use and that are kernels or constants themselves.
-    pub(crate) fn mark_side_by_side(&mut self) {
-        let mut users = vec![Users::default(); self.nodes.len()];
-        if let Some(root) = users.get_mut(self.root as usize) {
-            root.kernels = true;
-        }
-        let mut kernels = 0;
-        for index in (0..self.nodes.len()).rev() {
-            let (Some(node), Some(of_node)) = (self.nodes.get(index), users.get(index).copied())
-            else {
-                continue;
-            };
-            let weight = if of_node.kernels { self.kernels_of(node) } else { 0 };
-            for arg in &node.args {
-                if let Some(of_arg) = users.get_mut(*arg as usize) {
-                    of_arg.kernels |= weight > 0;
-                    of_arg.others |= of_node.others || weight == 0;
-                }
-            }
-            let is_constant =
-                matches!(node.operation, Operation::Constant(_) | Operation::Error(_));
-            let is_marked = of_node.kernels && !of_node.others && (weight > 0 || is_constant);
-            if let Some(node) = self.nodes.get_mut(index) {
-                node.is_side_by_side = is_marked;
-            }
-            kernels += if is_marked { weight } else { 0 };
-        }
-        self.kernel_units = kernels.div_ceil(KERNELS);
+    /// Works out what it costs a lane if kernels do all of it.
+    pub(crate) fn price_kernels(&mut self) {
+        let of_nodes = self.nodes.iter().map(|node| self.kernels_of(node));
+        let kernels = of_nodes.sum::<Option<u64>>().filter(|_| !self.nodes.is_empty());
+        self.kernel_units = kernels.map(|kernels| kernels.div_ceil(KERNELS));
+    }
+
+    /// Whether kernels do all of it, whatever the operands hold.
+    pub(crate) const fn is_side_by_side(&self) -> bool {
+        self.kernel_units.is_some()
+    }
+
+    /// Whether kernels alone cost a lane more than it may spend.
+    pub(super) fn kernels_exceed(&self, limit: u64) -> bool {
+        self.kernel_units.is_some_and(|units| units > limit)
     }
 
     /// Charges for all kernels, before the root is evaluated.
     pub(crate) fn charge_kernels(&self, budget: &mut Budget) -> Result<(), EvaluationError> {
-        budget.charge(self.kernel_units).map_err(|fault| fault.at(self.root()))
+        let units = self.kernel_units.unwrap_or_default();
+        budget.charge(units).map_err(|fault| fault.at(self.root()))
     }
 
-    /// How many kernels a node takes for whatever its operands hold; 0 where it may need the scalar
-    /// evaluator.
-    fn kernels_of(&self, node: &Node) -> u64 {
-        let Operation::Call { overload, .. } = &node.operation else {
-            let is_logic =
-                matches!(node.operation, Operation::And | Operation::Or | Operation::Conditional);
-            return u64::from(is_logic);
+    /// As how many kernels a node counts; `None` where it may need the scalar evaluator.
+    fn kernels_of(&self, node: &Node) -> Option<u64> {
+        let is_simple = match &node.operation {
+            Operation::Constant(_) | Operation::And | Operation::Or => true,
+            Operation::Fact { fact, read: Some(_) }
+            | Operation::Present { fact, read: Some(_) } => fact.column_kernels.is_some(),
+            Operation::Conditional => is_number(node) || self.is_text_column(node),
+            Operation::Call { overload, .. } => self.is_done_by(overload.family.kernel, node),
+            _ => false,
         };
+        is_simple.then(|| self.kernels(node))
+    }
+
+    /// Whether the kernel does a call whatever the operands hold.
+    fn is_done_by(&self, kernel: Kernel, node: &Node) -> bool {
         let operands: Vec<&Node> = node.args.iter().filter_map(|arg| self.node(*arg)).collect();
-        let is_number = |node: &&Node| matches!(node.kind, Type::Int | Type::Double | Type::Bool);
-        match (overload.family.kernel, operands.as_slice()) {
-            (Kernel::In, [text, list]) if self.is_text_column(text) => {
-                self.items(list).map_or(0, |items| 1 + u64::from(items.max(1).ilog2()))
-            }
-            (Kernel::None | Kernel::In, _) => 0,
+        match (kernel, operands.as_slice()) {
+            (Kernel::In, [text, list]) => self.is_text_column(text) && self.items(list).is_some(),
+            (Kernel::None | Kernel::In, _) => false,
             (Kernel::Equal | Kernel::NotEqual, [a, b])
                 if self.is_text_column(a) && self.is_text(b)
                     || self.is_text(a) && self.is_text_column(b) =>
             {
-                1
+                true
             }
-            _ => u64::from(operands.iter().all(is_number)),
+            (Kernel::Less | Kernel::LessEqual | Kernel::Greater | Kernel::GreaterEqual, [a, _])
+                if a.kind == Type::Bool =>
+            {
+                false
+            }
+            (_, operands) => operands.iter().all(|operand| is_number(operand)),
+        }
+    }
+
+    /// As how many kernels a node counts where kernels do it.
+    pub(super) fn kernels(&self, node: &Node) -> u64 {
+        match &node.operation {
+            Operation::Constant(_) => 0,
+            Operation::Fact { fact, .. } | Operation::Present { fact, .. } => {
+                fact.column_kernels.unwrap_or(fact.units.saturating_mul(KERNELS))
+            }
+            Operation::Conditional => NUMBER_KERNELS,
+            Operation::Call { overload, .. } => match overload.family.kernel {
+                Kernel::In => {
+                    let list = node.args.get(1).and_then(|list| self.node(*list));
+                    let items = list.and_then(|list| self.items(list)).unwrap_or_default();
+                    1 + u64::from(items.max(1).ilog2())
+                }
+                Kernel::Add | Kernel::Subtract | Kernel::Multiply => NUMBER_KERNELS,
+                Kernel::Divide => DIVISION_KERNELS,
+                _ => 1,
+            },
+            _ => 1,
         }
     }
 
@@ -77,7 +97,7 @@ impl Expression {
     fn is_text_column(&self, node: &Node) -> bool {
         let is_column = |node: &Node| {
             node.kind == Type::String
-                && matches!(&node.operation, Operation::Fact { fact, read: Some(_) } if fact.has_column)
+                && matches!(&node.operation, Operation::Fact { fact, read: Some(_) } if fact.column_kernels.is_some())
         };
         let operand = |at: usize| node.args.get(at).and_then(|arg| self.node(*arg));
         match node.operation {
@@ -107,9 +127,6 @@ impl Expression {
     }
 }
 
-/// What uses a node.
-#[derive(Debug, Clone, Copy, Default)]
-struct Users {
-    kernels: bool,
-    others: bool,
+const fn is_number(node: &Node) -> bool {
+    matches!(node.kind, Type::Int | Type::Double | Type::Bool)
 }

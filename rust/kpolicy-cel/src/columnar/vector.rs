@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::{Score, ScoreValues};
 use crate::bits::Bits;
 use crate::error::{EvaluationError, Fault};
-use crate::facts::{Answer, Column, Dictionary, Read};
-use crate::scalar::{Evaluated, value_of_answer};
+use crate::facts::{Answer, Column, Dictionary, Read, value_of_answer};
+use crate::scalar::Evaluated;
 use crate::value::Value;
 
 /// The outcomes of a node in all lanes. Lanes that were not asked for hold anything.

@@ -1,6 +1,7 @@
 //! Kubernetes' IP and CIDR libraries.
 
 use core::net::IpAddr;
+use std::sync::Arc;
 
 use super::{Call, Family, family};
 use crate::error::Fault;
@@ -36,12 +37,12 @@ pub(super) const FAMILIES: &[Family] = &[
     .parsing(),
     family(
         "cidr_ip",
-        |call| of_range(call, |range| Value::Ip(range.address)),
+        |call| of_range(call, |range| Value::Ip(Arc::new(range.address))),
         &[("cidr", "cidr", "ip")],
     ),
     family(
         "masked",
-        |call| of_range(call, |range| Value::Cidr(range.masked())),
+        |call| of_range(call, |range| Value::Cidr(Arc::new(range.masked()))),
         &[("cidr", "cidr", "cidr")],
     ),
     family(
@@ -62,7 +63,7 @@ fn text<'a>(call: &'a mut Call<'_>) -> Result<&'a str, Fault> {
 }
 
 fn ip(call: &mut Call<'_>) -> Result<Value, Fault> {
-    parse_ip(text(call)?).map(Value::Ip).map_err(Fault::malformed)
+    parse_ip(text(call)?).map(|address| Value::Ip(Arc::new(address))).map_err(Fault::malformed)
 }
 
 fn is_ip(call: &mut Call<'_>) -> Result<Value, Fault> {
@@ -84,13 +85,13 @@ fn ip_family(call: &mut Call<'_>) -> Result<Value, Fault> {
 
 fn test(call: &mut Call<'_>, of: fn(IpAddr) -> bool) -> Result<Value, Fault> {
     match call.args {
-        [Value::Ip(address)] => Ok(Value::Bool(of(*address))),
+        [Value::Ip(address)] => Ok(Value::Bool(of(**address))),
         _ => Err(Fault::no_such_overload()),
     }
 }
 
 fn cidr(call: &mut Call<'_>) -> Result<Value, Fault> {
-    Cidr::parse(text(call)?).map(Value::Cidr).map_err(Fault::malformed)
+    Cidr::parse(text(call)?).map(|range| Value::Cidr(Arc::new(range))).map_err(Fault::malformed)
 }
 
 fn is_cidr(call: &mut Call<'_>) -> Result<Value, Fault> {
@@ -99,7 +100,7 @@ fn is_cidr(call: &mut Call<'_>) -> Result<Value, Fault> {
 
 fn contains_ip(call: &mut Call<'_>) -> Result<Value, Fault> {
     let (range, address) = match call.args {
-        [Value::Cidr(range), Value::Ip(address)] => (range, *address),
+        [Value::Cidr(range), Value::Ip(address)] => (range, **address),
         [Value::Cidr(range), Value::String(text)] => {
             call.budget.charge_text(text.len())?;
             (range, parse_ip(text).map_err(Fault::malformed)?)
@@ -111,7 +112,7 @@ fn contains_ip(call: &mut Call<'_>) -> Result<Value, Fault> {
 
 fn contains_cidr(call: &mut Call<'_>) -> Result<Value, Fault> {
     let (range, inner) = match call.args {
-        [Value::Cidr(range), Value::Cidr(inner)] => (range, *inner),
+        [Value::Cidr(range), Value::Cidr(inner)] => (range, **inner),
         [Value::Cidr(range), Value::String(text)] => {
             call.budget.charge_text(text.len())?;
             (range, Cidr::parse(text).map_err(Fault::malformed)?)
@@ -123,7 +124,7 @@ fn contains_cidr(call: &mut Call<'_>) -> Result<Value, Fault> {
 
 fn of_range(call: &mut Call<'_>, of: fn(Cidr) -> Value) -> Result<Value, Fault> {
     match call.args {
-        [Value::Cidr(range)] => Ok(of(*range)),
+        [Value::Cidr(range)] => Ok(of(**range)),
         _ => Err(Fault::no_such_overload()),
     }
 }

@@ -6,6 +6,8 @@
 //! | int | an integer |
 //! | others | an object of one key: `{"uint": 1}`, `{"double": "0.5"}`, `{"bytes": base64}`, `{"map": [[k, v], …]}`, `{"timestamp": RFC 3339}`, `{"duration": "1.5s"}`, `{"type": name}`, `{"optional": [] or [v]}`, `{"quantity": text}`, `{"selector": text}`, `{"ip": text}`, `{"cidr": text}`, `{"semver": text}`, `{"url": text}`, `{"format": name}`, `{"object": name}` |
 
+use std::sync::Arc;
+
 use serde_json::{Value as Json, json};
 
 use super::{
@@ -103,8 +105,8 @@ fn tagged(tag: &str, body: &Json, depth: usize) -> Result<Value, String> {
         },
         "quantity" => Value::Quantity(Quantity::parse(text()?).ok_or_else(bad)?.into()),
         "selector" => Value::Selector(Selector::parse(text()?)?.into()),
-        "ip" => Value::Ip(parse_ip(text()?)?),
-        "cidr" => Value::Cidr(Cidr::parse(text()?)?),
+        "ip" => Value::Ip(Arc::new(parse_ip(text()?)?)),
+        "cidr" => Value::Cidr(Arc::new(Cidr::parse(text()?)?)),
         "semver" => Value::Semver(Semver::parse(text()?)?.into()),
         "url" => Value::Url(Url::parse(text()?)?.into()),
         "format" => Value::Format(NamedFormat::named(text()?).ok_or_else(bad)?),

@@ -71,10 +71,10 @@ pub enum Value {
     Quantity(Arc<Quantity>),
     /// A label selector.
     Selector(Arc<Selector>),
-    /// An IP address.
-    Ip(IpAddr),
+    /// An IP address. Apart, as a range is: in place, its odd length would make each value slow to move.
+    Ip(Arc<IpAddr>),
     /// A range of IP addresses.
-    Cidr(Cidr),
+    Cidr(Arc<Cidr>),
     /// A semantic version.
     Semver(Arc<Semver>),
     /// A URL.

@@ -10,8 +10,10 @@ impl Catalogue for FactsWithColumns {
         None
     }
 
-    fn has_column(&self, name: &str) -> bool {
-        name == "node.labels[]"
+    fn column_kernels(&self, name: &str) -> Option<u64> {
+        ["node.labels[]", "node.free", "node.used", "node.spare", "node.load"]
+            .contains(&name)
+            .then_some(2)
     }
 
     fn member(&self, _: &str) -> Option<u16> {

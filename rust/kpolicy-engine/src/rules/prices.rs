@@ -33,6 +33,14 @@ pub(crate) const MOVING: u64 = 10;
 /// Filters hold sums by domain, of which there may be as many as nodes: so many are copied for a unit.
 pub(crate) const NODES_COPIED: u64 = 8;
 
+// Of a fact in an expression whose arguments are constant.
+/// Counting pods by a selector, once for all nodes: each kind of pods is compared.
+pub(super) const PODS_COUNT: u64 = 10;
+/// Adding up what pods request, once for all nodes: each pod is read.
+pub(super) const PODS_SUM: u64 = 30;
+/// As how many kernels reading a column counts that the snapshot has.
+pub(super) const COLUMN_KERNELS: u64 = 2;
+
 // Of a sum over a domain or the cluster in an expression: what is walked for one unit.
 pub(super) const NODES_A_UNIT: usize = 16;
 pub(super) const IDENTITIES_A_UNIT: usize = 4;

@@ -82,6 +82,12 @@ impl Domains {
         self.values.get(id as usize).map(AsRef::as_ref)
     }
 
+    /// The value at a position in a column.
+    pub(crate) fn value_at(&self, index: usize) -> Option<&Arc<str>> {
+        let id = self.id_at(index);
+        if id == ABSENT { None } else { self.values.get(id as usize) }
+    }
+
     pub(crate) fn find(&self, value: &str) -> Option<u32> {
         self.by_value.get(value).copied()
     }

@@ -79,7 +79,14 @@ def test_the_table_of_prices_is_the_engine_s() -> None:
     declared = re.compile(r"const ([A-Z_]+): (?:u64|usize) = ([\d_]+);")
     table = dict(declared.findall((RUST / "kpolicy-cel/src/prices.rs").read_text()))
     judging = dict(declared.findall((RUST / "kpolicy-engine/src/rules/prices.rs").read_text()))
-    of_facts = ("NODES_A_UNIT", "IDENTITIES_A_UNIT", "POD_MATCHED", "IMAGE_NAMES_A_UNIT")
+    of_facts = (
+        "PODS_COUNT",
+        "PODS_SUM",
+        "NODES_A_UNIT",
+        "IDENTITIES_A_UNIT",
+        "POD_MATCHED",
+        "IMAGE_NAMES_A_UNIT",
+    )
     table |= {name: judging[name] for name in of_facts}
     engine = {name: int(value) for name, value in table.items()}
     own = {name: value for name, value in vars(prices).items() if name.isupper()}

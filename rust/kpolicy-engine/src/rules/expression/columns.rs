@@ -2,31 +2,43 @@
 //! one call. Lanes without a node hold arbitrary values and must not be selected.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kpolicy_cel::{
     Answer, Bits, Column, Columns, Dictionary, Expression, Facts, Name, Read, Value,
 };
 use rustc_hash::FxHashMap;
 
-use crate::snapshot::{Cluster, Domains, NodeView, Pod, columns};
+use crate::snapshot::node::NodeSlot;
+use crate::snapshot::{Cluster, Domains, NodeView, Nodes, Pod, columns};
 
-use super::facts::{self, Source};
+use super::facts::{self, Row, Source};
 use super::lanes::Lanes;
 use super::pod_set::PodTotal;
 use super::world::{ClusterWorld, NodeWorld};
 
-/// Columns that must outlive the call that asks for them, by the read's index.
-enum Held {
+/// Columns that must outlive the call that asks for them.
+enum Held<'a> {
     Labels(Arc<Domains>),
-    Texts { ids: Vec<u32>, texts: Vec<Arc<str>> },
+    /// The id of a name is the position of its slot, and one more.
+    Names {
+        ids: Vec<u32>,
+        nodes: &'a Nodes,
+    },
+    Texts {
+        ids: Vec<u32>,
+        texts: Vec<Arc<str>>,
+    },
     Classes(Vec<u32>),
+    Ints(Vec<i64>),
+    Flags(Vec<u64>),
     None,
 }
 
 pub(super) struct NodeColumns<'a> {
     world: ClusterWorld<'a>,
-    held: Vec<Held>,
+    /// By the read's index; made when the first lane is asked for.
+    held: Vec<OnceLock<Held<'a>>>,
 }
 
 /// The lanes that have a node.
@@ -41,8 +53,7 @@ pub(super) fn is_shared(fact: &Name) -> bool {
 
 impl<'a> NodeColumns<'a> {
     pub(super) fn of(expression: &Expression, world: ClusterWorld<'a>) -> Self {
-        let cluster = world.pod.cluster;
-        let held = expression.reads().iter().map(|read| held(read, cluster)).collect();
+        let held = expression.reads().iter().map(|_| OnceLock::new()).collect();
         Self { world, held }
     }
 
@@ -98,17 +109,53 @@ impl<'a> NodeColumns<'a> {
         Some(self.of_snapshot()).filter(|columns| columns.is_exact())
     }
 
+    /// The nodes that list an image by this name.
+    pub(super) fn of_images(&self, name: &str) -> &'a [(NodeSlot, i64)] {
+        self.cluster().nodes().images().on(name)
+    }
+
     /// Of each node, what a set of its pods comes to.
     pub(super) fn totals(&self, total: &PodTotal) -> Column<'_> {
         Column::Int(Cow::Owned(total.by_slot(self.cluster())))
     }
 }
 
+impl<'a> NodeColumns<'a> {
+    /// What is held of a read; `None` where the arguments are only known while evaluating.
+    fn held(&self, read: &Read) -> Option<&Held<'a>> {
+        let place = self.held.get(read.index as usize)?;
+        Some(place.get_or_init(|| match facts::row(&read.fact) {
+            Some((_, Row { source: Source::NodeWalk(..), lanes: Lanes::Numbers(column), .. })) => {
+                walked(column(self, &read.args))
+            }
+            Some((_, row)) => held(row, read, self.cluster()),
+            None => Held::None,
+        }))
+    }
+
+    /// What is held of a read that answers a lane sooner than its node does: what another lane asked for,
+    /// and what would be walked for each node again.
+    fn held_for_lane(&self, read: &Read) -> Option<&Held<'a>> {
+        let held = self.held.get(read.index as usize)?.get();
+        let is_walked = matches!(facts::source(&read.fact), Some(Source::NodeWalk(..)));
+        if is_walked { self.held(read) } else { held }
+    }
+}
+
+/// What would be walked for each node again.
+fn walked(column: Column<'_>) -> Held<'static> {
+    match column {
+        Column::Int(values) => Held::Ints(values.into_owned()),
+        Column::Bool(words) => Held::Flags(words.into_owned()),
+        _ => Held::None,
+    }
+}
+
 /// What a read's column must keep, if it is one of texts or classes.
-fn held(read: &Read, cluster: &Cluster) -> Held {
-    let Some((_, row)) = facts::row(&read.fact) else { return Held::None };
+fn held<'a>(row: &Row, read: &Read, cluster: &'a Cluster) -> Held<'a> {
     match (row.lanes, read.args.as_slice()) {
         (Lanes::Labels, [Value::String(key)]) => Held::Labels(cluster.nodes().domains(key)),
+        (Lanes::Names, _) => names(cluster.nodes()),
         (Lanes::Texts(of), args) => texts(cluster, |view| of(view, args)),
         (Lanes::Classes(of), _) => classes(cluster, of),
         (Lanes::AtPath, args) => {
@@ -118,8 +165,27 @@ fn held(read: &Read, cluster: &Cluster) -> Held {
     }
 }
 
+fn names(nodes: &Nodes) -> Held<'_> {
+    let mut ids = vec![0; nodes.slots()];
+    for slot in nodes.iter().map(|view| view.slot) {
+        if let Some(cell) = ids.get_mut(slot.index()) {
+            *cell = id_of(slot);
+        }
+    }
+    Held::Names { ids, nodes }
+}
+
+fn id_of(slot: NodeSlot) -> u32 {
+    u32::try_from(slot.index() + 1).unwrap_or(0)
+}
+
+fn name_of(nodes: &Nodes, id: u32) -> Option<&str> {
+    let slot = nodes.slot_at((id as usize).checked_sub(1)?)?;
+    nodes.view(slot).map(|view| &*view.node.name)
+}
+
 /// Texts where all nodes have a text or nothing at the path, else nodes of equal values as classes.
-fn at_path(cluster: &Cluster, path: &str, args: &[Value]) -> Held {
+fn at_path(cluster: &Cluster, path: &str, args: &[Value]) -> Held<'static> {
     let kept = |view: NodeView<'_>| view.node.object.api_values.get(path).cloned();
     let is_text = |view: NodeView<'_>| {
         let found = view.node.object.api_values.get(path);
@@ -142,7 +208,7 @@ fn at_path(cluster: &Cluster, path: &str, args: &[Value]) -> Held {
     Held::Classes(ids)
 }
 
-fn texts(cluster: &Cluster, of: impl Fn(NodeView<'_>) -> Option<Arc<str>>) -> Held {
+fn texts(cluster: &Cluster, of: impl Fn(NodeView<'_>) -> Option<Arc<str>>) -> Held<'static> {
     let mut texts: Vec<Arc<str>> = vec!["".into()];
     let mut known: FxHashMap<Arc<str>, u32> = FxHashMap::default();
     let mut ids = vec![0; cluster.nodes().slots()];
@@ -156,7 +222,7 @@ fn texts(cluster: &Cluster, of: impl Fn(NodeView<'_>) -> Option<Arc<str>>) -> He
     Held::Texts { ids, texts }
 }
 
-fn classes(cluster: &Cluster, of: impl Fn(NodeView<'_>) -> u64) -> Held {
+fn classes(cluster: &Cluster, of: impl Fn(NodeView<'_>) -> u64) -> Held<'static> {
     let mut known: FxHashMap<u64, u32> = FxHashMap::default();
     let mut ids = vec![0; cluster.nodes().slots()];
     for view in cluster.nodes().iter() {
@@ -168,12 +234,13 @@ fn classes(cluster: &Cluster, of: impl Fn(NodeView<'_>) -> u64) -> Held {
     Held::Classes(ids)
 }
 
-impl Dictionary for Held {
+impl Dictionary for Held<'_> {
     fn text(&self, id: u32) -> &str {
         match self {
             Self::Labels(domains) => domains.value(id).unwrap_or_default(),
+            Self::Names { nodes, .. } => name_of(nodes, id).unwrap_or_default(),
             Self::Texts { texts, .. } => texts.get(id as usize).map_or("", AsRef::as_ref),
-            Self::Classes(_) | Self::None => "",
+            Self::Classes(_) | Self::Ints(_) | Self::Flags(_) | Self::None => "",
         }
     }
 
@@ -184,7 +251,8 @@ impl Dictionary for Held {
                 let position = texts.iter().skip(1).position(|have| **have == *text)?;
                 u32::try_from(position + 1).ok()
             }
-            Self::Classes(_) | Self::None => None,
+            Self::Names { nodes, .. } => nodes.find(text).map(id_of),
+            Self::Classes(_) | Self::Ints(_) | Self::Flags(_) | Self::None => None,
         }
     }
 }
@@ -195,14 +263,16 @@ impl Columns for NodeColumns<'_> {
     }
 
     fn column(&self, read: &Read) -> Column<'_> {
-        match self.held.get(read.index as usize) {
+        match self.held(read) {
             Some(held @ Held::Labels(domains)) => {
                 return Column::Text { ids: domains.ids(), dictionary: held };
             }
-            Some(held @ Held::Texts { ids, .. }) => {
+            Some(held @ (Held::Texts { ids, .. } | Held::Names { ids, .. })) => {
                 return Column::Text { ids, dictionary: held };
             }
             Some(Held::Classes(ids)) => return Column::Classes(ids),
+            Some(Held::Ints(values)) => return Column::Int(Cow::Borrowed(values)),
+            Some(Held::Flags(words)) => return Column::Bool(Cow::Borrowed(words)),
             Some(Held::None) | None => {}
         }
         if is_shared(&read.fact) {
@@ -215,7 +285,12 @@ impl Columns for NodeColumns<'_> {
                 sums.map_or(Column::Unavailable, |sums| sums.column(self.cluster()))
             }
             Some(
-                Lanes::None | Lanes::Labels | Lanes::Texts(_) | Lanes::Classes(_) | Lanes::AtPath,
+                Lanes::None
+                | Lanes::Labels
+                | Lanes::Names
+                | Lanes::Texts(_)
+                | Lanes::Classes(_)
+                | Lanes::AtPath,
             )
             | None => Column::Unavailable,
         }
@@ -234,6 +309,20 @@ impl Columns for NodeColumns<'_> {
     }
 
     fn read(&self, lane: usize, read: &Read) -> Answer {
+        match self.held_for_lane(read) {
+            Some(Held::Labels(domains)) => {
+                let text = domains.value_at(lane);
+                return text.map_or(Answer::Absent, |text| Arc::clone(text).into());
+            }
+            Some(Held::Ints(values)) => {
+                return values.get(lane).map_or(Answer::Absent, |value| (*value).into());
+            }
+            Some(Held::Flags(words)) => {
+                let word = words.get(lane / 64).copied().unwrap_or_default();
+                return (word >> (lane % 64) & 1 == 1).into();
+            }
+            _ => {}
+        }
         self.on_node(lane).map_or(Answer::Absent, |world| world.read(read))
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kpolicy_cel::{Answer, Bits, Column, Read, Value};
+use kpolicy_cel::{Answer, Bits, Column, READS_MAX, Read, Value};
 
 use crate::heap::{HeapBytes, arc_bytes, flat_bytes};
 use crate::snapshot::domains::ABSENT;
@@ -14,7 +14,7 @@ use super::facts::Addend;
 use super::pod_facts::no_such_overload;
 
 /// The most facts whose sums are kept; those beyond are summed up whenever they are asked for.
-const FACTS_MAX: usize = 64;
+const FACTS_MAX: usize = READS_MAX;
 
 /// The sums of one fact over the domains of a topology key, by the domain's id. Ids hold until a node
 /// changes.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use kpolicy_cel::{Bits, Column, Value};
+use kpolicy_cel::{Bits, Column, Columns as _, Value};
 
 use crate::resources::names;
 use crate::snapshot::{NodeView, Pod, columns};
@@ -11,7 +11,7 @@ use crate::snapshot::{NodeView, Pod, columns};
 use super::columns::NodeColumns;
 use super::facts::Addend;
 use super::node_facts::{
-    allocatable, capacity, fits, free, has_image, is_ready, share, utilization,
+    allocatable, capacity, fits, free, image_names, is_ready, share, utilization,
 };
 use super::pod_set::{PodTotal, requested};
 
@@ -22,6 +22,8 @@ pub(super) enum Lanes {
     None,
     /// The values of the label that the argument names.
     Labels,
+    /// The names of the nodes.
+    Names,
     Texts(fn(NodeView<'_>, &[Value]) -> Option<Arc<str>>),
     /// Nodes of equal ids answer the same.
     Classes(fn(NodeView<'_>) -> u64),
@@ -44,7 +46,7 @@ impl Lanes {
     pub(super) fn kind(self) -> Option<LanesKind> {
         match self {
             Self::None => None,
-            Self::Labels | Self::Texts(_) => Some(LanesKind::Texts),
+            Self::Labels | Self::Names | Self::Texts(_) => Some(LanesKind::Texts),
             Self::Classes(_) | Self::AtPath => Some(LanesKind::Classes),
             Self::Numbers(_) | Self::Sums(_) => Some(LanesKind::Numbers),
         }
@@ -104,7 +106,14 @@ pub(super) fn fitting<'a>(columns: &'a NodeColumns<'_>, _: &[Value]) -> Column<'
 }
 
 pub(super) fn having_image<'a>(columns: &'a NodeColumns<'_>, args: &[Value]) -> Column<'a> {
-    keyed(args, |image| columns.bools(|view| has_image(view, image)))
+    keyed(args, |image| {
+        let mut having = Bits::zeros(columns.lanes());
+        for name in image_names(image) {
+            let on = columns.of_images(&name);
+            on.iter().for_each(|(slot, _)| having.set(slot.index()));
+        }
+        Column::Bool(Cow::Owned(having.words().to_vec()))
+    })
 }
 
 pub(super) fn pod_limits<'a>(columns: &'a NodeColumns<'_>, _: &[Value]) -> Column<'a> {

@@ -1,5 +1,7 @@
 //! Facts that a node answers by itself.
 
+use std::borrow::Cow;
+
 use crate::resources::{Allocatable, names};
 use crate::snapshot::{NodeView, Pod};
 
@@ -40,12 +42,18 @@ pub(super) fn is_ready(view: NodeView<'_>) -> bool {
     condition(view, "Ready") == Some("True")
 }
 
-/// Names without a tag mean the latest.
-pub(super) fn has_image(view: NodeView<'_>, image: &str) -> bool {
+/// The names that an image may be listed by: one without a tag means the latest.
+pub(super) fn image_names(image: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let has_tag = image.rsplit('/').next().is_some_and(|last| last.contains([':', '@']));
-    let tagged = if has_tag { image.to_owned() } else { format!("{image}:latest") };
+    let latest = (!has_tag).then(|| Cow::Owned(format!("{image}:latest")));
+    latest.into_iter().chain([Cow::Borrowed(image)])
+}
+
+pub(super) fn has_image(view: NodeView<'_>, image: &str) -> bool {
     let images = view.node.object.images.iter();
-    images.flat_map(|image| image.names.iter()).any(|name| **name == *tagged || **name == *image)
+    let mut listed = images.flat_map(|image| image.names.iter());
+    let names: Vec<Cow<'_, str>> = image_names(image).collect();
+    listed.any(|listed| names.iter().any(|name| **name == **listed))
 }
 
 /// Whether the node has room for the pod: the pod count and every resource that it asks for.

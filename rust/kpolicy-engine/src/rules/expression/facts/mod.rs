@@ -11,10 +11,12 @@ mod namespace;
 mod node;
 mod pod;
 
+use kpolicy_cel::prices::{FACT, KERNELS};
 use kpolicy_cel::{Answer, Catalogue, Expression, InvalidExpression, Name, Value};
 
 use crate::model::Namespace;
 use crate::part::{Part, Parts};
+use crate::rules::prices::{COLUMN_KERNELS, PODS_COUNT, PODS_SUM};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::lanes::{Lanes, LanesKind};
@@ -29,6 +31,33 @@ pub(super) struct Row {
     pub(crate) parts: Parts,
     pub(crate) source: Source,
     pub(crate) lanes: Lanes,
+}
+
+impl Row {
+    /// What reading it takes where its arguments are constant.
+    fn units(&self) -> u64 {
+        match self.name {
+            name if name.ends_with("pods.count") => PODS_COUNT,
+            name if name.ends_with("pods.sum") => PODS_SUM,
+            _ => FACT,
+        }
+    }
+
+    /// Where the snapshot does not have the column, it takes three times as long to make one.
+    fn column_units(&self) -> u64 {
+        if self.units() == FACT { 1 } else { self.units() }
+    }
+
+    /// As how many kernels reading it for all nodes counts, if kernels always can.
+    fn column_kernels(&self, root: Root) -> Option<u64> {
+        match self.lanes {
+            Lanes::Labels | Lanes::Names => Some(COLUMN_KERNELS),
+            Lanes::Numbers(_) | Lanes::Sums(_) => Some(self.column_units() * KERNELS),
+            // Facts about the cluster are the same for all nodes.
+            _ if root == Root::Cluster => Some(self.column_units() * KERNELS),
+            Lanes::Texts(_) | Lanes::Classes(_) | Lanes::AtPath | Lanes::None => None,
+        }
+    }
 }
 
 /// What a fact is read from, and how.
@@ -209,9 +238,13 @@ impl Catalogue for Table {
         id_of(root, position)
     }
 
-    fn has_column(&self, name: &str) -> bool {
-        let row = found(name).and_then(|(root, position)| root.rows().get(position));
-        row.is_some_and(|row| row.lanes.kind() == Some(LanesKind::Texts))
+    fn units(&self, name: &str) -> u64 {
+        found(name).and_then(|(root, position)| root.rows().get(position)).map_or(FACT, Row::units)
+    }
+
+    fn column_kernels(&self, name: &str) -> Option<u64> {
+        let (root, position) = found(name)?;
+        root.rows().get(position).and_then(|row| row.column_kernels(root))
     }
 
     /// Of a pod of a loop.

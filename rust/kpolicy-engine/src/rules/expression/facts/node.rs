@@ -86,14 +86,9 @@ fn condition_text(view: NodeView<'_>, args: &[Value]) -> Option<Arc<str>> {
 }
 
 pub(super) static ROWS: [Row; 40] = [
-    fact(
-        "name",
-        &[],
-        "string",
-        EXISTENCE,
-        Lanes::Texts(|view, _| Some(Arc::clone(&view.node.name))),
-        |view, _| Arc::clone(&view.node.name).into(),
-    ),
+    fact("name", &[], "string", EXISTENCE, Lanes::Names, |view, _| {
+        Arc::clone(&view.node.name).into()
+    }),
     fact("labels", &[], LABELS, OF_LABELS, Lanes::None, |view, _| {
         map(&view.node.object.meta.labels).into()
     }),
@@ -254,14 +249,9 @@ pub(super) static ROWS: [Row; 40] = [
     of_domain("domain.free", &["string", "string"], OF_DOMAIN_PODS, FREE),
     of_domain("domain.allocatable", &["string", "string"], OF_DOMAIN_NODES, ALLOCATABLE),
     // API paths. What is held anyway is not kept once more.
-    fact(
-        "metadata.name",
-        &[],
-        "string",
-        EXISTENCE,
-        Lanes::Texts(|view, _| Some(Arc::clone(&view.node.name))),
-        |view, _| api_path::text(&view.node.object.meta.name),
-    ),
+    fact("metadata.name", &[], "string", EXISTENCE, Lanes::Names, |view, _| {
+        api_path::text(&view.node.object.meta.name)
+    }),
     fact("metadata.namespace", &[], "string", OF_API, Lanes::None, |view, _| {
         api_path::text(&view.node.object.meta.namespace)
     }),
