@@ -158,6 +158,11 @@ impl DomainSums {
     /// Only after `find`, which says of which generation it is.
     fn keep(&self, read: &Read, summed: Summed, bytes: usize) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have been quicker.
+        let is_same = |(have, _): &(Read, Summed)| have.fact == read.fact && have.args == read.args;
+        if known.by_read.iter().any(is_same) {
+            return;
+        }
         // Facts without arguments are no more than the catalogue has.
         if known.by_read.len() < FACTS_MAX || read.args.is_empty() {
             let read = read.clone();
