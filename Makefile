@@ -90,9 +90,10 @@ cluster: control-plane ## Run a real control plane until ctrl-C
 WORLDS ?= 10000
 .PHONY: worlds
 worlds: ## Compare every decision in 10,000 random clusters (WORLDS=n) with a decision from scratch
-	KPOLICY_WORLDS=$(WORLDS) cargo test --locked -p kpolicy-engine --test worlds every_decision -- --nocapture
+	KPOLICY_WORLDS=$(WORLDS) cargo test --locked -p kpolicy-engine --test worlds \
+		-- every_decision the_number_of_threads --nocapture
 	KPOLICY_WORLDS=$(WORLDS) KPOLICY_WORLD_FIRST=20001 cargo test --locked --profile development -p kpolicy-engine \
-		--test worlds --test memo -- every_decision what_is_known --nocapture
+		--test worlds --test memo -- every_decision the_number_of_threads what_is_known --nocapture
 
 SEEDS ?= 500
 .PHONY: simulate

@@ -14,7 +14,7 @@ use crate::program::{Profile, Program};
 use crate::rules::{FilterRule, ScoreRule};
 use crate::snapshot::{Cluster, Pod};
 use crate::threads::each;
-use crate::timing::Unmetered;
+use crate::timing::{Metered, Taken, Unmetered};
 
 use super::context::Context;
 use super::filter_answers::FilterColumn;
@@ -29,22 +29,41 @@ pub(crate) struct Prospect {
     pub(crate) pod: Arc<Pod>,
     /// Position of the profile that serves it.
     pub(crate) profile: usize,
+    /// What its rules take is measured.
+    pub(crate) is_timed: bool,
 }
 
-/// How long making a shape ahead took: its share of what all that were made together took.
-#[derive(Debug, Clone, Copy, Default)]
+/// What making a shape ahead took: its share of what all that were made together took.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct AheadTimes {
     pub(crate) filter_ns: u64,
     pub(crate) score_ns: u64,
+    /// By its rules, if that is measured.
+    pub(crate) rules: Taken,
 }
 
 type Ahead<'a> = Context<'a, Unmetered>;
+
+/// A shape that is to be made.
+struct New<'a> {
+    key: ShapeKey,
+    part: Part<'a>,
+}
+
+/// Whose work is done: of the new shape with this number.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    number: usize,
+    context: Ahead<'a>,
+    /// By which it is measured.
+    stopwatch: Option<&'a dyn Stopwatch>,
+}
 
 /// A shape that is made.
 #[derive(Clone, Copy)]
 struct Made<'a> {
     id: usize,
-    context: Ahead<'a>,
+    part: Part<'a>,
 }
 
 /// A column that is not there yet.
@@ -55,9 +74,21 @@ enum Fresh<'a> {
 
 struct FreshColumn<'a> {
     key: Vec<u64>,
-    context: Ahead<'a>,
+    /// Of its rule, in the profile's filters or scores.
+    position: usize,
     fresh: Fresh<'a>,
 }
+
+/// A column that is to be filled.
+#[derive(Clone, Copy)]
+struct Unfilled<'a> {
+    id: ColumnId,
+    position: usize,
+    part: Part<'a>,
+}
+
+/// By number of the new shape.
+struct TakenBy(Vec<Taken>);
 
 impl Shapes {
     /// Makes the shapes of these pods that are not there yet, if there are several.
@@ -69,40 +100,40 @@ impl Shapes {
         stopwatch: &dyn Stopwatch,
     ) {
         let began_ns = stopwatch.elapsed_ns();
-        let new = self.new_keys(prospects, program, cluster);
+        let new = self.new_shapes(prospects, program, cluster, stopwatch);
         if new.len() < 2 {
             return;
         }
-        self.prepare(&new);
+        let mut taken = TakenBy(vec![Taken::default(); new.len()]);
+        self.prepare(&new, &mut taken);
         let mut made: Vec<Made<'_>> = Vec::with_capacity(new.len());
-        for (key, context) in &new {
-            made.push(Made {
-                id: self.add(key, *context, Some(AheadTimes::default())),
-                context: *context,
-            });
+        for New { key, part } in &new {
+            let id = self.add(key, part.context, Some(AheadTimes::default()));
+            made.push(Made { id, part: *part });
         }
         let mut filled = self.with_room(&made);
         // Places that were free are taken in any order.
         filled.sort_unstable_by_key(|made| made.id);
-        self.fill_filters(&filled);
+        self.fill_filters(&filled, &mut taken);
         let filtered_ns = stopwatch.elapsed_ns();
-        self.fill_scores(&filled);
+        self.fill_scores(&filled, &mut taken);
         made.iter().for_each(|made| self.weigh(made.id));
         let shapes = made.len() as u64;
-        let took = AheadTimes {
-            filter_ns: filtered_ns.saturating_sub(began_ns) / shapes,
-            score_ns: stopwatch.elapsed_ns().saturating_sub(filtered_ns) / shapes,
-        };
-        made.iter().for_each(|made| self.note_ahead(made.id, took));
+        let filter_ns = filtered_ns.saturating_sub(began_ns) / shapes;
+        let score_ns = stopwatch.elapsed_ns().saturating_sub(filtered_ns) / shapes;
+        for (made, rules) in made.iter().zip(taken.0) {
+            self.note_ahead(made.id, AheadTimes { filter_ns, score_ns, rules });
+        }
     }
 
-    /// Keys of shapes that are not there, each once, with the first pod that has it.
-    fn new_keys<'a>(
+    /// The shapes that are not there, each once, for the first pod that has it.
+    fn new_shapes<'a>(
         &self,
         prospects: &'a [Prospect],
         program: &'a Program,
         cluster: &'a Cluster,
-    ) -> Vec<(ShapeKey, Ahead<'a>)> {
+        stopwatch: &'a dyn Stopwatch,
+    ) -> Vec<New<'a>> {
         let mut seen: FxHashSet<Box<[u64]>> = FxHashSet::default();
         let mut new = Vec::new();
         for prospect in prospects {
@@ -111,33 +142,43 @@ impl Shapes {
             key.set(prospect.profile, profile, &prospect.pod);
             if !self.has(&key) && seen.insert(key.parts().into()) {
                 let pod = prospect.pod.as_ref();
-                new.push((key, Context { profile, pod, cluster, meter: Unmetered }));
+                let context = Context { profile, pod, cluster, meter: Unmetered };
+                let stopwatch = prospect.is_timed.then_some(stopwatch);
+                new.push(New { key, part: Part { number: new.len(), context, stopwatch } });
             }
         }
         new
     }
 
     /// Prepares the rules of the columns that are not there.
-    fn prepare(&mut self, new: &[(ShapeKey, Ahead<'_>)]) {
+    fn prepare(&mut self, new: &[New<'_>], taken: &mut TakenBy) {
         let mut seen: FxHashSet<Vec<u64>> = FxHashSet::default();
-        let mut columns: Vec<FreshColumn<'_>> = Vec::new();
-        for (key, context) in new {
-            let Profile { filters, scores, .. } = context.profile;
-            let of_filters = filters.iter().map(|rule| Fresh::Filter(rule, None));
-            let of_scores = scores.iter().map(|rule| Fresh::Score(rule, None));
-            for (position, fresh) in of_filters.chain(of_scores).enumerate() {
-                let key = key.of_column(position);
+        let mut columns = Vec::new();
+        for New { key, part } in new {
+            let Profile { filters, scores, .. } = part.context.profile;
+            let of_filters = filters.iter().map(|rule| Fresh::Filter(rule, None)).enumerate();
+            let of_scores = scores.iter().map(|rule| Fresh::Score(rule, None)).enumerate();
+            for (rule, (position, fresh)) in of_filters.chain(of_scores).enumerate() {
+                let key = key.of_column(rule);
                 let is_there = match fresh {
                     Fresh::Filter(..) => self.stores.filters.has(&key),
                     Fresh::Score(..) => self.stores.scores.columns.has(&key),
                 };
                 if !is_there && seen.insert(key.clone()) {
-                    columns.push(FreshColumn { key, context: *context, fresh });
+                    let column = FreshColumn { key, position, fresh };
+                    columns.push((column, *part, Taken::default()));
                 }
             }
         }
-        each(&mut columns, || (), |(), column| column.make());
-        for column in columns {
+        each(
+            &mut columns,
+            || (),
+            |(), (column, part, taken)| {
+                *taken = part.measured(|context| column.make(context));
+            },
+        );
+        for (column, part, of_column) in columns {
+            taken.add(part, &of_column);
             match column.fresh {
                 Fresh::Filter(_, Some(made)) => {
                     self.stores.filters.add(&column.key, made);
@@ -155,7 +196,7 @@ impl Shapes {
         let mut bytes = 0;
         let mut first: Vec<Made<'a>> = Vec::new();
         for made in made {
-            let Made { id, context } = *made;
+            let (id, context) = (made.id, made.part.context);
             let Some((shape, stores)) = self.shape_and_stores(id) else { continue };
             shape.follow_filters(context, stores);
             let prepared = shape.prepared(stores);
@@ -175,99 +216,133 @@ impl Shapes {
         first
     }
 
-    fn fill_filters(&mut self, made: &[Made<'_>]) {
+    fn fill_filters(&mut self, made: &[Made<'_>], taken: &mut TakenBy) {
         let (mut shapes, stores) = self.several_mut(made.iter().map(|made| made.id));
-        let mut columns: Vec<(ColumnId, usize, Ahead<'_>)> = Vec::new();
-        for (shape, made) in shapes.iter().zip(made) {
-            let unfilled = shape.unfilled_filters(stores).into_iter();
-            columns.extend(unfilled.map(|(id, position)| (id, position, made.context)));
-        }
-        in_places(&mut columns);
-        let filters = stores.filters.several_mut(columns.iter().map(|(id, ..)| *id));
-        let mut tasks: Vec<_> = filters.into_iter().zip(&columns).collect();
+        let unfilled = shapes
+            .iter()
+            .zip(made)
+            .flat_map(|(shape, made)| unfilled(shape.unfilled_filters(stores), made.part));
+        let unfilled = by_place(unfilled.collect());
+        let columns = stores.filters.several_mut(unfilled.iter().map(|one| one.id));
+        let mut tasks: Vec<_> = with_times(columns.into_iter().zip(&unfilled));
         each(
             &mut tasks,
             || (),
-            |(), (column, (_, position, context))| {
-                if let Some(rule) = context.profile.filters.get(*position) {
-                    column.fill(rule, context.at(*position), &mut ());
+            |(), (column, one, taken)| {
+                if let Some(rule) = one.part.context.profile.filters.get(one.position) {
+                    let fill = |context: Measured<'_>| {
+                        column.fill(rule, context.at(one.position), &mut ());
+                    };
+                    *taken = one.part.measured(fill);
                 }
             },
         );
+        tasks.iter().for_each(|(_, one, of_column)| taken.add(one.part, of_column));
         let stores = &*stores;
         let mut tasks: Vec<_> = shapes.iter_mut().zip(made).collect();
         each(
             &mut tasks,
             || (),
             |(), (shape, made)| {
-                shape.judge_changed(made.context.cluster, stores);
+                shape.judge_changed(made.part.context.cluster, stores);
             },
         );
     }
 
     /// Of those pods that pass somewhere, where totals of all nodes are asked for.
-    fn fill_scores(&mut self, made: &[Made<'_>]) {
+    fn fill_scores(&mut self, made: &[Made<'_>], taken: &mut TakenBy) {
         let is_scored = |made: &&Made<'_>| {
             let shape = self.shape(made.id);
-            made.context.profile.percentage_of_nodes_to_score == 100
+            made.part.context.profile.percentage_of_nodes_to_score == 100
                 && shape.is_some_and(|shape| shape.feasible().count > 0)
         };
         let made: Vec<Made<'_>> = made.iter().filter(is_scored).copied().collect();
-        let (mut shapes, stores) = self.several_mut(made.iter().map(|made| made.id));
-        let mut tasks: Vec<_> =
-            shapes.iter_mut().zip(&made).map(|(shape, made)| (shape, made, Vec::new())).collect();
-        {
-            let stores = &*stores;
-            each(
-                &mut tasks,
-                || (),
-                |(), (shape, made, left)| {
-                    *left = shape.leave_shared(made.context, stores);
-                },
-            );
+        let (shapes, stores) = self.several_mut(made.iter().map(|made| made.id));
+        let mut tasks: Vec<_> = with_times(shapes.into_iter().zip(&made));
+        let own: Vec<ColumnId> = take_own_columns(&mut tasks, stores);
+        own.into_iter().for_each(|id| stores.scores.columns.release(id));
+        for (shape, made, _) in &mut tasks {
+            shape.follow_scores(made.part.context, stores);
         }
-        for (shape, made, left) in &mut tasks {
-            left.iter().for_each(|id| stores.scores.columns.release(*id));
-            shape.follow_scores(made.context, stores);
-        }
-        fill_shared(
-            &tasks.iter().map(|(shape, made, _)| (&***shape, made.context)).collect::<Vec<_>>(),
-            stores,
-        );
-        let columns = &stores.scores.columns;
-        each(&mut tasks, Scratch::default, |scratch, (shape, made, _)| {
-            shape.sum_up(made.context, columns, scratch);
+        let to_fill = tasks
+            .iter()
+            .flat_map(|(shape, made, _)| unfilled(shape.unfilled_scores(stores), made.part));
+        let to_fill = by_place(to_fill.collect());
+        let columns = stores.scores.columns.several_mut(to_fill.iter().map(|one| one.id));
+        let mut to_fill: Vec<_> = with_times(columns.into_iter().zip(&to_fill));
+        each(&mut to_fill, Scratch::default, |scratch, (column, one, taken)| {
+            if let Some(rule) = one.part.context.profile.scores.get(one.position) {
+                let fill =
+                    |context: Measured<'_>| column.fill(rule, context.at(one.position), scratch);
+                *taken = one.part.measured(fill);
+            }
         });
+        to_fill.iter().for_each(|(_, one, of_column)| taken.add(one.part, of_column));
+        let columns = &stores.scores.columns;
+        each(&mut tasks, Scratch::default, |scratch, (shape, made, taken)| {
+            taken.add(&made.part.measured(|context| shape.sum_up(context, columns, scratch)));
+        });
+        tasks.iter().for_each(|(_, made, of_shape)| taken.add(made.part, of_shape));
     }
 }
 
-fn fill_shared(shapes: &[(&Shape, Ahead<'_>)], stores: &mut Stores) {
-    let mut columns: Vec<(ColumnId, usize, Ahead<'_>)> = Vec::new();
-    for (shape, context) in shapes {
-        let unfilled = shape.unfilled_scores(stores).into_iter();
-        columns.extend(unfilled.map(|(id, position)| (id, position, *context)));
+type Measured<'a> = Context<'a, Option<Metered<'a>>>;
+
+impl Part<'_> {
+    /// Does `work`, and measures it if it is to be measured.
+    fn measured(self, work: impl FnOnce(Measured<'_>)) -> Taken {
+        let Profile { filters, scores, .. } = self.context.profile;
+        let positions = filters.len().max(scores.len());
+        Taken::by(self.stopwatch, positions, |meter| work(self.context.measured_by(meter)))
     }
-    in_places(&mut columns);
-    let scores = stores.scores.columns.several_mut(columns.iter().map(|(id, ..)| *id));
-    let mut tasks: Vec<_> = scores.into_iter().zip(&columns).collect();
-    each(&mut tasks, Scratch::default, |scratch, (column, (_, position, context))| {
-        if let Some(rule) = context.profile.scores.get(*position) {
-            column.fill(rule, context.at(*position), scratch);
+}
+
+impl TakenBy {
+    fn add(&mut self, part: Part<'_>, taken: &Taken) {
+        if let Some(own) = self.0.get_mut(part.number) {
+            own.add(taken);
         }
-    });
+    }
+}
+
+/// Gives rules that read the feasible nodes columns of their own; tells which are not shared any more.
+fn take_own_columns(
+    tasks: &mut [(&mut Shape, &Made<'_>, Taken)],
+    stores: &Stores,
+) -> Vec<ColumnId> {
+    let mut tasks: Vec<_> = tasks.iter_mut().map(|task| (task, Vec::new())).collect();
+    each(
+        &mut tasks,
+        || (),
+        |(), ((shape, made, taken), left)| {
+            *taken = made.part.measured(|context| *left = shape.leave_shared(context, stores));
+        },
+    );
+    tasks.into_iter().flat_map(|(_, left)| left).collect()
+}
+
+/// Each with room for what it took.
+fn with_times<A, B>(pairs: impl Iterator<Item = (A, B)>) -> Vec<(A, B, Taken)> {
+    pairs.map(|(left, right)| (left, right, Taken::default())).collect()
+}
+
+fn unfilled(columns: Vec<(ColumnId, usize)>, part: Part<'_>) -> impl Iterator<Item = Unfilled<'_>> {
+    columns.into_iter().map(move |(id, position)| Unfilled { id, position, part })
 }
 
 /// In order of their places, each once, for the first pod that needs it.
-fn in_places(columns: &mut Vec<(ColumnId, usize, Ahead<'_>)>) {
-    columns.sort_by_key(|(id, ..)| *id);
-    columns.dedup_by_key(|(id, ..)| *id);
+fn by_place(mut columns: Vec<Unfilled<'_>>) -> Vec<Unfilled<'_>> {
+    columns.sort_by_key(|one| one.id);
+    columns.dedup_by_key(|one| one.id);
+    columns
 }
 
 impl FreshColumn<'_> {
-    fn make(&mut self) {
+    fn make(&mut self, context: Measured<'_>) {
+        let context = context.at(self.position);
         match &mut self.fresh {
-            Fresh::Filter(rule, made) => *made = Some(FilterColumn::new(rule, self.context)),
-            Fresh::Score(rule, made) => *made = Some(ScoreColumn::new(rule, self.context)),
+            Fresh::Filter(rule, made) => *made = Some(FilterColumn::new(rule, context)),
+            Fresh::Score(rule, made) => *made = Some(ScoreColumn::new(rule, context)),
         }
     }
 }

@@ -13,7 +13,12 @@ pub(super) struct Context<'a, M> {
     pub(crate) meter: M,
 }
 
-impl<M: Meter> Context<'_, M> {
+impl<'a, M: Meter> Context<'a, M> {
+    /// The same, measured otherwise.
+    pub(super) fn measured_by<N: Meter>(self, meter: N) -> Context<'a, N> {
+        Context { profile: self.profile, pod: self.pod, cluster: self.cluster, meter }
+    }
+
     /// The context in which the work is measured as that of one rule.
     #[must_use]
     pub(super) fn at(self, position: usize) -> Self {

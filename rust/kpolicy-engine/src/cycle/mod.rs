@@ -238,6 +238,7 @@ impl Cycle {
                 self.shapes.find_or_make(&self.key, context)
             }
         };
+        meter.add(&ahead.rules);
         let is_cached = self.shapes.has_room(id, context);
         let (shape, stores) = self.shapes.shape_and_stores(id)?;
         let sampling = &mut self.sampling;

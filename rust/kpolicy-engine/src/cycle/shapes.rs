@@ -50,7 +50,7 @@ struct Entry {
 }
 
 /// A shape that is there for a decision, and what making it ahead took, if this is its first.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Found {
     pub(crate) id: usize,
     pub(crate) ahead: AheadTimes,

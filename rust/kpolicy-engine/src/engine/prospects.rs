@@ -2,8 +2,7 @@
 //!
 //! As many as the cluster is large: what is worked out ahead is renewed for each pod that is placed
 //! in between, which is a small part of the work only where there are many nodes. They may not ask for
-//! more than the call may still take. Pods whose rules are timed are left out: they are decided by
-//! themselves.
+//! more than the call may still take.
 
 use std::sync::Arc;
 
@@ -41,7 +40,7 @@ impl Left<'_> {
     ) -> Vec<Prospect> {
         let nodes = cluster.nodes().len();
         let count = (nodes / nodes_a_prospect).min(PROSPECTS_MAX);
-        if count < 2 || decision.is_multiple_of(SAMPLED_OF) {
+        if count < 2 {
             return Vec::new();
         }
         let mut prospects = Vec::with_capacity(count);
@@ -56,9 +55,8 @@ impl Left<'_> {
             if units > self.units {
                 break;
             }
-            if !decision.is_multiple_of(SAMPLED_OF) {
-                prospects.push(Prospect { pod: ready.pod, profile: ready.profile });
-            }
+            let is_timed = decision.is_multiple_of(SAMPLED_OF);
+            prospects.push(Prospect { pod: ready.pod, profile: ready.profile, is_timed });
         }
         prospects
     }
@@ -155,13 +153,13 @@ mod tests {
         let rule = FilterRule::new("Frail".into(), None, Box::new(Frail));
         engine.program.profiles[0].filters.push(rule);
         let uids: Vec<Arc<str>> = uids().into_iter().filter(|uid| uid.as_ref() != "p5").collect();
-        // The first decision is one whose rules are timed, and decided by itself.
         engine.schedule(&uids[..1], 0, &Still);
         assert_eq!(engine.statistics().cached_shapes, 1);
         let nodes = engine.cluster.nodes().len();
         let left = super::Left { uids: &uids[1..], units: u64::MAX };
         let found = left.prospects(1, 1, &engine.program, &engine.cluster);
-        assert_eq!(found.len(), nodes - 1 - 1 - 1, "p5, the first, and the one that is timed");
+        assert_eq!(found.len(), nodes - 2, "all but p5 and the first");
+        assert_eq!(found.iter().filter(|one| one.is_timed).count(), 1);
         engine.schedule(&uids[1..], 0, &Still);
         let statistics = engine.statistics();
         assert_eq!((statistics.shape_misses, statistics.shape_hits), (19, 0));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::api::{Batch, Decision, Stopwatch, Verdict};
-use crate::cycle::{CycleOutcome, FitError, Timed, Watched, nobody, reference};
+use crate::cycle::{CycleOutcome, FitError, Timed, Watched, reference};
 use crate::judging::behind;
 use crate::rules::decision_work::work_per_call;
 use crate::rules::{Reservation, Stage, scheduling_gates};
@@ -83,16 +83,16 @@ impl Engine {
         if self.cluster.nodes().is_empty() {
             return Timed { outcome: no_nodes(), lasted: Lasted::default() };
         }
+        let (program, cluster) = (&self.program, &self.cluster);
+        let upcoming = || left.prospects(sampled, self.nodes_a_prospect, program, cluster);
         let timed = match self.timings.tally(sampled, profile, stopwatch) {
             None => {
                 let watched = Watched { stopwatch, meter: Unmetered };
-                let (program, cluster) = (&self.program, &self.cluster);
-                let upcoming = || left.prospects(sampled, self.nodes_a_prospect, program, cluster);
                 self.cycle.decide(question, cluster, watched, upcoming)
             }
             Some(tally) => {
                 let watched = Watched { stopwatch, meter: tally.meter() };
-                let timed = self.cycle.decide(question, &self.cluster, watched, nobody);
+                let timed = self.cycle.decide(question, cluster, watched, upcoming);
                 self.timings.add_rules(profile, &tally);
                 timed
             }

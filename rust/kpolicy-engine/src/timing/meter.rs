@@ -30,6 +30,9 @@ pub(crate) trait Meter: Copy {
 
     /// Until now the rule judged nodes, and `tell` says what came of it.
     fn judged(self, tell: impl FnOnce(&mut Verdicts<'_>));
+
+    /// Adds what other meters of the same cycle measured.
+    fn add(self, taken: &Taken);
 }
 
 /// The kind that measures nothing.
@@ -48,6 +51,8 @@ impl Meter for Unmetered {
     fn scored(self, _: usize) {}
 
     fn judged(self, _: impl FnOnce(&mut Verdicts<'_>)) {}
+
+    fn add(self, _: &Taken) {}
 }
 
 /// The times of one rule at one extension point in one cycle.
@@ -62,6 +67,40 @@ pub(crate) struct Spent {
 
 /// By point, as in [`Point::ALL`].
 pub(super) type OfRule = [Spent; Point::ALL.len()];
+
+/// What rules took on other threads, by position; empty where nothing was measured.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Taken(Vec<OfRule>);
+
+impl Taken {
+    /// Does `work` with a meter of its own, if it is to be measured.
+    pub(crate) fn by(
+        stopwatch: Option<&dyn Stopwatch>,
+        positions: usize,
+        work: impl FnOnce(Option<Metered<'_>>),
+    ) -> Self {
+        let tally = stopwatch.map(|stopwatch| Tally::new(stopwatch, positions));
+        work(tally.as_ref().map(Tally::meter));
+        Self(tally.map(|tally| tally.rules.into_inner()).unwrap_or_default())
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), OfRule::default());
+        }
+        for (own, other) in self.0.iter_mut().zip(&other.0) {
+            own.iter_mut().zip(other).for_each(|(own, other)| own.add(other));
+        }
+    }
+}
+
+impl Spent {
+    fn add(&mut self, other: &Self) {
+        self.is_reported |= other.is_reported;
+        self.took_ns += other.took_ns;
+        self.counts.iter_mut().zip(other.counts).for_each(|(own, other)| *own += other);
+    }
+}
 
 /// What one cycle's rules took.
 pub(crate) struct Tally<'a> {
@@ -138,6 +177,13 @@ impl Meter for Metered<'_> {
         // Sorting verdicts is none of the rule's doing.
         self.begin();
     }
+
+    fn add(self, taken: &Taken) {
+        let mut rules = self.tally.rules.borrow_mut();
+        for (own, other) in rules.iter_mut().zip(&taken.0) {
+            own.iter_mut().zip(other).for_each(|(own, other)| own.add(other));
+        }
+    }
 }
 
 /// Where it does not matter that nothing is left of one that measures nothing.
@@ -167,6 +213,12 @@ impl<M: Meter> Meter for Option<M> {
     fn judged(self, tell: impl FnOnce(&mut Verdicts<'_>)) {
         if let Some(meter) = self {
             meter.judged(tell);
+        }
+    }
+
+    fn add(self, taken: &Taken) {
+        if let Some(meter) = self {
+            meter.add(taken);
         }
     }
 }

@@ -10,7 +10,7 @@ mod point;
 mod stages;
 mod timings;
 
-pub(crate) use meter::{Meter, Tally, Unmetered};
+pub(crate) use meter::{Meter, Metered, Taken, Tally, Unmetered};
 pub use point::{Point, StatusCode};
 pub(crate) use stages::{Lasted, Stages};
 pub use timings::{Series, Timings};
