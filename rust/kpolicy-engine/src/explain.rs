@@ -18,6 +18,7 @@ use crate::rules::decision_work::DecisionWork;
 use crate::rules::expression::Witness;
 use crate::rules::{FilterRule, Status, scheduling_gates};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
+use crate::threads::Threads;
 
 const NO_POTENTIAL_NODES: &str = "no potential nodes";
 
@@ -36,6 +37,7 @@ pub(crate) fn line(
     program: &Program,
     cluster: &Cluster,
     tie: Tie,
+    threads: &Threads,
     detail: Detail,
     out: &mut Vec<u8>,
 ) {
@@ -59,7 +61,7 @@ pub(crate) fn line(
             object.insert("waitsFor".into(), Vec::<Value>::new().into());
         } else {
             let entries = work.entries();
-            let question = Question { pod, program, profile: position, tie, entries };
+            let question = Question { pod, program, profile: position, tie, entries, threads };
             judged(question, profile, cluster, detail, &mut object);
         }
     }

@@ -30,7 +30,6 @@ use crate::api::{Still, Stopwatch};
 use crate::judging::{NodeRejection, Question};
 use crate::preemption::{Candidate, Trimmed};
 use crate::snapshot::{Cluster, NodeSlot};
-use crate::threads::Threads;
 use crate::timing::{Lasted, Meter, Stages, Unmetered};
 
 pub(crate) use ahead::Prospect;
@@ -85,9 +84,8 @@ pub(crate) struct Extended {
 }
 
 /// All that is kept from decision to decision. A new program starts with a new one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Cycle {
-    threads: Arc<Threads>,
     shapes: Shapes,
     key: ShapeKey,
     sampling: Sampling,
@@ -110,11 +108,6 @@ pub(crate) fn nobody() -> Vec<Prospect> {
 }
 
 impl Cycle {
-    pub(crate) fn new(threads: Arc<Threads>) -> Self {
-        let (shapes, key) = (Shapes::default(), ShapeKey::default());
-        Self { threads, shapes, key, sampling: Sampling::default() }
-    }
-
     pub(crate) fn size(&self) -> CacheSize {
         CacheSize {
             shapes: self.shapes.len(),
@@ -232,7 +225,7 @@ impl Cycle {
                 let prospects = upcoming();
                 if prospects.len() > 1 {
                     let make = || shapes.make_ahead(&prospects, program, cluster, stopwatch);
-                    self.threads.inside(make);
+                    question.threads.inside(make);
                     stages = Stages::begin(stopwatch);
                 }
                 self.shapes.find_or_make(&self.key, context)

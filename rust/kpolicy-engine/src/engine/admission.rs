@@ -7,6 +7,7 @@ use crate::program::Program;
 use crate::rules::decision_work::DecisionWork;
 use crate::rules::{Status, scheduling_gates};
 use crate::snapshot::{Cluster, Pod};
+use crate::threads::Threads;
 
 /// A pod that is to be judged.
 #[derive(Debug)]
@@ -20,8 +21,14 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    pub(super) fn question<'a>(&'a self, program: &'a Program, tie: Tie) -> Question<'a> {
-        Question { pod: &self.pod, program, profile: self.profile, tie, entries: self.entries }
+    pub(super) fn question<'a>(
+        &'a self,
+        program: &'a Program,
+        tie: Tie,
+        threads: &'a Threads,
+    ) -> Question<'a> {
+        let (pod, profile, entries) = (&self.pod, self.profile, self.entries);
+        Question { pod, program, profile, tie, entries, threads }
     }
 }
 

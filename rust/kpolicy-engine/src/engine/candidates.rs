@@ -32,7 +32,7 @@ impl Engine {
             return Candidates { token: now, ..Candidates::default() };
         };
         let extended = self.extended(token, kept, refused);
-        let question = ready.question(&self.program, self.tie());
+        let question = ready.question(&self.program, self.tie(), &self.threads);
         let found = self.cycle.candidates(question, &self.cluster, &extended);
         let described = |candidate: &Arc<Candidate>| CandidateNode {
             node: self.name_of(Some(candidate.slot)),

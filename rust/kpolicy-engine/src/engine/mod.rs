@@ -71,7 +71,7 @@ impl Engine {
         Self {
             cluster: Cluster::default(),
             program,
-            cycle: Cycle::new(Arc::clone(&threads)),
+            cycle: Cycle::default(),
             parked: Parked::default(),
             lists: apply::Lists::default(),
             paths: Arc::default(),
@@ -92,7 +92,7 @@ impl Engine {
     pub fn load(&mut self, document: &Value) -> Result<(), Vec<Refusal>> {
         self.program = Program::load(document)?;
         self.paths = Arc::new(self.program.paths());
-        self.cycle = Cycle::new(Arc::clone(&self.threads));
+        self.cycle = Cycle::default();
         self.cycle.limit(self.cache_bytes_max);
         self.timings.follow(&self.program);
         self.loads += 1;
@@ -197,7 +197,15 @@ impl Engine {
                 Some(_) => Arc::new(entry.pod.unplaced()),
                 None => entry.pod,
             };
-            explain::line(&pod, &self.program, &self.cluster, tie, detail, &mut lines);
+            explain::line(
+                &pod,
+                &self.program,
+                &self.cluster,
+                tie,
+                &self.threads,
+                detail,
+                &mut lines,
+            );
             if let Some(lifted) = lifted {
                 self.cluster.put_back(lifted);
             }

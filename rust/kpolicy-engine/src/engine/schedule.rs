@@ -76,7 +76,7 @@ impl Engine {
         left: Left<'_>,
         stopwatch: &dyn Stopwatch,
     ) -> Timed<CycleOutcome> {
-        let question = ready.question(&self.program, self.tie());
+        let question = ready.question(&self.program, self.tie(), &self.threads);
         let profile = ready.profile;
         let sampled = self.decisions;
         self.decisions += 1;
@@ -112,7 +112,7 @@ impl Engine {
         if self.cluster.nodes().is_empty() {
             return self.decision_of(&ready.pod, &no_nodes(), &[]);
         }
-        let question = ready.question(&self.program, self.tie());
+        let question = ready.question(&self.program, self.tie(), &self.threads);
         let outcome = reference::decide(question, &self.cluster, self.cycle.sampling());
         let reservations = self.reservations_of(&ready.pod, ready.profile, &outcome);
         self.decision_of(&ready.pod, &outcome, &reservations)

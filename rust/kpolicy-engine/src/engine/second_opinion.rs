@@ -50,7 +50,7 @@ impl Engine {
 
     fn judged(&mut self, ready: &Ready, acted: Option<NodeSlot>) -> Opinion {
         let tie = Tie { preferred: acted, ..self.tie() };
-        let question = ready.question(&self.program, tie);
+        let question = ready.question(&self.program, tie, &self.threads);
         self.decisions += 1;
         let outcome = match self.cluster.nodes().is_empty() {
             true => no_nodes(),

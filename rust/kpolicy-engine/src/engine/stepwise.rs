@@ -42,7 +42,8 @@ impl Engine {
         let Ok(ready) = self.ready(uid) else {
             return Filtered { token, ..Filtered::default() };
         };
-        let (profile, question) = (ready.profile, ready.question(&self.program, self.tie()));
+        let (profile, question) =
+            (ready.profile, ready.question(&self.program, self.tie(), &self.threads));
         let (cluster, nodes) = (&self.cluster, self.cluster.nodes());
         let tally = self.timings.tally(self.decisions, profile, stopwatch);
         let watched = Watched { stopwatch, meter: tally.as_ref().map(Tally::meter) };
@@ -89,7 +90,7 @@ impl Engine {
         };
         let extended = extended(self);
         let (pod, profile) = (&ready.pod, ready.profile);
-        let question = ready.question(&self.program, self.tie());
+        let question = ready.question(&self.program, self.tie(), &self.threads);
         let tally = self.timings.tally(self.decisions, profile, stopwatch);
         let watched = Watched { stopwatch, meter: tally.as_ref().map(Tally::meter) };
         let timed = self.cycle.choose(question, &self.cluster, watched, &extended, trimmed);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::program::Program;
 use crate::snapshot::Pod;
+use crate::threads::Threads;
 
 use super::Tie;
 
@@ -17,4 +18,6 @@ pub(crate) struct Question<'a> {
     pub tie: Tie,
     /// How many entries the pod's spec has: what asking a filter takes grows with them.
     pub entries: u64,
+    /// On which the work may be divided.
+    pub threads: &'a Threads,
 }

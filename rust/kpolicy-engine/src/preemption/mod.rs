@@ -14,6 +14,7 @@ mod eligibility;
 mod pick;
 mod potential;
 mod search_work;
+mod stretch;
 mod trimmed;
 mod victims;
 
@@ -30,6 +31,7 @@ use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
 use dry_run::DryRuns;
 use search_work::PodPrices;
+use stretch::{STRETCH_MAX, Tried, tried};
 use victims::Evictable;
 
 pub(crate) use dry_run::Unhelpful;
@@ -262,31 +264,35 @@ fn look(
     let mut found = Found::default();
     let mut violating: Vec<Arc<Candidate>> = Vec::new();
     let (before, after) = potential.split_at_checked(start).unwrap_or((&[], potential));
+    let nodes = unplaced.cluster.nodes();
+    let mut ahead = after.iter().chain(before).filter_map(|slot| nodes.view(*slot)).peekable();
     let mut dry_runs = DryRuns::of(unplaced);
     let mut left = search_work::of_search(unplaced.cluster);
-    for slot in after.iter().chain(before) {
-        let Some(node) = unplaced.cluster.nodes().view(*slot) else { continue };
-        let known = memo.get(node, unplaced.cluster);
-        let known = known.filter(|known| known.prices == dry_runs.prices()).cloned();
-        let is_new = known.is_none();
-        let Some(dry_run) = known.or_else(|| DryRun::of(&mut dry_runs, node, left.left())) else {
+    while ahead.peek().is_some() {
+        let missing = enough.saturating_sub(found.candidates.len() + violating.len());
+        let stretch = ahead.by_ref().take(missing.clamp(1, STRETCH_MAX));
+        let Some(tried) = tried(stretch, unplaced, &mut dry_runs, left.left(), memo) else {
+            unplaced.count_units(left.left());
             return Err(left.exhausted());
         };
-        debug_assert_eq!(
-            Some(&dry_run),
-            DryRun::of(&mut DryRuns::of(unplaced), node, u64::MAX).as_ref(),
-            "an argument left a trace, or what was known does not hold any more"
-        );
-        left.charge(dry_run.units)?;
-        if is_new {
-            unplaced.count_units(dry_run.units);
-            memo.keep(node, unplaced.cluster, dry_run.clone());
-        }
-        match dry_run.outcome {
-            Ok(candidate) if candidate.violations == 0 => found.candidates.push(candidate),
-            Ok(candidate) if violating.len() < enough => violating.push(candidate),
-            Ok(_) => {}
-            Err(why) => found.note(&why),
+        for Tried { node, is_new, dry_run } in tried {
+            let Some(dry_run) = dry_run else { continue };
+            debug_assert_eq!(
+                Some(&dry_run),
+                DryRun::of(&mut DryRuns::of(unplaced), node, u64::MAX).as_ref(),
+                "an argument left a trace, or what was known does not hold any more"
+            );
+            left.charge(dry_run.units)?;
+            if is_new {
+                unplaced.count_units(dry_run.units);
+                memo.keep(node, unplaced.cluster, dry_run.clone());
+            }
+            match dry_run.outcome {
+                Ok(candidate) if candidate.violations == 0 => found.candidates.push(candidate),
+                Ok(candidate) if violating.len() < enough => violating.push(candidate),
+                Ok(_) => {}
+                Err(why) => found.note(&why),
+            }
         }
         if !found.candidates.is_empty() && found.candidates.len() + violating.len() >= enough {
             break;
