@@ -7,28 +7,29 @@
 
 use std::collections::BTreeMap;
 
-use kpolicy_engine::model::{Event, Kind};
+use kpolicy_engine::model::Kind;
 
 use crate::cursor::{Cursor, Syntax};
+use crate::handover::{Handover, Place, Sink};
 use crate::header::Header;
 use crate::kept::Keep;
 use crate::limits::{LIST_NESTING_MAX, OTHER_KINDS_NAMED_MAX};
-use crate::object::{self, Whole};
-use crate::unreadable::{Code, Unread, Unreadable};
+use crate::unreadable::{Code, Unreadable};
 use crate::yaml;
 
 /// Reads JSON or YAML documents, handing each object to `sink`; names what cannot be read.
-pub fn objects(body: &[u8], keep: Keep<'_>, sink: &mut dyn FnMut(Event)) -> Vec<Unreadable> {
+pub fn objects(body: &[u8], keep: Keep<'_>, sink: &mut Sink<'_>) -> Vec<Unreadable> {
     let text = crate::text(body);
-    let mut file = File { keep, sink, unread: Unread::default(), other_kinds: BTreeMap::new() };
-    if text.trim_ascii_start().starts_with(['{', '[']) {
-        file.documents(&text);
-    } else {
-        let converted = yaml::to_json(&text);
+    let is_json = text.trim_ascii_start().starts_with(['{', '[']);
+    let converted = if is_json { None } else { Some(yaml::to_json(&text)) };
+    let mut file = File { objects: Handover::new(keep, sink), other_kinds: BTreeMap::new() };
+    if let Some(converted) = &converted {
         let read = file.documents(&converted.json);
-        if let Some(fault) = converted.fault {
+        if let Some(fault) = &converted.fault {
             file.refuse(Code::NotYaml, &document(read), format!("not YAML: {fault}"));
         }
+    } else {
+        file.documents(&text);
     }
     file.finish()
 }
@@ -37,17 +38,15 @@ fn document(position: usize) -> String {
     format!("document {position}")
 }
 
-struct File<'s> {
-    keep: Keep<'s>,
-    sink: &'s mut dyn FnMut(Event),
-    unread: Unread,
+struct File<'t, 's> {
+    objects: Handover<'t, 's>,
     /// How many of each kind that no rule reads.
     other_kinds: BTreeMap<String, usize>,
 }
 
-impl File<'_> {
+impl<'t> File<'t, '_> {
     /// How many there were.
-    fn documents(&mut self, text: &str) -> usize {
+    fn documents(&mut self, text: &'t str) -> usize {
         let mut cursor = Cursor::new(text);
         let mut position = 0_usize;
         while cursor.peek().is_some() {
@@ -61,7 +60,7 @@ impl File<'_> {
         position
     }
 
-    fn document(&mut self, cursor: &mut Cursor<'_>, place: &str, depth: u32) -> Result<(), Syntax> {
+    fn document(&mut self, cursor: &mut Cursor<'t>, place: &str, depth: u32) -> Result<(), Syntax> {
         match cursor.peek() {
             Some(b'[') => return self.items(cursor, &|| None, place, depth),
             Some(b'{') => {}
@@ -97,15 +96,11 @@ impl File<'_> {
         }
     }
 
-    fn object(&mut self, cursor: &mut Cursor<'_>, kind: Kind, place: &str) -> Result<(), Syntax> {
-        match object::read(cursor, Whole(kind, self.keep), &|| place.to_owned())? {
-            Ok(object) => (self.sink)(Event::Present(object)),
-            Err(refused) => self.unread.add(refused.unreadable),
-        }
-        Ok(())
+    fn object(&mut self, cursor: &mut Cursor<'t>, kind: Kind, place: &str) -> Result<(), Syntax> {
+        self.objects.object(cursor, kind, Place::Named(place.to_owned()))
     }
 
-    fn list(&mut self, cursor: &mut Cursor<'_>, place: &str, depth: u32) -> Result<(), Syntax> {
+    fn list(&mut self, cursor: &mut Cursor<'t>, place: &str, depth: u32) -> Result<(), Syntax> {
         let whole = cursor.clone();
         // Only asked where an item does not tell its kind: the list's own may stand behind them.
         let kind = || Header::peek(whole.clone(), true).ok()?.kind_of_items();
@@ -122,7 +117,7 @@ impl File<'_> {
 
     fn items(
         &mut self,
-        cursor: &mut Cursor<'_>,
+        cursor: &mut Cursor<'t>,
         kind_of_list: &dyn Fn() -> Option<Kind>,
         place: &str,
         depth: u32,
@@ -156,11 +151,11 @@ impl File<'_> {
             let message = format!("left out, as no rule reads these kinds: {}", kinds.join(", "));
             self.refuse(Code::OtherKind, "", message);
         }
-        self.unread.finish()
+        self.objects.finish().finish()
     }
 
     fn refuse(&mut self, code: Code, place: &str, message: impl Into<String>) {
-        self.unread.add(Unreadable::new(code, place, message));
+        self.objects.refuse(Unreadable::new(code, place, message));
     }
 }
 

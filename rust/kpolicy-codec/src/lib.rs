@@ -13,6 +13,7 @@
 mod cursor;
 mod feed;
 pub mod file;
+mod handover;
 mod header;
 mod kept;
 mod kinds;
@@ -27,6 +28,7 @@ mod wire;
 mod yaml;
 
 pub use feed::{Feed, Status};
+pub use handover::Sink;
 pub use kept::Keep;
 pub use unreadable::{Code, Unreadable};
 

@@ -32,3 +32,7 @@ pub const YAML_GROWTH_SLACK_BYTES: usize = 64 << 10;
 
 /// Kinds named as left out of one file.
 pub const OTHER_KINDS_NAMED_MAX: usize = 16;
+
+/// Objects of about so many bytes are decoded at once on several threads: some hundreds, which take
+/// longer than it takes to wake a thread.
+pub const STRETCH_BYTES: usize = 1 << 20;

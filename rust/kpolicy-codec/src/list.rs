@@ -4,13 +4,12 @@
 //! Items of a typed list carry neither kind nor apiVersion. A page that is cut short has a status,
 //! so that it is not taken for the whole list; so has a list of another kind.
 
-use kpolicy_engine::model::{Event, Kind};
+use kpolicy_engine::model::Kind;
 
 use crate::cursor::{Cursor, Syntax};
 use crate::feed::{Feed, Status, StatusWire};
+use crate::handover::{Handover, Place, Sink};
 use crate::kept::Keep;
-use crate::object::{self, Whole};
-use crate::unreadable::Unread;
 use crate::wire::scalar::Text;
 use crate::wire::wire;
 
@@ -23,25 +22,23 @@ wire! {
 }
 
 /// Reads a page of objects of one kind, handing each to `sink`.
-pub fn page(body: &[u8], kind: Kind, keep: Keep<'_>, sink: &mut dyn FnMut(Event)) -> Feed {
+pub fn page(body: &[u8], kind: Kind, keep: Keep<'_>, sink: &mut Sink<'_>) -> Feed {
     let text = crate::text(body);
-    let mut page = Page { kind, keep, sink, feed: Feed::default(), unread: Unread::default() };
+    let mut page = Page { kind, feed: Feed::default(), items: Handover::new(keep, sink) };
     if let Err(syntax) = page.read(&text) {
         page.feed.status = Some(Status::not_json(&syntax));
     }
-    page.feed.finished(page.unread)
+    page.feed.finished(page.items.finish())
 }
 
-struct Page<'s> {
+struct Page<'t, 's> {
     kind: Kind,
-    keep: Keep<'s>,
-    sink: &'s mut dyn FnMut(Event),
     feed: Feed,
-    unread: Unread,
+    items: Handover<'t, 's>,
 }
 
-impl Page<'_> {
-    fn read(&mut self, text: &str) -> Result<(), Syntax> {
+impl<'t> Page<'t, '_> {
+    fn read(&mut self, text: &'t str) -> Result<(), Syntax> {
         let mut cursor = Cursor::new(text);
         let mut status = StatusWire::default();
         let mut kind = Text::default();
@@ -76,15 +73,11 @@ impl Page<'_> {
         }
     }
 
-    fn items(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Syntax> {
+    fn items(&mut self, cursor: &mut Cursor<'t>) -> Result<(), Syntax> {
         let mut members = cursor.array()?;
         let mut position = 0_usize;
         while members.next(cursor)? {
-            let place = || format!("items[{position}]");
-            match object::read(cursor, Whole(self.kind, self.keep), &place)? {
-                Ok(object) => (self.sink)(Event::Present(object)),
-                Err(refused) => self.unread.add(refused.unreadable),
-            }
+            self.items.object(cursor, self.kind, Place::Item(position))?;
             position += 1;
         }
         Ok(())

@@ -66,12 +66,27 @@ pub fn each<T: Send, R: Send>(
     room: impl Fn() -> R + Send + Sync,
     work: impl Fn(&mut R, &mut T) + Send + Sync,
 ) {
-    if items.len() < 2 || rayon::current_thread_index().is_none() {
+    if items.len() < 2 || !is_inside() {
         let mut room = room();
         items.iter_mut().for_each(|item| work(&mut room, item));
         return;
     }
     items.par_iter_mut().for_each_init(room, work);
+}
+
+/// Does both, [`Threads::inside`] at once.
+pub fn both(left: impl FnOnce() + Send, right: impl FnOnce() + Send) {
+    if is_inside() {
+        rayon::join(left, right);
+    } else {
+        left();
+        right();
+    }
+}
+
+/// Whether the caller works [`Threads::inside`], and there are several threads.
+pub fn is_inside() -> bool {
+    rayon::current_thread_index().is_some()
 }
 
 #[cfg(test)]

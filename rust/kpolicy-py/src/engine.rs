@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use kpolicy_codec::{Keep, file, list, watch};
 use kpolicy_engine::api::{Acted, Applied, AwaitedVolume, BindOutcome};
+use kpolicy_engine::threads::Threads;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
@@ -23,6 +24,7 @@ use crate::{arguments, expression, program, tuples};
 #[pyclass(frozen, module = "kpolicy._engine")]
 pub struct Engine {
     held: Mutex<Held>,
+    threads: Arc<Threads>,
 }
 
 impl Engine {
@@ -34,17 +36,15 @@ impl Engine {
         detached(py, || Ok(work(&mut *self.held.lock().map_err(|_| poisoned())?)))
     }
 
+    /// `bytes`: how many there are to be read.
     fn feed<T: Send>(
         &self,
         py: Python<'_>,
         now_ns: i64,
+        bytes: usize,
         work: impl FnOnce(&mut Feeder<'_>) -> T + Send,
     ) -> PyResult<(T, Applied)> {
-        detached(py, || {
-            let mut feeder = Feeder::new(&self.held, now_ns);
-            let answer = work(&mut feeder);
-            Ok((answer, feeder.finish()?))
-        })
+        detached(py, || Feeder::new(&self.held, now_ns).fed(&self.threads, bytes, work))
     }
 }
 
@@ -54,7 +54,8 @@ impl Engine {
     #[new]
     #[pyo3(signature = (seed = 0, threads = None))]
     fn new(seed: u64, threads: Option<i64>) -> PyResult<Self> {
-        Ok(Self { held: Mutex::new(Held::new(seed, arguments::threads(threads)?)) })
+        let threads = arguments::threads(threads)?;
+        Ok(Self { held: Mutex::new(Held::new(seed, Arc::clone(&threads))), threads })
     }
 
     /// Put a program in force from the next cycle on; empty list, or why it was refused.
@@ -106,7 +107,7 @@ impl Engine {
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let kind = arguments::kind(resource)?;
-        let (feed, applied) = self.feed(py, now_ns, |feeder| {
+        let (feed, applied) = self.feed(py, now_ns, body.len(), |feeder| {
             let paths = feeder.paths();
             list::page(body, kind, Keep(Some(&paths)), &mut |event| feeder.push(event))
         })?;
@@ -134,7 +135,7 @@ impl Engine {
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let kind = arguments::kind(resource)?;
-        let (feed, applied) = self.feed(py, now_ns, |feeder| {
+        let (feed, applied) = self.feed(py, now_ns, 0, |feeder| {
             let paths = feeder.paths();
             watch::lines(lines, kind, Keep(Some(&paths)), &mut |event| feeder.push(event))
         })?;
@@ -149,7 +150,7 @@ impl Engine {
         body: &[u8],
         source: &str,
     ) -> PyResult<Bound<'py, PyList>> {
-        let (unreadable, _) = self.feed(py, 0, |feeder| {
+        let (unreadable, _) = self.feed(py, 0, body.len(), |feeder| {
             let paths = feeder.paths();
             file::objects(body, Keep(Some(&paths)), &mut |event| feeder.push(event))
         })?;

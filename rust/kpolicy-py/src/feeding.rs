@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use kpolicy_engine::api::{Applied, Event};
 use kpolicy_engine::model::ApiPaths;
+use kpolicy_engine::threads::Threads;
 use pyo3::PyErr;
 
 use crate::fault;
@@ -14,6 +15,9 @@ use crate::held::Held;
 
 /// Decoded objects held before the engine takes them.
 const BATCH_EVENTS_MAX: usize = 128;
+
+/// From so many bytes on objects are decoded on all threads.
+const DIVIDED_BYTES_MIN: usize = 256 << 10;
 
 pub(crate) struct Feeder<'e> {
     engine: &'e Mutex<Held>,
@@ -55,7 +59,21 @@ impl<'e> Feeder<'e> {
         }
     }
 
-    pub(crate) fn finish(mut self) -> Result<Applied, PyErr> {
+    /// Does `work`, on all threads where there is much to be read, and gives what came of it.
+    pub(crate) fn fed<T: Send>(
+        mut self,
+        threads: &Threads,
+        bytes: usize,
+        work: impl FnOnce(&mut Self) -> T + Send,
+    ) -> Result<(T, Applied), PyErr> {
+        let answer = match bytes >= DIVIDED_BYTES_MIN {
+            true => threads.inside(|| work(&mut self)),
+            false => work(&mut self),
+        };
+        Ok((answer, self.finish()?))
+    }
+
+    fn finish(mut self) -> Result<Applied, PyErr> {
         self.flush();
         match self.failure {
             Some(failure) => Err(failure),
