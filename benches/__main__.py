@@ -23,6 +23,7 @@ from benches import (
     plot,
     policy_tests,
     startup,
+    threads,
     wakes,
 )
 from benches.churn import command as churn
@@ -49,6 +50,11 @@ def _workloads(arguments: argparse.Namespace) -> Outcome:
 def _cold(arguments: argparse.Namespace) -> Outcome:
     costs = cold.measure(arguments.workload)
     return costs.line(), cold.table(costs), []
+
+
+def _threads(arguments: argparse.Namespace) -> Outcome:
+    compared = threads.measure(arguments.workload)
+    return [each.line() for each in compared], threads.table(compared), []
 
 
 def _tests(_: argparse.Namespace) -> Outcome:
@@ -98,6 +104,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[argparse.Namespace], Outcome]]] = {
     "boundary": _boundary,
     "workloads": _workloads,
     "cold": _cold,
+    "threads": _threads,
     "tests": _tests,
     "startup": _startup,
     "expressions": _expressions,
@@ -121,12 +128,12 @@ def parser() -> argparse.ArgumentParser:
     flags = argparse.ArgumentParser(
         prog="python -m benches",
         description="Measure the boundary between Python and Rust, the engine on its workloads, "
-        "decisions about pods that all differ (cold), tests of policies, how long the command line "
-        "takes to start, expressions, what /debug/explain holds up, useless wakes of parked pods, "
-        "memory, and loading; plot cost by nodes. Without a name: boundary, workloads, tests and "
-        "startup. `peer --help` is the comparison with kube-scheduler's cycle, `cluster --help` "
-        "that of both as processes on a real API server; `churn --help` and `failover --help` are "
-        "memory and promises of seconds there.",
+        "decisions about pods that all differ (cold), two threads of the engine against one, tests "
+        "of policies, how long the command line takes to start, expressions, what /debug/explain "
+        "holds up, useless wakes of parked pods, memory, and loading; plot cost by nodes. Without a"
+        " name: boundary, workloads, tests and startup. `peer --help` is the comparison with "
+        "kube-scheduler's cycle, `cluster --help` that of both as processes on a real API server; "
+        "`churn --help` and `failover --help` are memory and promises of seconds there.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often, or the loop is held up "
         "for too long",
     )

@@ -81,7 +81,7 @@ def measure(
 ) -> Measured:
     """Raises `PolicyRefusedError`. `progress` is called with the number of decided pods; its own
     time is not counted."""
-    engine = _world(workload, size, policy or default_program(), seed, threads)
+    engine = world(workload, size, policy or default_program(), seed, threads)
     decided = decide(engine, [generated_cluster.uid(index) for index in range(size.pods)], progress)
     ordered = sorted(decided.each_ns)
     return Measured(
@@ -130,7 +130,10 @@ def quantile(ordered: Sequence[int], percent: int) -> int:
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
 
 
-def _world(workload: str, size: Size, program: Program, seed: int, threads: int | None) -> Engine:
+def world(
+    workload: str, size: Size, program: Program, seed: int = 0, threads: int | None = None
+) -> Engine:
+    """An engine with the cluster of a workload."""
     engine = loaded_engine(program, seed, threads)
     for body in bodies(workload, size):
         unreadable = engine.load_objects(body, workload)
