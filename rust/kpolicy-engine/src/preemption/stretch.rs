@@ -15,7 +15,7 @@ use super::{CandidateMemo, DryRun, Unplaced};
 /// Nodes that are tried at once.
 pub(super) const STRETCH_MAX: usize = 64;
 /// From so many on they are divided. Debug builds divide what they can: their tests have few nodes.
-const DIVIDED_MIN: usize = if cfg!(debug_assertions) { 2 } else { 8 };
+const DIVIDED_MIN: usize = if cfg!(debug_assertions) { 2 } else { 32 };
 
 /// A node and what comes of it.
 pub(super) struct Tried<'a> {
