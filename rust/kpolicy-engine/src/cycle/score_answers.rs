@@ -77,21 +77,23 @@ impl ScoreColumn {
         }
     }
 
-    /// The finished score of one node.
-    pub(super) fn score_of(
+    /// Adds the finished scores of some nodes to their sums.
+    pub(super) fn scores_of<'s>(
         &self,
-        slot: NodeSlot,
+        sums: impl Iterator<Item = (NodeSlot, &'s mut i32)>,
         normalization: &Normalization,
         fitted: &Fitted,
-    ) -> i64 {
+        add: impl Fn(&mut i32, i64),
+    ) {
         match self.answers() {
-            Some(ScoreAnswers::Ready(scores)) => {
-                scores.get(slot.index()).copied().map_or(0, i64::from)
-            }
-            Some(ScoreAnswers::Raw(raw, _)) => {
-                normalization.apply(fitted, raw.get(slot.index()).copied().unwrap_or(IGNORED))
-            }
-            Some(ScoreAnswers::None) | None => 0,
+            Some(ScoreAnswers::Ready(scores)) => sums.for_each(|(slot, sum)| {
+                add(sum, scores.get(slot.index()).copied().map_or(0, i64::from));
+            }),
+            Some(ScoreAnswers::Raw(raw, _)) => sums.for_each(|(slot, sum)| {
+                let raw = raw.get(slot.index()).copied().unwrap_or(IGNORED);
+                add(sum, normalization.apply(fitted, raw));
+            }),
+            Some(ScoreAnswers::None) | None => {}
         }
     }
 

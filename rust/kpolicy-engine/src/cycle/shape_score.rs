@@ -196,13 +196,22 @@ impl ShapeScore {
         is_rewritten
     }
 
-    pub(super) fn weighted(&self, slot: NodeSlot, columns: &Store<ScoreColumn>) -> i32 {
-        let Some((column, prepared)) = self.active(columns) else { return 0 };
-        let normalized = match self.scale.normalization(prepared) {
-            Normalization::Whole => self.normalized.get(slot.index()).copied().unwrap_or(0),
-            other => column.score_of(slot, other, &self.fitted),
-        };
-        self.weight * narrow(normalized)
+    /// Adds the weighted scores of some nodes to their sums.
+    pub(super) fn add_some(
+        &self,
+        slots: &[NodeSlot],
+        columns: &Store<ScoreColumn>,
+        sums: &mut [i32],
+    ) {
+        let Some((column, prepared)) = self.active(columns) else { return };
+        let add = |sum: &mut i32, normalized| *sum += self.weight * narrow(normalized);
+        let sums = slots.iter().copied().zip(sums);
+        match self.scale.normalization(prepared) {
+            Normalization::Whole => sums.for_each(|(slot, sum)| {
+                add(sum, self.normalized.get(slot.index()).copied().unwrap_or(0));
+            }),
+            other => column.scores_of(sums, other, &self.fitted, add),
+        }
     }
 
     /// What every node gets, where all get the same.

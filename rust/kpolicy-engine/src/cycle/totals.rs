@@ -19,6 +19,9 @@ use super::store::{ColumnId, Store};
 /// The total of a node that is not feasible.
 pub(super) const INFEASIBLE: i32 = i32::MIN;
 
+/// Nodes that are summed up together, so that each score is looked up once for all of them.
+const SLOTS_AT_ONCE: usize = 64;
+
 /// Shared columns, and room to work them out in.
 #[derive(Debug, Default)]
 pub(super) struct ScoreStore {
@@ -187,8 +190,12 @@ impl Totals {
             None => self.sum_all(feasible, columns, meter),
             Some((_, changes)) => {
                 self.totals.resize(feasible.mask.len(), INFEASIBLE);
-                for slot in changes.iter().filter_map(Change::slot) {
-                    self.sum(slot, feasible, columns);
+                let mut changed = changes.iter().filter_map(Change::slot);
+                while let Some(first) = changed.next() {
+                    let mut slots = [first; SLOTS_AT_ONCE];
+                    let rest = slots.iter_mut().skip(1).zip(&mut changed);
+                    let count = 1 + rest.map(|(place, slot)| *place = slot).count();
+                    self.sum(slots.get(..count).unwrap_or_default(), feasible, columns);
                 }
             }
         }
@@ -209,18 +216,18 @@ impl Totals {
         self.best.rewrite(&self.totals);
     }
 
-    // Metered and unmetered cycles both sum up: without the hint neither has it in line.
-    #[inline]
-    fn sum(&mut self, slot: NodeSlot, feasible: Feasible<'_>, columns: &Store<ScoreColumn>) {
-        let is_feasible = feasible.mask.get(slot.index()).copied().unwrap_or(false);
-        let total = if is_feasible {
-            self.scores.iter().map(|score| score.weighted(slot, columns)).sum()
-        } else {
-            INFEASIBLE
-        };
-        if let Some(cell) = self.totals.get_mut(slot.index()) {
-            *cell = total;
-            self.best.touch(slot, &self.totals);
+    /// Of some nodes, at most [`SLOTS_AT_ONCE`].
+    fn sum(&mut self, slots: &[NodeSlot], feasible: Feasible<'_>, columns: &Store<ScoreColumn>) {
+        let mut sums = [0_i32; SLOTS_AT_ONCE];
+        for score in &self.scores {
+            score.add_some(slots, columns, &mut sums);
+        }
+        for (slot, sum) in slots.iter().copied().zip(sums) {
+            let is_feasible = feasible.mask.get(slot.index()).copied().unwrap_or(false);
+            if let Some(cell) = self.totals.get_mut(slot.index()) {
+                *cell = if is_feasible { sum } else { INFEASIBLE };
+                self.best.touch(slot, &self.totals);
+            }
         }
     }
 }
