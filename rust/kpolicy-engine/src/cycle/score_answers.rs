@@ -9,7 +9,7 @@ use crate::rules::normalization::ready;
 use crate::rules::{
     Feasible, Fitted, HeldBytes, IGNORED, Normalization, PreparedScore, Refresh, ScoreRule,
 };
-use crate::snapshot::{Changes, Cluster, NodeSlot, Pod};
+use crate::snapshot::{Changes, Cluster, Generation, NodeSlot, Pod};
 use crate::timing::{Meter, Point, StatusCode};
 
 use super::column::{Answers, Column, touched};
@@ -23,7 +23,15 @@ pub(super) enum ScoreAnswers {
     None,
     /// Finished, 0 to 100.
     Ready(Vec<u8>),
-    Raw(Vec<f64>, Extremes),
+    Raw(Raw),
+}
+
+/// Raw scores, with their extremes, and when any of them became another.
+#[derive(Debug)]
+pub(super) struct Raw {
+    scores: Vec<f64>,
+    extremes: Extremes,
+    altered: Generation,
 }
 
 /// What is known of the lowest and the highest raw score of all nodes.
@@ -46,15 +54,40 @@ impl Extremes {
     }
 
     /// One score was written over, or its node is gone.
-    fn loosen(&mut self, new: Option<f64>) {
+    fn loosen(&mut self, old: f64, new: Option<f64>) {
         if let Some(bounds) = self.bounds() {
             let mut bounds = bounds.clone();
+            // An extreme may have gone with it.
+            let is_within = bounds.lowest < old && old < bounds.highest;
             if let Some(value) = new {
                 bounds.lowest = bounds.lowest.min(value);
                 bounds.highest = bounds.highest.max(value);
             }
-            *self = Self::Within(bounds);
+            *self = match self {
+                Self::Exact(_) if is_within => Self::Exact(bounds),
+                _ => Self::Within(bounds),
+            };
         }
+    }
+}
+
+impl Raw {
+    /// The score of one node, or none if it is gone.
+    #[allow(clippy::float_cmp, reason = "whether it is another")]
+    fn put(&mut self, slot: NodeSlot, value: Option<f64>, now: Generation) {
+        let Some(cell) = self.scores.get_mut(slot.index()) else { return };
+        let old = *cell;
+        let bounds = self.extremes.bounds();
+        // A node that is new has not counted so far, whatever stands in its place.
+        let is_beyond = |value: f64| {
+            bounds.is_some_and(|bounds| value < bounds.lowest || bounds.highest < value)
+        };
+        if value.is_some_and(|value| value == old && !is_beyond(value)) {
+            return;
+        }
+        *cell = value.unwrap_or(old);
+        self.extremes.loosen(old, value);
+        self.altered = now;
     }
 }
 
@@ -72,7 +105,7 @@ impl ScoreColumn {
     /// Raw scores by slot; empty where only finished ones are kept.
     pub(super) fn raw(&self) -> &[f64] {
         match self.answers() {
-            Some(ScoreAnswers::Raw(raw, _)) => raw,
+            Some(ScoreAnswers::Raw(raw)) => &raw.scores,
             Some(ScoreAnswers::Ready(_) | ScoreAnswers::None) | None => &[],
         }
     }
@@ -89,8 +122,8 @@ impl ScoreColumn {
             Some(ScoreAnswers::Ready(scores)) => sums.for_each(|(slot, sum)| {
                 add(sum, scores.get(slot.index()).copied().map_or(0, i64::from));
             }),
-            Some(ScoreAnswers::Raw(raw, _)) => sums.for_each(|(slot, sum)| {
-                let raw = raw.get(slot.index()).copied().unwrap_or(IGNORED);
+            Some(ScoreAnswers::Raw(raw)) => sums.for_each(|(slot, sum)| {
+                let raw = raw.scores.get(slot.index()).copied().unwrap_or(IGNORED);
                 add(sum, normalization.apply(fitted, raw));
             }),
             Some(ScoreAnswers::None) | None => {}
@@ -116,14 +149,16 @@ impl ScoreColumn {
                     *total = total.wrapping_add(weight.wrapping_mul(i32::from(*score)));
                 }
             }
-            Some(ScoreAnswers::Raw(raw, _)) => normalization.add_all(fitted, weight, raw, totals),
+            Some(ScoreAnswers::Raw(raw)) => {
+                normalization.add_all(fitted, weight, &raw.scores, totals);
+            }
             Some(ScoreAnswers::None) | None => {}
         }
     }
 
     fn extremes(&self) -> &Extremes {
         match self.answers() {
-            Some(ScoreAnswers::Raw(_, extremes)) => extremes,
+            Some(ScoreAnswers::Raw(raw)) => &raw.extremes,
             Some(ScoreAnswers::Ready(_) | ScoreAnswers::None) | None => &Extremes::Unknown,
         }
     }
@@ -133,6 +168,11 @@ impl ScoreColumn {
     pub(super) fn constant(&self) -> Option<f64> {
         let bounds = self.extremes().bounds()?;
         (bounds.lowest == bounds.highest).then_some(bounds.lowest)
+    }
+
+    /// Whether every raw score is as it was then.
+    pub(super) fn is_as_of(&self, then: Generation) -> bool {
+        matches!(self.answers(), Some(ScoreAnswers::Raw(raw)) if raw.altered <= then)
     }
 
     /// The extremes over the feasible nodes, ignored ones left out.
@@ -242,14 +282,14 @@ impl Answers for ScoreAnswers {
             meter.scored(cluster.nodes().len());
             let mut scores = match std::mem::take(self) {
                 Self::Ready(scores) => scores,
-                Self::Raw(..) | Self::None => Vec::with_capacity(slots),
+                Self::Raw(_) | Self::None => Vec::with_capacity(slots),
             };
             ready(normalization, scratch, &mut scores);
             *self = Self::Ready(scores);
             return;
         }
         let mut raw = match std::mem::take(self) {
-            Self::Raw(raw, _) if raw.len() == slots => raw,
+            Self::Raw(raw) if raw.scores.len() == slots => raw.scores,
             _ => vec![0.0; slots],
         };
         prepared.raw_all(cluster, &mut raw);
@@ -262,7 +302,7 @@ impl Answers for ScoreAnswers {
             }
             false => Extremes::Unknown,
         };
-        *self = Self::Raw(raw, known);
+        *self = Self::Raw(Raw { scores: raw, extremes: known, altered: cluster.generation() });
     }
 
     fn touch(
@@ -275,7 +315,7 @@ impl Answers for ScoreAnswers {
         let Some(prepared) = active(prepared) else { return };
         match self {
             Self::Ready(scores) => scores.resize(cluster.nodes().slots(), 0),
-            Self::Raw(raw, _) => raw.resize(cluster.nodes().slots(), 0.0),
+            Self::Raw(raw) => raw.scores.resize(cluster.nodes().slots(), 0.0),
             Self::None => return,
         }
         let reads = prepared.reads();
@@ -291,14 +331,7 @@ impl Answers for ScoreAnswers {
                         *cell = u8::try_from(score).unwrap_or(0);
                     }
                 }
-                (Self::Raw(raw, known), Some(value)) => {
-                    if let Some(cell) = raw.get_mut(slot.index()) {
-                        *cell = value;
-                    }
-                    known.loosen(Some(value));
-                }
-                // An extreme may have gone with the node.
-                (Self::Raw(_, known), None) => known.loosen(None),
+                (Self::Raw(raw), value) => raw.put(slot, value, cluster.generation()),
                 (Self::Ready(_) | Self::None, _) => {}
             }
         }
@@ -315,7 +348,7 @@ impl Answers for ScoreAnswers {
     fn heap_bytes(&self) -> usize {
         match self {
             Self::Ready(scores) => flat_bytes(scores),
-            Self::Raw(raw, _) => flat_bytes(raw),
+            Self::Raw(raw) => flat_bytes(&raw.scores),
             Self::None => 0,
         }
     }

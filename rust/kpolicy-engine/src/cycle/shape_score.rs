@@ -178,7 +178,11 @@ impl ShapeScore {
         };
         is_rewritten |= seen.is_none_or(|seen| column.rewritten() > seen);
         let normalization = self.scale.normalization(prepared);
+        let is_as_before = movement == Movement::None
+            && self.fitted != Fitted::SILENT
+            && seen.is_some_and(|seen| column.is_as_of(seen) && column.rewritten() <= seen);
         let fitted = match normalization.reads_extremes() {
+            true if is_as_before => self.fitted.clone(),
             true => column.fit(feasible, cluster, meter),
             false => Fitted::NONE,
         };
