@@ -17,7 +17,8 @@ from kpolicy.cli.verbs.run import tune_allocator
 libc = ctypes.CDLL(None)
 tune_allocator(os.environ)
 """
-# Five buffers, one after the other; how many were the system's, asked while each was held.
+# Five buffers, one after the other; how many were the system's, asked while each was held. Small
+# ones take the holes that importing has left: a buffer that fits into one is not the system's.
 BUFFERS = """
 class Figures(ctypes.Structure):  # mallinfo2(3)
     _fields_ = [(name, ctypes.c_size_t) for name in (
@@ -27,6 +28,7 @@ class Figures(ctypes.Structure):  # mallinfo2(3)
 libc.mallinfo2.restype = Figures
 libc.malloc.restype = ctypes.c_void_p
 libc.free.argtypes = [ctypes.c_void_p]
+small = [libc.malloc(ctypes.c_size_t(100 * 1024)) for _ in range(200)]
 before, mapped = libc.mallinfo2().hblks, []
 for _ in range(5):
     buffer = libc.malloc(ctypes.c_size_t(300 * 1024))
