@@ -113,12 +113,16 @@ def params_of(lines: str) -> dict[str, Any]:
 
 def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
     """Reads a number between two bounds, both included."""
-    bounds = f"at least {low:,}" if high is None else f"from {low:,} to {high:,}"
+    bounds = f"of at least {low:,}" if high is None else f"from {low:,} to {high:,}"
 
     def number(text: str) -> int:
-        value = int(text)
+        refusal = argparse.ArgumentTypeError(f"`{text}` is not a whole number {bounds}")
+        try:
+            value = int(text)
+        except ValueError:
+            raise refusal from None
         if value < low or (high is not None and value > high):
-            raise argparse.ArgumentTypeError(bounds)
+            raise refusal
         return value
 
     return number

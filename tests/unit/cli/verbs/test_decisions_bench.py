@@ -101,7 +101,7 @@ def test_the_table_has_the_same_figures(capsys: pytest.CaptureFixture[str]) -> N
         (["--workload", "basic", "--threads", "1,0"], 2, "from 1 to 256"),
         (["--workload", "basic", "--threads", "-1"], 2, "--threads"),
         (["--workload", "basic", "--threads", "257"], 2, "from 1 to 256"),
-        (["--workload", "basic", "--threads", "x"], 2, "--threads"),
+        (["--workload", "basic", "--threads", "1,x"], 2, "`x` is not a whole number from 1 to 256"),
         (["--workload", "basic", "--policy", "bad.yaml"], 1, "KP101"),
     ],
 )

@@ -158,7 +158,7 @@ def test_other_policies_and_params(folder: Path, capsys: pytest.CaptureFixture[s
         (["nothing.yaml"], "nothing.yaml cannot be read: No such file or directory"),
         (["--run", "zzz"], "no test has a name that contains `zzz`"),
         (["--run", "("], "argument --run: not a regular expression"),
-        (["-j", "0"], "argument --jobs/-j: at least 1"),
+        (["-j", "0"], "argument --jobs/-j: `0` is not a whole number of at least 1"),
         (["--coverage-min", "101"], "argument --coverage-min: from 0 to 100"),
         (["--param", "x"], "argument --param: write NAME=JSON"),
         (["-o", "xml"], "`xml` is not one of text, json, junit, github"),
