@@ -28,6 +28,13 @@ impl FilterColumn {
         self.answers().map_or(&[], |answers| &answers.0)
     }
 
+    /// Whether the filter could not judge some node. Without an early end, so that the compiler
+    /// compares several codes at once.
+    pub(super) fn has_failure(&self) -> bool {
+        let can_fail = self.active().is_some_and(PreparedFilter::can_fail);
+        can_fail && self.codes().iter().fold(false, |failed, code| failed | code.is_failure())
+    }
+
     pub(super) fn code(&self, slot: NodeSlot) -> Code {
         self.codes().get(slot.index()).copied().unwrap_or_default()
     }

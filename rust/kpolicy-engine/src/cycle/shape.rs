@@ -285,8 +285,7 @@ impl Shape {
 
     /// Nodes that could not be judged.
     pub(super) fn failures(&self, cluster: &Cluster, stores: &Stores) -> Vec<NodeRejection> {
-        let prepared = self.prepared(stores);
-        if !prepared.iter().flatten().any(|filter| PreparedFilter::can_fail(*filter)) {
+        if !self.active(stores).iter().any(|(_, column)| column.has_failure()) {
             return Vec::new();
         }
         let mut rejections = self.rejections(cluster, stores);

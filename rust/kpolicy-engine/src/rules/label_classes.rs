@@ -51,10 +51,15 @@ impl LabelClasses {
             count = split(&mut by_slot, count, usize::MAX, (0..nodes.slots()).map(value));
         }
         let mut members = vec![None; count];
+        let mut unseen = count;
         for view in nodes.iter() {
+            if unseen == 0 {
+                break;
+            }
             let class = by_slot.get(view.slot.index()).copied().unwrap_or(ABSENT);
             if let Some(member @ None) = members.get_mut(class as usize) {
                 *member = Some(view.slot);
+                unseen -= 1;
             }
         }
         Self { by_slot, members }
