@@ -4,6 +4,8 @@
 //! hundredfold standard deviation of the used shares; requests count without defaults; pods that
 //! ask for none of the resources are not scored.
 
+use multiversion::multiversion;
+
 use crate::fields::{Fields, Refusals};
 use crate::intern::Name;
 use crate::resources::names;
@@ -151,25 +153,31 @@ impl PreparedNodeResourcesBalanced {
         {
             return false;
         }
-        let (cpu_asked, memory_asked) = (approximate(*cpu_asked), approximate(*memory_asked));
-        let [cpu, memory, _] = &columns.allocatable;
-        let [cpu_held, memory_held, _] = &columns.requested;
-        let [cpu_share, memory_share] = &columns.used_share;
-        let has = cpu.iter().zip(memory);
-        let held = cpu_held.iter().zip(memory_held);
-        let shares = cpu_share.iter().zip(memory_share);
-        for (cell, ((has, held), shares)) in raw.iter_mut().zip(has.zip(held).zip(shares)) {
-            let before = balance_of_two(*shares.0, *shares.1);
-            let cpu_share = (held.0 + cpu_asked) / has.0;
-            let memory_share = (held.1 + memory_asked) / has.1;
-            let after = balance_of_two(at_most_one(cpu_share), at_most_one(memory_share));
-            // With one resource or none the balance is perfect before and after.
-            let is_two = *has.0 > 0.0 && *has.1 > 0.0;
-            let change = if is_two { HALF + after - before } else { HALF };
-            let half = integer_part(change.abs() * 0.5);
-            *cell = if change < 0.0 { HALF - half } else { HALF + half };
-        }
+        let asked = [*cpu_asked, *memory_asked].map(approximate);
+        change_of_balance(columns, asked, raw);
         true
+    }
+}
+
+/// The score of CPU and memory, for every node.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn change_of_balance(columns: &Columns, [cpu_asked, memory_asked]: [f64; 2], raw: &mut [f64]) {
+    let [cpu, memory, _] = &columns.allocatable;
+    let [cpu_held, memory_held, _] = &columns.requested;
+    let [cpu_share, memory_share] = &columns.used_share;
+    let has = cpu.iter().zip(memory);
+    let held = cpu_held.iter().zip(memory_held);
+    let shares = cpu_share.iter().zip(memory_share);
+    for (cell, ((has, held), shares)) in raw.iter_mut().zip(has.zip(held).zip(shares)) {
+        let before = balance_of_two(*shares.0, *shares.1);
+        let cpu_share = (held.0 + cpu_asked) / has.0;
+        let memory_share = (held.1 + memory_asked) / has.1;
+        let after = balance_of_two(at_most_one(cpu_share), at_most_one(memory_share));
+        // With one resource or none the balance is perfect before and after.
+        let is_two = *has.0 > 0.0 && *has.1 > 0.0;
+        let change = if is_two { HALF + after - before } else { HALF };
+        let half = integer_part(change.abs() * 0.5);
+        *cell = if change < 0.0 { HALF - half } else { HALF + half };
     }
 }
 

@@ -7,6 +7,8 @@
 
 use std::borrow::Cow;
 
+use multiversion::multiversion;
+
 use crate::event::{Event, Events, Occurrence};
 use crate::fields::{Fields, Refusals, UNKNOWN};
 use crate::heap::HeapBytes;
@@ -200,6 +202,7 @@ impl PreparedNodeResourcesFit {
 
 /// Sets the code of every node by what nearly all pods ask for, in one run over the columns.
 #[allow(clippy::cast_possible_truncation)]
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 fn mark_pods_cpu_memory(codes: &mut [Code], wanted: &Amounts, columns: &Columns) {
     // Adding it rounds a small number to an integer, which then is the lowest bits of the sum.
     const TO_INTEGER: f64 = 4_503_599_627_370_496.0;

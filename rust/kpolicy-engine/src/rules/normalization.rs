@@ -4,6 +4,8 @@
 //! the feasible nodes. Integer steps truncate as kube-scheduler's do. Raw scores are `f64`, which
 //! is exact for every integer that a rule can reach.
 
+use multiversion::multiversion;
+
 use super::lanes::{add_each, held, integer_part};
 
 /// A raw score that takes no part in normalising: the node gets 0.
@@ -147,12 +149,17 @@ impl Normalization {
     }
 }
 
-/// The scores of nodes whose rule normalises without looking at the others.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // held within 0–100
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn as_they_are(raw: &[f64], scores: &mut Vec<u8>) {
+    scores.extend(raw.iter().map(|raw| held(*raw, |raw| raw) as u8));
+}
+
+/// The scores of nodes whose rule normalises without looking at the others.
 pub(crate) fn ready(normalization: &Normalization, raw: &[f64], scores: &mut Vec<u8>) {
     scores.clear();
     if *normalization == Normalization::AsIs {
-        scores.extend(raw.iter().map(|raw| held(*raw, |raw| raw) as u8));
+        as_they_are(raw, scores);
     } else {
         let of = |raw: &f64| u8::try_from(normalization.apply(&Fitted::NONE, *raw)).unwrap_or(0);
         scores.extend(raw.iter().map(of));

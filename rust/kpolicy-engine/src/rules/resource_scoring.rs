@@ -6,6 +6,8 @@
 //! ask for and a resource that the node lacks take no part; every step truncates, but for the
 //! rounded mean of `RequestedToCapacityRatio`.
 
+use multiversion::multiversion;
+
 use crate::heap::HeapBytes;
 use crate::intern::Name;
 use crate::resources::{Amounts, names};
@@ -205,21 +207,36 @@ impl PreparedResourceScoring {
         else {
             return false;
         };
-        let asked = (columns::approximate(first.asked), columns::approximate(second.asked));
-        let weights = (columns::approximate(first.weight), columns::approximate(second.weight));
-        let mean_of_two = 1.0 / (weights.0 + weights.1);
-        let cells = raw.iter_mut().zip(one.0.iter().zip(one.1)).zip(two.0.iter().zip(two.1));
-        for ((cell, one), two) in cells {
-            let first = hundredfold(is_least, *one.0, one.1 + asked.0);
-            let second = hundredfold(is_least, *two.0, two.1 + asked.1);
-            // Half a unit more keeps the reciprocal's error from taking an integer down by one.
-            let sum = first * weights.0 + second * weights.1;
-            let both = integer_part((sum + 0.5) * mean_of_two);
-            // A resource that the node lacks has 0 here and no weight.
-            let is_both = *one.0 > 0.0 && *two.0 > 0.0;
-            *cell = if is_both { both } else { first + second };
-        }
+        let asked = [first.asked, second.asked].map(columns::approximate);
+        let weights = [first.weight, second.weight].map(columns::approximate);
+        mean_of_two(is_least, [one, two], asked, weights, raw);
         true
+    }
+}
+
+/// What nodes have of a resource, and what they carry.
+type Lanes<'a> = (&'a [f64], &'a [f64]);
+
+/// The weighted mean of two resources, for every node.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn mean_of_two(
+    is_least: bool,
+    [one, two]: [Lanes<'_>; 2],
+    asked: [f64; 2],
+    weights: [f64; 2],
+    raw: &mut [f64],
+) {
+    let mean_of_two = 1.0 / (weights[0] + weights[1]);
+    let cells = raw.iter_mut().zip(one.0.iter().zip(one.1)).zip(two.0.iter().zip(two.1));
+    for ((cell, one), two) in cells {
+        let first = hundredfold(is_least, *one.0, one.1 + asked[0]);
+        let second = hundredfold(is_least, *two.0, two.1 + asked[1]);
+        // Half a unit more keeps the reciprocal's error from taking an integer down by one.
+        let sum = first * weights[0] + second * weights[1];
+        let both = integer_part((sum + 0.5) * mean_of_two);
+        // A resource that the node lacks has 0 here and no weight.
+        let is_both = *one.0 > 0.0 && *two.0 > 0.0;
+        *cell = if is_both { both } else { first + second };
     }
 }
 
