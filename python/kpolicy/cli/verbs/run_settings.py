@@ -25,6 +25,7 @@ from kpolicy.cli.verbs.setting_values import (
 )
 from kpolicy.diagnostics import has_errors
 from kpolicy.policy.yaml.source import Source
+from kpolicy.regular_files import read_file
 from kpolicy.telemetry.limits import (
     KEPT_TRACES_PER_SECOND,
     TRACES_PER_SECOND,
@@ -342,8 +343,7 @@ def settings_of_file(path: Path) -> dict[str, Any]:
     from kpolicy.scheduler.options import read_configuration
 
     try:
-        with path.open("rb") as file:
-            source = Source(str(path), file.read(_FILE_BYTES_MAX))
+        source = Source(str(path), read_file(path, _FILE_BYTES_MAX))
     except OSError as error:
         raise CannotWorkError(f"--config: {path} cannot be read: {error.strerror}") from error
     model, findings = read_configuration(source)
