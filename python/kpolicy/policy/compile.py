@@ -226,7 +226,7 @@ def examine(
         *resolution.diagnostics,
         *check_policies(policies, resolution),
         *check_extenders(policies),
-        *check_authority(policies, extended.values(), authority),
+        *check_authority(policies, bases.values(), authority),
         *chain.from_iterable(
             beyond(policy, expressions.own[policy.name], 1) for policy in policies
         ),

@@ -8,7 +8,7 @@ use crate::judging::nominated::{self, NominatedMemo};
 use crate::judging::{NodeRejection, PreparedFilters, Question, Rejected};
 use crate::preemption::{CandidateMemo, Unplaced};
 use crate::program::{Profile, Program};
-use crate::rules::{Code, Feasible, PreparedFilter};
+use crate::rules::{Code, Feasible};
 use crate::snapshot::{Change, Cluster, Generation, NodeSlot, Pod};
 use crate::timing::Meter;
 
