@@ -36,7 +36,7 @@ kind: SchedulingPolicy
 metadata:
   name: shop
 spec:
-  base: kube-scheduler-default
+  extends: kube-scheduler-default
   profiles:
     - schedulerName: kpolicy
 """,

@@ -70,7 +70,7 @@ PIECES: Final[tuple[str, ...]] = (
     "builtin: ",
     "spec: ",
     "kind: Policy\n",
-    "base: ",
+    "extends: ",
     "# kpolicy: ignore[KP301]",
     "matches('(a+)+$')",
     "selector('",

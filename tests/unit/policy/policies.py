@@ -11,15 +11,11 @@ from kpolicy.policy.compile import Compiled
 HEAD = "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\n"
 
 
-def policy(spec: str, name: str = "p", *, profile: str = "kpolicy", base: str = "none") -> str:
-    """A document whose `spec` has these lines, indented by two.
-
-    It stands on nothing, unless its lines or `base` say so; an empty `base` leaves it out."""
+def policy(spec: str, name: str = "p", *, profile: str = "kpolicy") -> str:
+    """A document whose `spec` has these lines, indented by two."""
     served = f"  profiles: [{{schedulerName: {profile}}}]\n" if profile else ""
-    silenced = "  # kpolicy: ignore[KP325]" if profile and base == "none" else ""
     body = "".join(f"  {line}\n" for line in spec.strip("\n").splitlines())
-    stands_on = f"  base: {base}{silenced}\n" if base and "  base: " not in body else ""
-    return f"{HEAD}metadata: {{name: {name}}}\nspec:\n{served}{body}{stands_on}"
+    return f"{HEAD}metadata: {{name: {name}}}\nspec:\n{served}{body}"
 
 
 def document(compiled: Compiled) -> dict[str, Any]:

@@ -31,7 +31,6 @@ kind: SchedulingPolicy
 metadata: {{name: of-a-test}}
 spec:
   profiles: {profiles}
-  base: none
   predicates:{rules}
 """
 

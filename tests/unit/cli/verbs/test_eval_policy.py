@@ -33,7 +33,7 @@ kind: SchedulingPolicy
 metadata: {name: child}
 spec:
   profiles: [{schedulerName: kpolicy}]
-  base: base
+  extends: base
   params:
     cap: {type: int, default: 2}
   variables:

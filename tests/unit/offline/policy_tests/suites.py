@@ -40,7 +40,6 @@ spec:
       expression: "variables.disk == 'ssd' ? 80 : 20"
   preemption: {policy: LowerPriority}
   tieBreak: name
-  base: none  # kpolicy: ignore[KP325]
 """
 HEAD = """\
 apiVersion: kpolicy.dev/v1alpha1

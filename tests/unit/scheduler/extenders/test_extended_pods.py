@@ -64,7 +64,7 @@ def policy(*extenders: dict[str, Any]) -> str:
             "kind": "SchedulingPolicy",
             "metadata": {"name": "asks"},
             "spec": {
-                "base": "kube-scheduler-default",
+                "extends": "kube-scheduler-default",
                 "profiles": [{"schedulerName": "kpolicy"}],
                 "extenders": [{**base, **extender} for extender in extenders],
             },
