@@ -179,6 +179,7 @@ async def test_without_a_file_for_a_connection_a_spare_one_answers(
     loop = asyncio.get_running_loop()
     async with serving(server()) as served:
         assert await is_alive(port_of(served))  # it runs, and has its spare file
+        await asyncio.sleep(0.2)  # until both ends of that connection are closed
         with socket.socket() as prober:  # a file as well: it is opened before
             prober.setblocking(False)
             with no_files_left():
