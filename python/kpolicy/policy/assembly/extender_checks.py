@@ -63,8 +63,9 @@ def _is_extended(name: str) -> bool:
 
 def _address(policy: Policy, path: Path, extender: Extender) -> Iterator[Diagnostic]:
     if not host_of(extender.url_prefix):
-        # kube-scheduler loads an address without a host too, and reaches no one.
-        is_harmless = policy.kind != KIND and "://" not in extender.url_prefix
+        # kube-scheduler loads an address without a host too, and reaches no one. So does what
+        # `convert` writes of it.
+        is_harmless = "://" not in extender.url_prefix
         yield policy.remark(
             "KP134",
             f"`{extender.url_prefix}` is not the address of an extender",
@@ -82,7 +83,7 @@ def _address(policy: Policy, path: Path, extender: Extender) -> Iterator[Diagnos
             continue
         # kube-scheduler sends `//filter` for the verb `/filter`. That leads nowhere else.
         plain = without_empty_segments(verb)
-        is_harmless = policy.kind != KIND and is_path(plain)
+        is_harmless = is_path(plain)
         yield policy.remark(
             "KP134",
             f"the verb `{verb}` is not a path",
