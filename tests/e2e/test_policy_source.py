@@ -81,7 +81,7 @@ def sound_again(cluster: ControlPlane, scheduler: SchedulerProcess) -> None:
 
 def running(cluster: ControlPlane, log: Path, *flags: str) -> SchedulerProcess:
     named = f"--policy-configmap={SPACE}/{NAME}"
-    served = "--scheduler-names=kpolicy,shadowed"
+    served = "--scheduler-names=kpolicy,shadowed,default-scheduler"
     flags = ("--log-format=json", "--no-leader-elect", named, served, *flags)
     return SchedulerProcess(cluster.kubeconfig(NORMAL), None, log, flags)
 
