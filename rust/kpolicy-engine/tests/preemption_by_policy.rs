@@ -223,3 +223,49 @@ fn what_is_not_known_is_refused_with_a_place() {
     let refusals = Engine::new(1).load(&elsewhere).expect_err("there is no victim");
     assert!(refusals[0].message.contains("victim.name"), "{refusals:?}");
 }
+
+/// `node.pods.count(selector('app=db')) < 2`
+const COUNTS_OF_PODS: &str = "node.pods.count(selector('app=db')) < 2";
+
+/// A rule of the random worlds, by its text.
+fn filter_rule(source: &str) -> Value {
+    let rules: Value = serde_json::from_str(include_str!("worlds/rules.json")).expect("JSON");
+    let filters = rules["filters"].as_array().expect("a list");
+    let mut found = filters.iter().filter(|rule| rule["expression"]["sources"][""] == source);
+    let mut rule = found.next().expect("there is such a rule").clone();
+    rule["match"] = json!([]);
+    rule["policy"] = json!(0);
+    rule
+}
+
+#[test]
+fn counts_of_pods_follow_each_pod_that_a_dry_run_takes_and_puts_back() {
+    let mut program = document(json!({"policy": "LowerPriority"}));
+    program["profiles"][0]["filters"]
+        .as_array_mut()
+        .expect("a list")
+        .push(filter_rule(COUNTS_OF_PODS));
+    let mut engine = support::loaded(1, &program);
+    for name in ["n1", "n2", "n3"] {
+        support::apply(&mut engine, &node(name, 10));
+        for priority in 0..3 {
+            let mut counted = pod(&format!("{name}-{priority}"), priority, Some(name), "");
+            counted["metadata"]["labels"] = json!({"app": "db"});
+            support::apply(&mut engine, &counted);
+        }
+    }
+    // On the second node a pod of equal priority has to stay.
+    let mut stays = pod("n2-stays", 9, Some("n2"), "");
+    stays["metadata"]["labels"] = json!({"app": "db"});
+    support::apply(&mut engine, &stays);
+    support::apply(&mut engine, &pod("new", 9, None, ""));
+    let explained = engine.explain(Some(&["red/new".to_owned()]));
+    let explained: Value = serde_json::from_slice(&explained).expect("JSON");
+    let candidates = &explained["preemption"]["candidates"];
+    assert_eq!(
+        candidates,
+        &json!({"n1": ["red/n1-1", "red/n1-0"], "n2": ["red/n2-2", "red/n2-1", "red/n2-0"],
+            "n3": ["red/n3-1", "red/n3-0"]})
+    );
+    assert_eq!(victims(&decide(&mut engine, "new")).len(), 2);
+}

@@ -25,8 +25,8 @@ fn container(cpu: &str) -> Value {
 }
 
 /// Full nodes, whose pods matter less than others.
-fn full_of_victims(nodes: usize) -> Engine {
-    let mut engine = support::loaded(1, &support::default_program());
+fn full_of_victims(nodes: usize, program: &Value) -> Engine {
+    let mut engine = support::loaded(1, program);
     let mut items: Vec<Value> = (0..nodes)
         .map(|index| {
             let name = format!("node-{index:05}");
@@ -78,7 +78,7 @@ fn counted(engine: &mut Engine, name: &str) -> (Decision, u64) {
 #[test]
 fn a_search_for_victims_ends_with_its_budget_and_nobody_is_evicted() {
     for (budgets, verdict) in [(1, Verdict::Parked), (1_000, Verdict::SetAside)] {
-        let mut engine = full_of_victims(200);
+        let mut engine = full_of_victims(200, &support::default_program());
         add_budgets(&mut engine, 0..budgets);
         support::apply(&mut engine, &preemptor("high"));
         support::apply(&mut engine, &preemptor("other"));
@@ -101,7 +101,7 @@ fn a_search_for_victims_ends_with_its_budget_and_nobody_is_evicted() {
 #[test]
 fn the_last_search_that_its_budget_is_enough_for_is_done() {
     const NODES: usize = 20;
-    let mut engine = full_of_victims(NODES);
+    let mut engine = full_of_victims(NODES, &support::default_program());
     support::apply(&mut engine, &preemptor("high"));
     let units_max = search_units_max(NODES, NODES * PODS_A_NODE);
     add_budgets(&mut engine, 0..1);
@@ -121,6 +121,50 @@ fn the_last_search_that_its_budget_is_enough_for_is_done() {
     assert_eq!((decision.verdict, decision.victims.len()), (Verdict::SetAside, 0));
     assert!(decision.message.contains(&format!("more than {units_max} units")));
     assert!(units <= units_max, "{units} of {units_max}");
+}
+
+/// `node.pods.count(selector('app=db')) < 2000`, or the same of `node.pods.size()`, for the same cost.
+fn rule(reads_pods: bool) -> Value {
+    let read = if reads_pods {
+        json!({"op": "fact", "type": "int", "fact": "node.pods.count", "args": [1]})
+    } else {
+        json!({"op": "fact", "type": "int", "fact": "node.pods.size"})
+    };
+    let reads = if reads_pods {
+        json!([{"fact": "node.pods.count", "args": [null], "column": "int"}])
+    } else {
+        json!([{"fact": "node.pods.size", "args": [], "column": "int"}])
+    };
+    let expression = json!({"format": 1, "constants": ["app=db", 2_000], "nodes": [
+            {"op": "constant", "type": "string", "constant": 0},
+            {"op": "call", "type": "selector", "overload": "selector_string", "args": [0]},
+            read,
+            {"op": "constant", "type": "int", "constant": 1},
+            {"op": "call", "type": "bool", "overload": "less_int64", "args": [2, 3]}],
+        "spans": [[0, 1], [0, 1], [0, 1], [0, 1], [0, 1]],
+        "reads": reads, "cost": 33, "root": 4, "time": "node", "type": "bool"});
+    json!({"name": "r", "policy": 0, "expression": expression, "match": [], "onError": "reject"})
+}
+
+#[test]
+fn a_count_with_a_constant_selector_is_charged_by_the_pods_that_it_counts() {
+    const NODES: usize = 20;
+    let units = [false, true].map(|reads_pods| {
+        let mut program = support::default_program();
+        program["policies"] = json!(["p"]);
+        let filters = program["profiles"][0]["filters"].as_array_mut().expect("a list");
+        filters.push(rule(reads_pods));
+        let mut engine = full_of_victims(NODES, &program);
+        add_budgets(&mut engine, 0..1);
+        support::apply(&mut engine, &preemptor("high"));
+        let (decision, units) = counted(&mut engine, "high");
+        assert_eq!((decision.verdict, decision.victims.len()), (Verdict::Parked, 10));
+        units
+    });
+    let [of_size, of_count] = units;
+    // Each pod of a node is walked, taken and put back.
+    let counted = NODES * 3 * PODS_A_NODE;
+    assert_eq!(of_count - of_size, 2 * counted as u64);
 }
 
 /// A kind of pod, the disruption budgets of its namespace, and its spec.
@@ -144,7 +188,7 @@ fn ordinary_pods_stay_below_it_even_where_every_node_is_searched_to_the_end() {
     const LARGE: usize = 5_000;
     let units_max = search_units_max(LARGE, LARGE * PODS_A_NODE);
     for (kind, budgets, spec) in ordinary() {
-        let mut engine = full_of_victims(NODES);
+        let mut engine = full_of_victims(NODES, &support::default_program());
         add_budgets(&mut engine, 0..budgets);
         support::apply(&mut engine, &pod("high", spec));
         let (decision, units) = counted(&mut engine, "high");

@@ -15,7 +15,7 @@ use crate::rules::{Code, Status};
 use crate::snapshot::{NodeView, Pod};
 
 use super::budgets::Budgets;
-use super::search_work::{self, PodPrices, Prices};
+use super::search_work::{PodPrices, Prices};
 use super::victims::{Evictable, by_importance, may_go};
 use super::{Candidate, Unplaced};
 
@@ -70,7 +70,7 @@ impl<'a> DryRuns<'a> {
         work: &mut Budget,
     ) -> Result<Result<Candidate, Unhelpful>, Fault> {
         let pod = self.unplaced.question.pod;
-        work.charge(search_work::of_walking(node))?;
+        work.charge(self.prices.walking(node))?;
         let kept = self.evictable.kept(node, work)?;
         let goes = |other: &Pod| may_go(other, pod) && !kept.contains(other.uid.as_ref());
         let mut is_any = false;

@@ -31,6 +31,8 @@ pub(super) fn of_search(cluster: &Cluster) -> Budget {
 pub(super) struct PodPrices {
     asking: u64,
     own_terms: u64,
+    /// What filters count of each pod of a node, and of each that comes or goes.
+    counting: u64,
     /// Copying all filters.
     copying: u64,
 }
@@ -50,6 +52,7 @@ impl<'a> Prices<'a> {
         let entries = unplaced.question.entries;
         let in_expressions: u64 =
             unplaced.prepared.iter().flatten().map(|filter| filter.units_a_check()).sum();
+        let counting = unplaced.prepared.iter().flatten().map(|filter| filter.units_a_pod()).sum();
         let affinity = &pod.template.pod_affinity;
         let constraints = pod.template.spread.iter();
         let of_constraints = constraints.map(|each| of_selector(each.label_selector.as_ref()));
@@ -60,6 +63,7 @@ impl<'a> Prices<'a> {
             own_terms: of_terms(&affinity.required)
                 .saturating_add(of_terms(&affinity.anti_required))
                 .saturating_add(of_constraints.sum()),
+            counting,
             // Rounded up, so that a few nodes more change no price.
             copying: cluster.nodes().len().next_power_of_two() as u64 / NODES_COPIED,
         };
@@ -68,6 +72,12 @@ impl<'a> Prices<'a> {
 
     pub(super) const fn of_pod(&self) -> PodPrices {
         self.of_pod
+    }
+
+    /// Walking the pods of a node.
+    pub(super) fn walking(&self, node: NodeView<'_>) -> u64 {
+        let of_pod = WALKING.saturating_add(self.of_pod.counting);
+        of_pod.saturating_mul(node.load.pods.len() as u64)
     }
 
     /// Asking all filters about the node, with and without nominated pods.
@@ -80,7 +90,8 @@ impl<'a> Prices<'a> {
         if pods == 0 {
             return 0;
         }
-        let adding = MOVING.saturating_add(self.of_pod.own_terms);
+        let adding =
+            MOVING.saturating_add(self.of_pod.own_terms).saturating_add(self.of_pod.counting);
         self.of_pod.copying.saturating_add(adding.saturating_mul(pods as u64))
     }
 
@@ -88,7 +99,8 @@ impl<'a> Prices<'a> {
     pub(super) fn moving(&self, pod: &Pod, worlds: u64) -> u64 {
         let affinity: &PodAffinity = &pod.template.pod_affinity;
         let terms = self.of_pod.own_terms.saturating_add(of_terms(&affinity.anti_required));
-        MOVING.saturating_add(terms).saturating_mul(worlds)
+        let of_pod = MOVING.saturating_add(terms).saturating_add(self.of_pod.counting);
+        of_pod.saturating_mul(worlds)
     }
 
     /// Finding which disruption budgets count the pod.
@@ -99,9 +111,4 @@ impl<'a> Prices<'a> {
             budgets.map(|budget| of_selector(budget.selector.as_ref())).sum()
         })
     }
-}
-
-/// Walking the pods of a node.
-pub(super) fn of_walking(node: NodeView<'_>) -> u64 {
-    WALKING.saturating_mul(node.load.pods.len() as u64)
 }

@@ -1,8 +1,9 @@
 //! The work that one decision may take, in units, and what a pod's spec asks of it.
 //!
-//! Contains the bounds, and the sum for each part of a spec that built-ins walk for every node. It rests
-//! on the pod, the size of the cluster and the label keys of its nodes, not on what is cached, so that
-//! a pod is set aside or judged whatever was asked before. The prices are in `rules/prices.rs`.
+//! Contains the bounds, and the sum for each part of a spec that built-ins walk for every node, and for
+//! the affinity of placed pods. It rests on the pod, the size of the cluster, the label keys of its nodes
+//! and the affinity of placed pods, not on what is cached, so that a pod is set aside or judged whatever
+//! was asked before. The prices are in `rules/prices.rs`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,6 +11,7 @@ use std::fmt;
 use crate::model::{Labels, NodeSelectorTerm, PodAffinityTerm, Requirement, SpreadConstraint};
 use crate::snapshot::{Cluster, Pod};
 
+use super::placed_terms;
 use super::prices::{
     AFFINITY_TERM, CONSTRAINT, CONTAINER, LABEL_KEY, PAIR, PORT, REQUIREMENT, SCALAR, TERM,
     TOLERATION, VOLUME, of_selector,
@@ -61,6 +63,8 @@ struct Part {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecisionWork {
     parts: [Part; 10],
+    /// Affinity terms of placed pods that may mean the pod.
+    of_placed: Part,
     units_max: u64,
 }
 
@@ -141,15 +145,22 @@ impl DecisionWork {
             ),
             part("spec.volumes", template.volumes.len(), on_nodes(template.volumes.len(), VOLUME)),
         ];
-        Self { parts, units_max: spec_units_max(cluster.nodes().len()) }
+        let (terms, units) = placed_terms::terms_and_units(pod, cluster);
+        let of_placed = part("affinity terms of placed pods that may select the pod", terms, units);
+        Self { parts, of_placed, units_max: spec_units_max(cluster.nodes().len()) }
     }
 
-    /// Units of work of a decision about the pod, summed over the parts of its spec.
+    /// Units of work of a decision about the pod, summed over the parts of its spec and what placed pods
+    /// add.
     pub fn units(&self) -> u64 {
-        sum(self.parts.iter().map(|part| part.units))
+        sum(self.all().map(|part| part.units))
     }
 
-    /// How many entries its parts have together.
+    fn all(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().chain([&self.of_placed])
+    }
+
+    /// How many entries the parts of its spec have together.
     pub fn entries(&self) -> u64 {
         sum(self.parts.iter().map(|part| part.entries as u64))
     }
@@ -163,15 +174,13 @@ impl DecisionWork {
 /// Names the part that takes most.
 impl fmt::Display for DecisionWork {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(part) = self.parts.iter().max_by_key(|part| part.units) else { return Ok(()) };
-        write!(
-            out,
-            "the pod's {} ({} entries) takes more work than one decision may: {} units of {}",
-            part.field,
-            part.entries,
-            self.units(),
-            self.units_max
-        )
+        let Some(part) = self.all().max_by_key(|part| part.units) else { return Ok(()) };
+        let is_of_placed = std::ptr::eq(part, &raw const self.of_placed);
+        let (owner, verb) = if is_of_placed { ("", "take") } else { ("the pod's ", "takes") };
+        let Part { field, entries, .. } = part;
+        let (units, units_max) = (self.units(), self.units_max);
+        write!(out, "{owner}{field} ({entries} entries) {verb} more work than one decision may: ")?;
+        write!(out, "{units} units of {units_max}")
     }
 }
 

@@ -117,6 +117,12 @@ pub trait PreparedFilter: Debug + Send + Sync {
         0
     }
 
+    /// What it may take to count a pod of a node where pods are put and taken for the sake of argument,
+    /// in units: one that was there before, comes or goes.
+    fn units_a_pod(&self) -> u64 {
+        0
+    }
+
     /// As `check` for every node, by slot. Slots without a node may be left as they are.
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
         for view in cluster.nodes().iter() {

@@ -40,6 +40,7 @@ pub(crate) mod node_volume_limits;
 pub(crate) mod node_zones;
 pub(crate) mod normalization;
 pub(crate) mod placed;
+mod placed_terms;
 pub(crate) mod pod_topology_spread;
 pub(crate) mod prices;
 pub(crate) mod priority_sort;

@@ -20,7 +20,15 @@ pub(super) const PORT: u64 = 5;
 pub(super) const CONTAINER: u64 = 1;
 
 /// Comparing one set of labels with a selector, and with each of its requirements.
-const COMPARING: u64 = 2;
+pub(super) const COMPARING: u64 = 2;
+
+// Of affinity terms of placed pods.
+/// Finding one that may mean a pod, besides what is compared.
+pub(super) const PLACED_TERM: u64 = 4;
+/// Each kind of pods that carries it.
+pub(super) const PLACED_ROW: u64 = 2;
+/// Pods are added up by node: so many nodes for a unit.
+pub(super) const PLACES_A_UNIT: usize = 2;
 
 // Of looking for victims on a node.
 /// For each of its pods, whether it may go or not.

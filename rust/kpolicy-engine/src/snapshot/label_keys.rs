@@ -15,6 +15,14 @@ impl LabelKeys {
         self.nodes.contains_key(key)
     }
 
+    pub(super) fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &str> {
+        self.nodes.keys().map(AsRef::as_ref)
+    }
+
     /// Follows a node that came, changed or went.
     pub(super) fn follow(&mut self, old: Option<&Labels>, new: Option<&Labels>) {
         if old == new {

@@ -102,6 +102,15 @@ impl Nodes {
         self.label_keys.contains(key)
     }
 
+    /// The label keys that some node has, in no order.
+    pub(crate) fn label_keys(&self) -> impl Iterator<Item = &str> {
+        self.label_keys.all()
+    }
+
+    pub(crate) fn label_keys_count(&self) -> usize {
+        self.label_keys.count()
+    }
+
     pub(crate) fn images(&self) -> &Images {
         &self.images
     }

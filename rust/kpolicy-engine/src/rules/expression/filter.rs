@@ -13,6 +13,7 @@ use crate::rules::{
 };
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
+use super::argued_totals::{ArguedTotals, ArguedWorld};
 use super::columns::{NodeColumns, live};
 use super::domain_sums::DomainSums;
 use super::needs::Needs;
@@ -51,6 +52,8 @@ struct PreparedCondition {
     /// Shared by its copies for hypothetical worlds: these differ in the pods of single nodes, which
     /// sums do not see.
     sums: Arc<DomainSums>,
+    /// Of the node whose pods are put and taken for the sake of argument.
+    argued: ArguedTotals,
     /// What it holds besides the sums.
     own_bytes: usize,
 }
@@ -117,17 +120,22 @@ impl PreparedCondition {
         let sums = Arc::new(DomainSums::default());
         let (spec, pod) = (Arc::clone(spec), Arc::new(pod.clone()));
         let shared = arc_bytes(&pod) + arc_bytes(&residual) + arc_bytes(&sums);
-        let own_bytes = size_of::<Self>() + shared;
-        Self { spec, pod, residual, limit, sums, own_bytes }
+        let argued = ArguedTotals::of(&residual);
+        let own_bytes = size_of::<Self>() + shared + argued.heap_bytes();
+        Self { spec, pod, residual, limit, sums, argued, own_bytes }
     }
 
     fn world<'a>(&'a self, cluster: &'a Cluster) -> ClusterWorld<'a> {
         ClusterWorld { pod: PodWorld { pod: &self.pod, cluster }, sums: &self.sums }
     }
 
+    fn on_node<'a>(&'a self, cluster: &'a Cluster, node: NodeView<'a>) -> ArguedWorld<'a> {
+        ArguedWorld { world: NodeWorld { world: self.world(cluster), node }, totals: &self.argued }
+    }
+
     fn judge(&self, cluster: &Cluster, node: NodeView<'_>) -> Result<bool, Fault> {
         let Some(limit) = self.limit else { return Err(self.not_covered(cluster)) };
-        let world = NodeWorld { world: self.world(cluster), node };
+        let world = self.on_node(cluster, node);
         match self.residual.evaluate(&world, &mut Budget::new(limit)) {
             Ok(Value::Bool(passes)) => Ok(passes),
             Ok(other) => Err(wrong_type(&other)),
@@ -138,7 +146,7 @@ impl PreparedCondition {
     /// Why the node cannot be judged, for people.
     fn fault(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Fault> {
         let Some(limit) = self.limit else { return Some(self.not_covered(cluster)) };
-        let world = NodeWorld { world: self.world(cluster), node };
+        let world = self.on_node(cluster, node);
         match explained(&self.residual, &self.spec.written.source, &world, limit) {
             Ok(Value::Bool(_)) => None,
             Ok(other) => Some(wrong_type(&other)),
@@ -163,7 +171,7 @@ impl PreparedCondition {
         let Some(expression) = &self.spec.message_expression else {
             return Arc::clone(&self.spec.message);
         };
-        let world = NodeWorld { world: self.world(cluster), node };
+        let world = self.on_node(cluster, node);
         let limit = self.limit.unwrap_or_default();
         match expression.evaluate(&world, &mut Budget::new(limit)) {
             Ok(Value::String(text)) if !text.trim().is_empty() => text,
@@ -195,6 +203,18 @@ impl PreparedFilter for PreparedCondition {
     fn units_a_check(&self) -> u64 {
         let limit = self.limit.unwrap_or_default();
         limit.min(self.spec.written.allowance.demand())
+    }
+
+    fn units_a_pod(&self) -> u64 {
+        self.argued.units_a_pod()
+    }
+
+    fn add_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, node: NodeView<'_>) {
+        self.argued.follow(cluster, node.slot, pod, 1);
+    }
+
+    fn remove_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, node: NodeView<'_>) {
+        self.argued.follow(cluster, node.slot, pod, -1);
     }
 
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {

@@ -6,6 +6,7 @@
 
 mod allowance;
 mod api_path;
+mod argued_totals;
 mod columns;
 mod conditions;
 mod domain_sums;

@@ -60,6 +60,27 @@ impl PodTotal {
         }
     }
 
+    /// Whether reading it of a node looks at each of its pods.
+    pub(super) fn is_walked(&self) -> bool {
+        !matches!(self, Self::Sum { chosen: None, .. })
+    }
+
+    /// As `PodTotal::on`, beyond what 64 bits can show.
+    pub(super) fn on_wide(&self, load: &Load) -> i128 {
+        load.pods.iter().map(|pod| i128::from(self.of_pod(pod))).sum()
+    }
+
+    /// What a pod adds.
+    pub(super) fn of_pod(&self, pod: &Pod) -> i64 {
+        match self {
+            Self::Count(chosen) => chosen.has(&pod.identity).into(),
+            Self::Sum { resource, chosen } => {
+                let is_chosen = chosen.as_ref().is_none_or(|chosen| chosen.has(&pod.identity));
+                if is_chosen { of_pod(pod, resource) } else { 0 }
+            }
+        }
+    }
+
     /// Of every node, by slot; slots without a node have 0.
     pub(super) fn by_slot(&self, cluster: &Cluster) -> Vec<i64> {
         let mut sums = vec![0_i64; cluster.nodes().slots()];

@@ -8,12 +8,12 @@ use crate::intern::Shared;
 use crate::model::{Kind, Labels, PodAffinityTerm};
 use crate::part::{Part, Parts};
 use crate::rules::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Stage, Status};
-use crate::snapshot::census::{AskingTerm, Row, TermKind};
+use crate::snapshot::census::{Demand, Row};
 use crate::snapshot::pod::{Identity, PodAffinity};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, Pod};
 
 use super::counts::TopologySums;
-use super::others::terms_against;
+use super::others::{Worth, terms_against};
 use super::terms::{Incoming, all_mean, has_labels, means_incoming, means_namespace};
 use super::{InterPodAffinity, hints};
 
@@ -138,9 +138,10 @@ impl PreparedAffinityFilter {
         }
         let identity = self.identity.clone();
         let incoming = Incoming { identity: &identity, namespace_labels: &self.namespace_labels };
-        let counts = |asking: &AskingTerm<'_>| (asking.kind == TermKind::AntiRequired).then_some(1);
-        for of_key in terms_against(incoming, cluster, counts) {
-            let pods = of_key.by_node().map(|(slot, terms, _)| (slot, terms));
+        let worth_of =
+            |demand: Demand| Worth { terms: demand.anti_required, weight: demand.anti_required };
+        for of_key in terms_against(incoming, cluster, worth_of) {
+            let pods = of_key.by_node(cluster, worth_of).map(|(slot, worth)| (slot, worth.terms));
             self.existing.add_all(of_key.key, &of_key.domains, pods);
         }
     }

@@ -6,17 +6,27 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::snapshot::census::{Asking, AskingTerm, Row};
+use rustc_hash::FxHashMap;
+
+use crate::snapshot::census::{AskingRow, Demand};
 use crate::snapshot::{Cluster, Domains, NodeSlot};
 
-use super::terms::{Incoming, means_incoming};
+use super::terms::{Incoming, means_by_names};
 
-/// What terms of one row that mean the pod come to.
-#[derive(Debug, Clone, Copy)]
-struct FromRow<'a> {
-    row: &'a Row<Asking>,
-    terms: i64,
-    weight: i64,
+/// How many terms count, and their weights together.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Worth {
+    pub terms: i64,
+    pub weight: i64,
+}
+
+impl Worth {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            terms: self.terms.saturating_add(other.terms),
+            weight: self.weight.saturating_add(other.weight),
+        }
+    }
 }
 
 /// One topology key that terms ask for.
@@ -24,61 +34,84 @@ struct FromRow<'a> {
 pub(super) struct OfKey<'a> {
     pub key: &'a str,
     pub domains: Arc<Domains>,
-    rows: Vec<FromRow<'a>>,
+    demands: Demands<'a>,
+}
+
+#[derive(Debug, Default)]
+struct Demands<'a> {
+    /// What one pod of each row comes to.
+    by_row: FxHashMap<AskingRow, Worth>,
+    /// What terms that mean every pod demand.
+    of_all: Option<&'a BTreeMap<NodeSlot, Demand>>,
 }
 
 impl OfKey<'_> {
-    /// The nodes where the pods are; for each how many terms there are, and the weights of these.
-    pub(super) fn by_node(&self) -> impl Iterator<Item = (NodeSlot, i64, i64)> {
-        self.rows.iter().flat_map(|from| {
-            from.row.by_node.iter().map(|(slot, tally)| {
+    /// The nodes where the pods are, one of them as often as rows have pods there; for each how many
+    /// terms there are, and the weights of these.
+    pub(super) fn by_node(
+        &self,
+        cluster: &Cluster,
+        worth_of: impl Fn(Demand) -> Worth,
+    ) -> impl Iterator<Item = (NodeSlot, Worth)> {
+        let census = cluster.census();
+        let of_rows = self.demands.by_row.iter().flat_map(|(row, worth)| {
+            let nodes = census.asking(*row).into_iter().flat_map(|row| &row.by_node);
+            nodes.map(|(slot, tally)| {
                 let pods = i64::from(tally.pods);
-                (*slot, from.terms.saturating_mul(pods), from.weight.saturating_mul(pods))
+                let (terms, weight) =
+                    (worth.terms.saturating_mul(pods), worth.weight.saturating_mul(pods));
+                (*slot, Worth { terms, weight })
             })
-        })
+        });
+        let of_all = self.demands.of_all.into_iter().flatten();
+        of_rows.chain(of_all.map(move |(slot, demand)| (*slot, worth_of(*demand))))
     }
 }
 
-/// The terms of pods on nodes that mean the incoming pod, by topology key. `weight_of` gives what a
-/// term is worth, or `None` if it does not count.
+/// The terms of pods on nodes that mean the incoming pod, by topology key. `worth_of` gives what counts
+/// of a demand.
 pub(super) fn terms_against<'a>(
     incoming: Incoming<'a>,
     cluster: &'a Cluster,
-    weight_of: impl Fn(&AskingTerm<'a>) -> Option<i64>,
+    worth_of: impl Fn(Demand) -> Worth,
 ) -> impl Iterator<Item = OfKey<'a>> {
-    let mut by_key: BTreeMap<&'a str, Vec<FromRow<'a>>> = BTreeMap::new();
-    cluster.census().terms_about(incoming.identity, |asking| {
-        let AskingTerm { row, term, .. } = asking;
-        let Some(weight) = weight_of(&asking) else { return };
-        let key = term.topology_key.as_ref();
-        if !cluster.nodes().any_has_label(key)
-            || !means_incoming(term, &row.what.namespace, incoming)
+    let (census, nodes) = (cluster.census(), cluster.nodes());
+    let mut by_key: BTreeMap<&'a str, Demands<'a>> = BTreeMap::new();
+    for asking in census.terms_about(incoming.identity) {
+        let key = asking.term.topology_key.as_ref();
+        if worth_of(asking.together).terms == 0
+            || !nodes.any_has_label(key)
+            || !means_by_names(asking.term, incoming)
         {
-            return;
+            continue;
         }
-        let rows = by_key.entry(key).or_default();
-        match rows.last_mut() {
-            Some(last) if std::ptr::eq(last.row, row) => {
-                last.terms += 1;
-                last.weight = last.weight.saturating_add(weight);
+        let by_row = &mut by_key.entry(key).or_default().by_row;
+        for (row, demand) in asking.rows() {
+            let worth = worth_of(demand);
+            if worth.terms > 0 {
+                let sum = by_row.entry(row).or_default();
+                *sum = sum.plus(worth);
             }
-            _ => rows.push(FromRow { row, terms: 1, weight }),
         }
-    });
-    by_key.into_iter().map(|(key, rows)| OfKey { key, domains: cluster.nodes().domains(key), rows })
+    }
+    for (key, by_node) in census.demands_of_all(nodes, |demand| worth_of(demand).terms > 0) {
+        by_key.entry(key).or_default().of_all = Some(by_node);
+    }
+    by_key.into_iter().map(|(key, demands)| OfKey { key, domains: nodes.domains(key), demands })
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::terms_against;
+    use super::{Worth, terms_against};
     use crate::model::{
         Affinity, Labels, Meta, Node, Pod, PodAffinityTerm, Requirement, Selector, SelectorOperator,
     };
     use crate::rules::inter_pod_affinity::InterPodAffinity;
     use crate::rules::inter_pod_affinity::terms::{Incoming, means_incoming};
     use crate::rules::{Filter, Score};
+    use crate::snapshot::census::Demand;
     use crate::snapshot::{self, Cluster};
 
     const RULE: InterPodAffinity =
@@ -160,37 +193,56 @@ mod tests {
         terms
     }
 
-    /// The index finds what a walk over all terms of all pods finds, also after pods left.
-    #[test]
-    fn terms_that_mean_a_pod_are_each_found_once() {
-        let mut cluster = cluster();
-        let terms = terms();
-        for (index, terms) in terms.chunks(7).enumerate() {
-            let affinity = Affinity { anti_required: terms.into(), ..Affinity::default() };
-            place(&mut cluster, &format!("p{index}"), index % 20, affinity.clone());
-            place(&mut cluster, &format!("gone-{index}"), (index + 1) % 20, affinity);
+    /// Each term is in some lists of some pods.
+    fn affinity(index: usize, terms: &[PodAffinityTerm]) -> Affinity {
+        let weighted = |weight: i32, is_there: bool| {
+            let terms = terms.iter().filter(|_| is_there);
+            terms.map(|term| (weight, term.clone())).collect()
+        };
+        Affinity {
+            anti_required: terms.into(),
+            pod_required: terms.iter().take(index % 3).cloned().collect(),
+            pod_preferred: weighted(3, index.is_multiple_of(2)),
+            anti_preferred: weighted(5, index % 4 < 2),
+            ..Affinity::default()
         }
-        let placed = terms.chunks(7).count();
-        (0..placed).for_each(|index| drop(cluster.remove_pod(&format!("gone-{index}"))));
+    }
+
+    /// Every term counts, those that are required without a weight.
+    fn in_all(demand: Demand) -> Worth {
+        let terms = demand.required + demand.anti_required + demand.preferences;
+        Worth { terms, weight: demand.weight }
+    }
+
+    /// Compares what is found for some pods with a walk over all terms; gives how many terms mean them.
+    fn compare_with_a_walk(cluster: &mut Cluster) -> usize {
         let mut compared = 0;
         for namespace in ["ns0", "ns1", "ns2", "elsewhere"] {
             for pairs in [&[][..], &[("app", "a")], &[("app", "v07"), ("tier", "x")]] {
-                let pod = row(&mut cluster, namespace, pairs);
+                let pod = row(cluster, namespace, pairs);
                 let namespace_labels = labels(&[("t", "u")]);
                 let incoming =
                     Incoming { identity: &pod.identity, namespace_labels: &namespace_labels };
-                let mut found: BTreeMap<String, i64> = BTreeMap::new();
-                for of_key in terms_against(incoming, &cluster, |_| Some(1)) {
-                    let terms = of_key.by_node().map(|(_, terms, _)| terms).sum::<i64>();
-                    found.insert(of_key.key.to_owned(), terms);
+                let mut found: BTreeMap<String, (i64, i64)> = BTreeMap::new();
+                for of_key in terms_against(incoming, cluster, in_all) {
+                    let worth = of_key.by_node(cluster, in_all).map(|(_, worth)| worth);
+                    let worth = worth.fold(Worth::default(), Worth::plus);
+                    found.insert(of_key.key.to_owned(), (worth.terms, worth.weight));
                 }
-                let mut walked: BTreeMap<String, i64> = BTreeMap::new();
+                let mut walked: BTreeMap<String, (i64, i64)> = BTreeMap::new();
                 for view in cluster.nodes().iter() {
                     for other in &view.load.pods {
-                        for term in &other.template.pod_affinity.anti_required {
+                        let affinity = &other.template.pod_affinity;
+                        let required = affinity.required.iter().chain(&affinity.anti_required);
+                        let liked = affinity.preferred.iter().map(|(weight, term)| (*weight, term));
+                        let avoided = affinity.anti_preferred.iter();
+                        let avoided = avoided.map(|(weight, term)| (-weight, term));
+                        let all = required.map(|term| (0, term)).chain(liked).chain(avoided);
+                        for (weight, term) in all {
                             let is_on_nodes = &*term.topology_key != "nobody-has-it";
                             if is_on_nodes && means_incoming(term, other.namespace(), incoming) {
-                                *walked.entry(term.topology_key.to_string()).or_default() += 1;
+                                let sum = walked.entry(term.topology_key.to_string()).or_default();
+                                *sum = (sum.0 + 1, sum.1 + i64::from(weight));
                                 compared += 1;
                             }
                         }
@@ -199,12 +251,38 @@ mod tests {
                 assert_eq!(found, walked, "{namespace} {pairs:?}");
             }
         }
+        compared
+    }
+
+    /// The index finds what a walk over all terms of all pods finds, also after pods left.
+    #[test]
+    fn terms_that_mean_a_pod_are_each_found_once() {
+        let mut cluster = cluster();
+        let terms = terms();
+        let affinities: Vec<Affinity> =
+            terms.chunks(7).enumerate().map(|(index, terms)| affinity(index, terms)).collect();
+        for (index, affinity) in affinities.iter().enumerate() {
+            place(&mut cluster, &format!("p{index}"), index % 20, affinity.clone());
+            place(&mut cluster, &format!("gone-{index}"), (index + 1) % 20, affinity.clone());
+        }
+        let placed = affinities.len();
+        (0..placed).for_each(|index| drop(cluster.remove_pod(&format!("gone-{index}"))));
+        let mut compared = compare_with_a_walk(&mut cluster);
+        // What was asked once follows the pods that come and go.
+        for (index, affinity) in affinities.iter().enumerate().step_by(3) {
+            cluster.remove_pod(&format!("p{}", index + 1));
+            place(&mut cluster, &format!("p{index}-late"), index % 20, affinity.clone());
+        }
+        compared += compare_with_a_walk(&mut cluster);
         assert!(compared > 200, "{compared} terms mean a pod");
-        (0..placed).for_each(|index| drop(cluster.remove_pod(&format!("p{index}"))));
+        for index in 0..placed {
+            cluster.remove_pod(&format!("p{index}"));
+            cluster.remove_pod(&format!("p{index}-late"));
+        }
         let pod = row(&mut cluster, "ns0", &[("app", "a")]);
-        let mut left = 0;
-        cluster.census().terms_about(&pod.identity, |_| left += 1);
-        assert_eq!(left, 0, "what is gone is found no more");
+        assert_eq!(cluster.census().terms_about(&pod.identity).count(), 0, "none is left");
+        let all = cluster.census().demands_of_all(cluster.nodes(), |_| true);
+        assert_eq!(all.count(), 0, "none is left");
     }
 
     /// Pods with a thousand terms each, for a key of its own each, or about others.
@@ -242,10 +320,10 @@ mod tests {
         assert!(Score::prepare(&RULE, &pod, &cluster).is_some());
         let asked = columns_asked(&cluster, "after") - before;
         assert!(asked <= 2, "{asked} columns were asked for");
-        let mut about_others = 0;
-        cluster.census().terms_about(&pod.identity, |asking| {
-            about_others += usize::from(&*asking.term.topology_key == "zone");
-        });
-        assert_eq!(about_others, 0, "terms that ask for another label are not looked at");
+        let about = cluster.census().terms_about(&pod.identity).count();
+        assert_eq!(
+            about, 0,
+            "terms that ask for another label, or for all pods, are not looked at"
+        );
     }
 }

@@ -4,14 +4,14 @@ use crate::heap::HeapBytes;
 use crate::intern::Shared;
 use crate::model::{Kind, Labels, PodAffinityTerm};
 use crate::rules::{HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score};
-use crate::snapshot::census::{AskingTerm, Row, TermKind};
+use crate::snapshot::census::{Demand, Row};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::pod::{Identity, PodAffinity};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, Pod};
 
 use super::InterPodAffinity;
 use super::counts::TopologySums;
-use super::others::terms_against;
+use super::others::{Worth, terms_against};
 use super::terms::{Incoming, has_labels, means_incoming, means_namespace};
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ struct PreparedAffinityScore {
 }
 
 /// A topology key, and what a pod on a node adds to its domain there.
-type Worth = Vec<(Box<str>, i64)>;
+type ByKey = Vec<(Box<str>, i64)>;
 
 impl Score for InterPodAffinity {
     fn key(&self, pod: &Pod, key: &mut Key) {
@@ -73,17 +73,19 @@ impl PreparedAffinityScore {
         }
         let incoming = Incoming { identity: &identity, namespace_labels: &self.namespace_labels };
         let hard = self.rule.hard_weight;
-        let weight_of = |asking: &AskingTerm<'_>| match asking.kind {
-            TermKind::Required => (hard > 0).then_some(hard),
-            TermKind::Preferred => Some(i64::from(asking.weight)),
-            TermKind::AntiPreferred => Some(-i64::from(asking.weight)),
-            TermKind::AntiRequired => None,
+        let worth_of = |demand: Demand| {
+            let required = if hard > 0 { demand.required } else { 0 };
+            Worth {
+                terms: demand.preferences.saturating_add(required),
+                weight: demand.weight.saturating_add(required.saturating_mul(hard)),
+            }
         };
-        for of_key in terms_against(incoming, cluster, weight_of) {
+        for of_key in terms_against(incoming, cluster, worth_of) {
             let with_key = |slot: NodeSlot| of_key.domains.id(slot) != ABSENT;
-            let met = of_key.by_node().filter(|(slot, ..)| with_key(*slot));
-            self.contributions += met.map(|(_, terms, _)| terms).sum::<i64>();
-            let weights = of_key.by_node().map(|(slot, _, weight)| (slot, weight));
+            let met = of_key.by_node(cluster, worth_of).filter(|(slot, _)| with_key(*slot));
+            self.contributions += met.map(|(_, worth)| worth.terms).sum::<i64>();
+            let weights =
+                of_key.by_node(cluster, worth_of).map(|(slot, worth)| (slot, worth.weight));
             self.sums.add_all(of_key.key, &of_key.domains, weights);
         }
     }
@@ -111,14 +113,14 @@ impl PreparedAffinityScore {
     }
 
     /// By the pod's own preferences.
-    fn worth_to_us(&self, existing: &Identity, cluster: &Cluster) -> Worth {
+    fn worth_to_us(&self, existing: &Identity, cluster: &Cluster) -> ByKey {
         let namespace = &existing.namespace;
         let preferences = preferences_in(namespace, &self.affinity, &self.identity, cluster);
         worth_among(&preferences, existing)
     }
 
     /// By what a pod on a node requires and prefers.
-    fn worth_to_them(&self, affinity: &PodAffinity, namespace: &str) -> Worth {
+    fn worth_to_them(&self, affinity: &PodAffinity, namespace: &str) -> ByKey {
         let incoming =
             Incoming { identity: &self.identity, namespace_labels: &self.namespace_labels };
         let hard = self.rule.hard_weight;
@@ -134,7 +136,7 @@ impl PreparedAffinityScore {
             .collect()
     }
 
-    fn add_worth(&mut self, cluster: &Cluster, slot: NodeSlot, worth: &Worth, pods: i64) {
+    fn add_worth(&mut self, cluster: &Cluster, slot: NodeSlot, worth: &ByKey, pods: i64) {
         for (key, weight) in worth {
             if cluster.nodes().any_has_label(key) && cluster.nodes().domains(key).id(slot) != ABSENT
             {
@@ -172,7 +174,7 @@ fn preferences_in<'p>(
 }
 
 /// What a pod on a node is worth by preferences that may mean pods of its namespace.
-fn worth_among(preferences: &[(i64, &PodAffinityTerm)], existing: &Identity) -> Worth {
+fn worth_among(preferences: &[(i64, &PodAffinityTerm)], existing: &Identity) -> ByKey {
     let meant = preferences.iter().filter(|(_, term)| has_labels(term, &existing.labels));
     meant.map(|(weight, term)| (term.topology_key.clone(), *weight)).collect()
 }

@@ -29,6 +29,11 @@ pub(super) fn means_incoming(
         && has_labels(term, &incoming.identity.labels)
 }
 
+/// As [`means_incoming`], for a term that names its owner's namespace where it would mean it.
+pub(super) fn means_by_names(term: &PodAffinityTerm, incoming: Incoming<'_>) -> bool {
+    means_incoming(term, "", incoming)
+}
+
 /// Whether a term of the incoming pod, of `owner_namespace`, means a pod on a node.
 ///
 /// kube-scheduler 1.36 adds the names of selected namespaces and still asks the selector

@@ -5,27 +5,52 @@
 //! matched once for each row, not once for each pod. Only pods on known nodes count. The order of rows
 //! depends on history, so only sums may use it.
 
+mod demand;
+mod filed_terms;
 mod rows;
 mod term_index;
 
 use std::collections::BTreeMap;
 
 use crate::intern::{Name, Shared};
+use crate::model::PodAffinityTerm;
 
 use super::node::NodeSlot;
-use super::pod::{Identity, Pod, PodAffinity};
+use super::nodes::Nodes;
+use super::pod::{Identity, Pod};
 
+pub(crate) use demand::Demand;
 pub(crate) use rows::Row;
-pub(crate) use term_index::{AskingTerm, TermKind};
 
-use rows::Rows;
-use term_index::TermIndex;
+use filed_terms::{Found, TermId};
+use rows::{RowId, Rows};
+use term_index::{TermIndex, TopologyKeys};
 
-/// Pods with affinity terms; where a term names no namespaces, it means this one.
-#[derive(Debug, Clone)]
+/// Pods of a namespace that have the same affinity terms.
+#[derive(Debug)]
 pub(crate) struct Asking {
-    pub(crate) namespace: Name,
-    pub(crate) affinity: Shared<PodAffinity>,
+    /// Their terms that mean every pod.
+    of_all: Box<[(TermId, Demand)]>,
+}
+
+/// A term of pods on nodes that may mean a pod.
+pub(crate) struct AskingTerm<'a> {
+    /// Names the namespace of its pods where they named none.
+    pub(crate) term: &'a PodAffinityTerm,
+    /// What all rows of its pods demand, one pod of each.
+    pub(crate) together: Demand,
+    by_row: &'a BTreeMap<RowId, Demand>,
+}
+
+/// Which of the rows of `Census::asking` it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct AskingRow(RowId);
+
+impl<'a> AskingTerm<'a> {
+    /// The rows of its pods, with what one pod of each demands.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (AskingRow, Demand)> + 'a {
+        self.by_row.iter().map(|(row, demand)| (AskingRow(*row), *demand))
+    }
 }
 
 #[derive(Debug)]
@@ -70,15 +95,47 @@ impl Census {
         self.identities.len()
     }
 
-    /// Calls `found` for each affinity term of pods on nodes that may mean a pod: for all that do, and
-    /// for few others. Terms of one row come together where they ask for the same label.
-    pub(crate) fn terms_about<'a>(&'a self, pod: &Identity, mut found: impl FnMut(AskingTerm<'a>)) {
-        self.terms.about(pod, |row, kind, position| {
-            let term = self.asking.get(row).and_then(|row| AskingTerm::of(row, kind, position));
-            if let Some(term) = term {
-                found(term);
-            }
-        });
+    /// Each affinity term of pods on nodes that may mean a pod: all that do, and few others. Those that
+    /// mean every pod are in `Census::demands_of_all`.
+    pub(crate) fn terms_about<'a>(
+        &'a self,
+        pod: &'a Identity,
+    ) -> impl Iterator<Item = AskingTerm<'a>> {
+        self.terms.about(pod).map(|shared| AskingTerm {
+            term: &shared.term,
+            together: shared.together,
+            by_row: &shared.rows,
+        })
+    }
+
+    /// How much `Census::terms_about` finds.
+    pub(crate) fn found_about(&self, pod: &Identity) -> Found {
+        self.terms.found(pod)
+    }
+
+    /// Pods with affinity terms, by node.
+    pub(crate) fn asking(&self, row: AskingRow) -> Option<&Row<Asking>> {
+        self.asking.get(row.0)
+    }
+
+    /// How many nodes the rows of `Census::asking` have pods on, those of each row counted.
+    pub(crate) fn asking_places(&self) -> usize {
+        self.asking.places()
+    }
+
+    /// What terms that mean every pod demand on each node, by topology key, where `counts` holds for what
+    /// one pod of each row demands.
+    pub(crate) fn demands_of_all<'a>(
+        &'a self,
+        nodes: &'a Nodes,
+        counts: impl Fn(Demand) -> bool,
+    ) -> impl Iterator<Item = (&'a str, &'a BTreeMap<NodeSlot, Demand>)> {
+        self.terms.of_all(&self.asking, nodes, counts)
+    }
+
+    /// How many topology keys of affinity terms some node has.
+    pub(crate) fn topology_keys(&self, nodes: &Nodes) -> TopologyKeys {
+        self.terms.keys(nodes)
     }
 
     pub(super) fn put(&mut self, slot: NodeSlot, pod: &Pod) {
@@ -92,9 +149,11 @@ impl Census {
         let affinity = &pod.template.pod_affinity;
         if !affinity.is_empty() {
             let id = asking_id(pod);
-            let asking = || Asking { namespace: namespace.clone(), affinity: affinity.clone() };
-            if self.asking.put(id, slot, pod, asking) {
-                self.terms.add(id, namespace, affinity);
+            let terms = &mut self.terms;
+            self.asking
+                .put(id, slot, pod, || Asking { of_all: terms.add(id, namespace, affinity) });
+            if let Some(row) = self.asking.get(id) {
+                self.terms.follow(slot, &row.what.of_all, 1);
             }
         }
     }
@@ -109,8 +168,14 @@ impl Census {
             }
         }
         let affinity = &pod.template.pod_affinity;
-        if !affinity.is_empty() && self.asking.take(asking_id(pod), slot, pod) {
-            self.terms.remove(asking_id(pod), namespace, affinity);
+        if !affinity.is_empty() {
+            let id = asking_id(pod);
+            if let Some(row) = self.asking.get(id) {
+                self.terms.follow(slot, &row.what.of_all, -1);
+            }
+            if self.asking.take(id, slot, pod) {
+                self.terms.remove(id, namespace, affinity);
+            }
         }
     }
 }

@@ -29,17 +29,23 @@ pub(crate) struct Row<T> {
 pub(super) struct Rows<T> {
     rows: Vec<Row<T>>,
     by_id: FxHashMap<RowId, usize>,
+    /// How many nodes the rows have pods on, those of each row counted.
+    places: usize,
 }
 
 impl<T> Default for Rows<T> {
     fn default() -> Self {
-        Self { rows: Vec::new(), by_id: FxHashMap::default() }
+        Self { rows: Vec::new(), by_id: FxHashMap::default(), places: 0 }
     }
 }
 
 impl<T> Rows<T> {
     pub(super) fn all(&self) -> &[Row<T>] {
         &self.rows
+    }
+
+    pub(super) const fn places(&self) -> usize {
+        self.places
     }
 
     pub(super) fn get(&self, id: RowId) -> Option<&Row<T>> {
@@ -61,6 +67,7 @@ impl<T> Rows<T> {
         });
         if let Some(row) = self.rows.get_mut(index) {
             let tally = row.by_node.entry(slot).or_default();
+            self.places += usize::from(tally.pods == 0);
             tally.pods += 1;
             tally.terminating += u32::from(pod.is_terminating);
         }
@@ -76,6 +83,7 @@ impl<T> Rows<T> {
             tally.terminating = tally.terminating.saturating_sub(u32::from(pod.is_terminating));
             if tally.pods == 0 {
                 row.by_node.remove(&slot);
+                self.places -= 1;
             }
         }
         let is_gone = row.by_node.is_empty();

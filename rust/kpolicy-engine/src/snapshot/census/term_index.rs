@@ -1,194 +1,231 @@
-//! Affinity terms of pods on nodes, found by the namespace and the label that they ask for.
+//! Affinity terms of pods on nodes, each kept once, with the rows of the pods that carry it.
 //!
-//! A term is filed under one value of a label that its selector insists on, so that a pod finds the
-//! terms that may mean it without looking at the others. Each term is found at most once for a pod.
+//! A term that means every pod is not compared with any: there is one for each topology key, and what
+//! it demands is summed up by node, once.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{PodAffinityTerm, Requirement, SelectorOperator};
+use crate::model::{PodAffinityTerm, Selector};
+use crate::snapshot::node::NodeSlot;
+use crate::snapshot::nodes::Nodes;
 use crate::snapshot::pod::{Identity, PodAffinity};
 
-use super::rows::RowId;
-use super::{Asking, Row};
+use super::Asking;
+use super::demand::{Demand, terms_of};
+use super::filed_terms::{FiledTerms, Found, TermId};
+use super::rows::{RowId, Rows};
 
-/// A term may be filed in each namespace under each value, if these are not more together.
-const PLACES_MAX: usize = 64;
+/// What pods demand on each node where one of them is.
+type ByNode = BTreeMap<NodeSlot, Demand>;
 
-/// In which list of an affinity a term is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum TermKind {
-    Required,
-    Preferred,
-    AntiRequired,
-    AntiPreferred,
+/// A term, and the rows of the pods that carry it.
+#[derive(Debug)]
+pub(super) struct SharedTerm {
+    /// Names the namespace of its pods where they named none.
+    pub(super) term: Arc<PodAffinityTerm>,
+    /// What one pod of each row demands.
+    pub(super) rows: BTreeMap<RowId, Demand>,
+    /// What these demand together.
+    pub(super) together: Demand,
+    /// What all pods demand on each node, where the term means every pod. Worked out when a decision
+    /// first asks, and kept up to date from then on.
+    by_node: OnceLock<ByNode>,
 }
 
-/// A term of pods on nodes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct AskingTerm<'a> {
-    pub(crate) row: &'a Row<Asking>,
-    pub(crate) kind: TermKind,
-    pub(crate) term: &'a PodAffinityTerm,
-    /// 0 where it is required.
-    pub(crate) weight: i32,
+/// How many topology keys there are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct TopologyKeys {
+    pub(crate) all: usize,
+    /// Those of terms that mean every pod.
+    pub(crate) of_all: usize,
 }
 
-impl<'a> AskingTerm<'a> {
-    pub(super) fn of(row: &'a Row<Asking>, kind: TermKind, position: usize) -> Option<Self> {
-        let affinity = &row.what.affinity;
-        let (weight, term) = match kind {
-            TermKind::Required => (0, affinity.required.get(position)?),
-            TermKind::AntiRequired => (0, affinity.anti_required.get(position)?),
-            TermKind::Preferred => {
-                affinity.preferred.get(position).map(|(weight, term)| (*weight, term))?
-            }
-            TermKind::AntiPreferred => {
-                affinity.anti_preferred.get(position).map(|(weight, term)| (*weight, term))?
-            }
-        };
-        Some(Self { row, kind, term, weight })
-    }
-}
-
-/// Terms by their row, their list and their position in it.
-type Terms = BTreeSet<(RowId, TermKind, usize)>;
-
-/// The terms that ask for pods of some namespaces.
+/// Terms that ask for one topology key.
 #[derive(Debug, Default)]
-struct ByLabel {
-    /// By key and value.
-    by_pair: FxHashMap<Box<str>, FxHashMap<Box<str>, Terms>>,
-    /// Those that insist on no value of any label.
-    others: Terms,
+struct OfKey {
+    terms: usize,
+    /// The one that means every pod.
+    of_all: Option<TermId>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct TermIndex {
-    by_namespace: FxHashMap<Box<str>, ByLabel>,
-    /// Those that select namespaces, or name many.
-    anywhere: ByLabel,
+    terms: Vec<Option<SharedTerm>>,
+    free: Vec<TermId>,
+    ids: FxHashMap<Arc<PodAffinityTerm>, TermId>,
+    by_topology: FxHashMap<Box<str>, OfKey>,
+    filed: FiledTerms,
 }
 
 impl TermIndex {
-    pub(super) fn add(&mut self, row: RowId, namespace: &str, affinity: &PodAffinity) {
-        for_each_place(namespace, affinity, |kind, position, place| {
-            let labels = match place.namespace {
-                Some(name) => self.by_namespace.entry(name.into()).or_default(),
-                None => &mut self.anywhere,
-            };
-            let terms = match place.pair {
-                Some((key, value)) => {
-                    labels.by_pair.entry(key.into()).or_default().entry(value.into()).or_default()
-                }
-                None => &mut labels.others,
-            };
-            terms.insert((row, kind, position));
-        });
+    /// Adds the terms of a new row of pods; gives those that mean every pod.
+    pub(super) fn add(
+        &mut self,
+        row: RowId,
+        namespace: &str,
+        affinity: &PodAffinity,
+    ) -> Box<[(TermId, Demand)]> {
+        let mut of_all: BTreeMap<TermId, Demand> = BTreeMap::new();
+        // Without a selector a term means no pod.
+        for (term, demand) in terms_of(affinity).filter(|(term, _)| term.label_selector.is_some()) {
+            let id = self.id_of(with_namespace(term, namespace));
+            let Some(Some(shared)) = self.terms.get_mut(id) else { continue };
+            shared.together = shared.together.plus(demand, 1);
+            let of_row = shared.rows.entry(row).or_default();
+            let is_new = *of_row == Demand::default();
+            *of_row = of_row.plus(demand, 1);
+            if means_every_pod(&shared.term) {
+                of_all.insert(id, *of_row);
+            } else if is_new {
+                self.filed.count_row(&shared.term, true);
+            }
+        }
+        of_all.into_iter().collect()
     }
 
+    /// Removes the terms of a row that is gone.
     pub(super) fn remove(&mut self, row: RowId, namespace: &str, affinity: &PodAffinity) {
-        for_each_place(namespace, affinity, |kind, position, place| {
-            let labels = match place.namespace {
-                Some(name) => self.by_namespace.get_mut(name),
-                None => Some(&mut self.anywhere),
+        for (term, _) in terms_of(affinity) {
+            let Some(&id) = self.ids.get(&*with_namespace(term, namespace)) else { continue };
+            let Some(Some(shared)) = self.terms.get_mut(id) else { continue };
+            let Some(of_row) = shared.rows.remove(&row) else { continue };
+            shared.together = shared.together.plus(of_row, -1);
+            if !means_every_pod(&shared.term) {
+                self.filed.count_row(&shared.term, false);
+            }
+            if shared.rows.is_empty() {
+                self.forget(id);
+            }
+        }
+    }
+
+    /// Counts pods of a row on a node, or takes them back; `of_all` is what `TermIndex::add` gave.
+    pub(super) fn follow(&mut self, slot: NodeSlot, of_all: &[(TermId, Demand)], pods: i64) {
+        for (id, demand) in of_all {
+            let shared = self.terms.get_mut(*id).and_then(Option::as_mut);
+            let Some(by_node) = shared.and_then(|shared| shared.by_node.get_mut()) else {
+                continue;
             };
-            let Some(labels) = labels else { return };
-            labels.remove((row, kind, position), place.pair);
-            if let Some(name) = place.namespace
-                && labels.is_empty()
-            {
-                self.by_namespace.remove(name);
-            }
-        });
-    }
-
-    /// Row, list and position of each term that may mean a pod.
-    pub(super) fn about(&self, pod: &Identity, mut found: impl FnMut(RowId, TermKind, usize)) {
-        let named = self.by_namespace.get(&**pod.namespace);
-        for labels in named.into_iter().chain([&self.anywhere]) {
-            let of_pair = |(key, value): (&str, &str)| labels.by_pair.get(key)?.get(value);
-            let terms = pod.labels.iter().filter_map(of_pair).chain([&labels.others]);
-            terms.flatten().for_each(|(row, kind, position)| found(*row, *kind, *position));
-        }
-    }
-}
-
-impl ByLabel {
-    fn remove(&mut self, term: (RowId, TermKind, usize), pair: Option<(&str, &str)>) {
-        let Some((key, value)) = pair else {
-            self.others.remove(&term);
-            return;
-        };
-        let Some(by_value) = self.by_pair.get_mut(key) else { return };
-        if let Some(terms) = by_value.get_mut(value) {
-            terms.remove(&term);
-            if terms.is_empty() {
-                by_value.remove(value);
+            let on_node = by_node.entry(slot).or_default();
+            *on_node = on_node.plus(*demand, pods);
+            if *on_node == Demand::default() {
+                by_node.remove(&slot);
             }
         }
-        if by_value.is_empty() {
-            self.by_pair.remove(key);
+    }
+
+    /// Each term that may mean a pod, without those that mean every pod.
+    pub(super) fn about<'a>(&'a self, pod: &'a Identity) -> impl Iterator<Item = &'a SharedTerm> {
+        self.filed.about(pod).filter_map(|id| self.terms.get(id)?.as_ref())
+    }
+
+    pub(super) fn found(&self, pod: &Identity) -> Found {
+        self.filed.found(pod)
+    }
+
+    /// What the terms that mean every pod demand, by topology key and node, where `counts` holds for what
+    /// one pod of each row demands.
+    pub(super) fn of_all<'a>(
+        &'a self,
+        rows: &'a Rows<Asking>,
+        nodes: &'a Nodes,
+        counts: impl Fn(Demand) -> bool,
+    ) -> impl Iterator<Item = (&'a str, &'a ByNode)> {
+        self.keys_on(nodes).filter_map(move |(key, of_key)| {
+            let shared = self.terms.get(of_key.of_all?)?.as_ref()?;
+            counts(shared.together)
+                .then(|| (key, shared.by_node.get_or_init(|| summed(shared, rows))))
+        })
+    }
+
+    /// How many of the topology keys that terms ask for some node has.
+    pub(super) fn keys(&self, nodes: &Nodes) -> TopologyKeys {
+        self.keys_on(nodes).fold(TopologyKeys::default(), |sum, (_, key)| TopologyKeys {
+            all: sum.all + 1,
+            of_all: sum.of_all + usize::from(key.of_all.is_some()),
+        })
+    }
+
+    /// Those that some node has.
+    fn keys_on<'a>(&'a self, nodes: &'a Nodes) -> impl Iterator<Item = (&'a str, &'a OfKey)> {
+        let asks_for_few = self.by_topology.len() <= nodes.label_keys_count();
+        let asked = self.by_topology.iter().filter(move |_| asks_for_few);
+        let asked = asked.filter(|(key, _)| nodes.any_has_label(key));
+        let had = nodes.label_keys().filter(move |_| !asks_for_few);
+        let had = had.filter_map(|key| self.by_topology.get_key_value(key));
+        asked.chain(had).map(|(key, of_key)| (&**key, of_key))
+    }
+
+    fn id_of(&mut self, term: Arc<PodAffinityTerm>) -> TermId {
+        if let Some(id) = self.ids.get(&term) {
+            return *id;
+        }
+        let id = self.free.pop().unwrap_or(self.terms.len());
+        if id == self.terms.len() {
+            self.terms.push(None);
+        }
+        let of_key = self.by_topology.entry(term.topology_key.clone()).or_default();
+        of_key.terms += 1;
+        if means_every_pod(&term) {
+            of_key.of_all = Some(id);
+        } else {
+            self.filed.add(id, &term);
+        }
+        self.ids.insert(Arc::clone(&term), id);
+        if let Some(place) = self.terms.get_mut(id) {
+            let (rows, together) = (BTreeMap::new(), Demand::default());
+            *place = Some(SharedTerm { term, rows, together, by_node: OnceLock::new() });
+        }
+        id
+    }
+
+    fn forget(&mut self, id: TermId) {
+        let Some(shared) = self.terms.get_mut(id).and_then(Option::take) else { return };
+        let term = shared.term;
+        self.ids.remove(&term);
+        self.free.push(id);
+        if let Some(of_key) = self.by_topology.get_mut(&term.topology_key) {
+            of_key.terms -= 1;
+            of_key.of_all = of_key.of_all.filter(|of_all| *of_all != id);
+            if of_key.terms == 0 {
+                self.by_topology.remove(&term.topology_key);
+            }
+        }
+        if !means_every_pod(&term) {
+            self.filed.remove(id, &term);
         }
     }
+}
 
-    fn is_empty(&self) -> bool {
-        self.by_pair.is_empty() && self.others.is_empty()
+fn summed(shared: &SharedTerm, rows: &Rows<Asking>) -> ByNode {
+    let mut sums = ByNode::new();
+    for (row, demand) in &shared.rows {
+        for (slot, tally) in rows.get(*row).into_iter().flat_map(|row| &row.by_node) {
+            let on_node = sums.entry(*slot).or_default();
+            *on_node = on_node.plus(*demand, i64::from(tally.pods));
+        }
     }
+    sums
 }
 
-/// Where a term is filed.
-#[derive(Debug, Clone, Copy)]
-struct Place<'a> {
-    namespace: Option<&'a str>,
-    pair: Option<(&'a str, &'a str)>,
-}
-
-/// Calls `place` for each place of each term.
-fn for_each_place<'a>(
-    owner: &'a str,
-    affinity: &'a PodAffinity,
-    mut place: impl FnMut(TermKind, usize, Place<'a>),
-) {
-    let plain = |terms: &'a [PodAffinityTerm]| terms.iter().enumerate();
-    let weighted =
-        |terms: &'a [(i32, PodAffinityTerm)]| terms.iter().map(|(_, term)| term).enumerate();
-    let mut file = |kind: TermKind, position: usize, term: &'a PodAffinityTerm| {
-        for_each_place_of(owner, term, |at| place(kind, position, at));
-    };
-    plain(&affinity.required).for_each(|(at, term)| file(TermKind::Required, at, term));
-    weighted(&affinity.preferred).for_each(|(at, term)| file(TermKind::Preferred, at, term));
-    plain(&affinity.anti_required).for_each(|(at, term)| file(TermKind::AntiRequired, at, term));
-    weighted(&affinity.anti_preferred)
-        .for_each(|(at, term)| file(TermKind::AntiPreferred, at, term));
-}
-
-fn for_each_place_of<'a>(
-    owner: &'a str,
-    term: &'a PodAffinityTerm,
-    mut place: impl FnMut(Place<'a>),
-) {
-    // Without a selector it means no pod.
-    let Some(selector) = &term.label_selector else { return };
-    let insists = |requirement: &&Requirement| requirement.operator == SelectorOperator::In;
-    let narrowest =
-        selector.requirements.iter().filter(insists).min_by_key(|needed| needed.values.len());
-    let mut in_namespace = |namespace: Option<&'a str>| match narrowest {
-        None => place(Place { namespace, pair: None }),
-        Some(needed) => needed
-            .values
-            .iter()
-            .for_each(|value| place(Place { namespace, pair: Some((&needed.key, value)) })),
-    };
-    let values = narrowest.map_or(1, |needed| needed.values.len());
-    if term.namespace_selector.is_some() {
-        in_namespace(None);
-    } else if term.namespaces.is_empty() {
-        in_namespace(Some(owner));
-    } else if term.namespaces.len() > 1 && term.namespaces.len() * values > PLACES_MAX {
-        in_namespace(None);
-    } else {
-        term.namespaces.iter().for_each(|name| in_namespace(Some(name)));
+/// The term with its namespaces named: those of its owner where it names and selects none, and none
+/// where it means every pod.
+fn with_namespace(term: &PodAffinityTerm, owner: &str) -> Arc<PodAffinityTerm> {
+    let mut term = term.clone();
+    if means_every_pod(&term) {
+        term.namespaces = Box::default();
+    } else if term.namespaces.is_empty() && term.namespace_selector.is_none() {
+        term.namespaces = [owner.into()].into();
     }
+    Arc::new(term)
+}
+
+fn means_every_pod(term: &PodAffinityTerm) -> bool {
+    let is_empty = |selector: Option<&Selector>| {
+        selector.is_some_and(|selector| selector.requirements.is_empty())
+    };
+    is_empty(term.label_selector.as_ref()) && is_empty(term.namespace_selector.as_ref())
 }
