@@ -222,7 +222,9 @@ impl Cycle {
             Some(found) => found,
             None => {
                 let (shapes, program) = (&mut self.shapes, question.program);
-                let prospects = upcoming();
+                // Who looks at only some nodes has no use for columns of all.
+                let prospects =
+                    if sampling::is_asked_for(profile) { Vec::new() } else { upcoming() };
                 if prospects.len() > 1 {
                     let make = || shapes.make_ahead(&prospects, program, cluster, stopwatch);
                     question.threads.inside(make);
@@ -232,7 +234,7 @@ impl Cycle {
             }
         };
         meter.add(&ahead.rules);
-        let is_cached = self.shapes.has_room(id, context);
+        let is_cached = !sampling::is_asked_for(profile) && self.shapes.has_room(id, context);
         let (shape, stores) = self.shapes.shape_and_stores(id)?;
         let sampling = &mut self.sampling;
         let mut run =

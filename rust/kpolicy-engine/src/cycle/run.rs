@@ -15,7 +15,7 @@ use crate::timing::{Meter, Point, Stages, StatusCode};
 use super::context::Context;
 use super::fit_error::{FitError, Say};
 use super::post_filter;
-use super::sampling::Sampling;
+use super::sampling::{self, Sampling};
 use super::shape::{Shape, Stores};
 use super::{CycleOutcome, Extended};
 
@@ -38,6 +38,23 @@ enum Passing {
     AsCached,
     /// In order of names, and what rejected the others.
     Listed(Vec<NodeSlot>, Rejected),
+}
+
+/// What becomes of a pod's nomination.
+enum Nominated {
+    /// There is none that counts.
+    Nowhere,
+    Rejected(NodeSlot),
+    Feasible(NodeSlot),
+}
+
+impl Nominated {
+    fn rejected(&self) -> Option<NodeSlot> {
+        match self {
+            Self::Rejected(slot) => Some(*slot),
+            Self::Nowhere | Self::Feasible(_) => None,
+        }
+    }
 }
 
 /// One decision under way.
@@ -65,45 +82,76 @@ impl<'a, M: Meter> Run<'a, M> {
             Ok(left) => left,
             Err(outcome) => return outcome,
         };
-        if let Some(slot) = self.nominated_node(&left) {
+        let nominated = self.nominated_node(&left);
+        if let Nominated::Feasible(slot) = nominated {
             self.stages.end(Point::Filter, StatusCode::Success);
             return self.choose_among(&[slot], &[]);
         }
-        let is_narrowed = matches!(left, NodesToCheck::Only { .. });
+        if sampling::is_asked_for(self.profile) {
+            return match self.sampled(left, nominated.rejected(), false) {
+                Ok((feasible, rejected)) if feasible.is_empty() => Found::Rejected(rejected),
+                Ok((feasible, _)) => self.choose_among(&feasible, &[]),
+                Err(failed) => failed,
+            };
+        }
         let passing = match self.passing(left) {
             Ok(passing) => passing,
             Err(failed) => return failed,
         };
-        let percentage = self.profile.percentage_of_nodes_to_score;
-        if percentage == 100 && matches!(passing, Passing::AsCached) {
-            self.stages.end(Point::Filter, StatusCode::Success);
-            return self.choose_among_all();
-        }
-        let (mut feasible, rejected) = self.listed(passing);
-        if !is_narrowed {
-            let nodes = self.cluster.nodes();
-            feasible = self.sampling.sample(percentage, feasible, &rejected.nodes, nodes);
-        }
         self.stages.end(Point::Filter, StatusCode::Success);
-        if feasible.is_empty() {
-            return Found::Rejected(rejected);
+        match passing {
+            Passing::AsCached => self.choose_among_all(),
+            Passing::Listed(feasible, rejected) if feasible.is_empty() => Found::Rejected(rejected),
+            Passing::Listed(feasible, _) => self.choose_among(&feasible, &[]),
         }
-        self.choose_among(&feasible, &[])
     }
 
-    /// Nodes that pass every filter, in order of names, as many as are enough, and the others.
+    /// Nodes that pass every filter, as many as are enough, and the others that were looked at. A node
+    /// that is nominated is the first of a sample: extenders are asked about it too. It is taken where
+    /// they keep it, and no other would have been looked at.
     pub(super) fn filter(&mut self) -> Result<(Vec<NodeSlot>, Rejected), Found> {
         let left = self.left()?;
-        let is_narrowed = matches!(left, NodesToCheck::Only { .. });
+        if sampling::is_asked_for(self.profile) {
+            let nominated = self.nominated_node(&left);
+            let before = self.sampling.clone();
+            let (mut feasible, rejected) = self.sampled(left, nominated.rejected(), true)?;
+            if let Nominated::Feasible(own) = nominated {
+                *self.sampling = before;
+                feasible.retain(|slot| *slot != own);
+                feasible.insert(0, own);
+            }
+            return Ok((feasible, rejected));
+        }
         let passing = self.passing(left)?;
-        let (mut feasible, rejected) = self.listed(passing);
-        if !is_narrowed {
-            let percentage = self.profile.percentage_of_nodes_to_score;
-            let nodes = self.cluster.nodes();
-            feasible = self.sampling.sample(percentage, feasible, &rejected.nodes, nodes);
+        let listed = self.listed(passing);
+        self.stages.end(Point::Filter, StatusCode::Success);
+        Ok(listed)
+    }
+
+    /// Looks at nodes until enough of them are feasible.
+    fn sampled(
+        &mut self,
+        left: NodesToCheck,
+        attempted: Option<NodeSlot>,
+        has_extenders: bool,
+    ) -> Result<(Vec<NodeSlot>, Rejected), Found> {
+        let nodes = self.cluster.nodes();
+        let (slots, narrowed_by) = match &left {
+            NodesToCheck::All => (nodes.in_zones(), &[][..]),
+            NodesToCheck::Only { slots, narrowed_by } => (&slots[..], &narrowed_by[..]),
+        };
+        let enough = sampling::enough(self.profile, slots.len(), has_extenders);
+        let mut sampling = std::mem::take(self.sampling);
+        let prepared = self.shape.prepared(self.stores);
+        let judge = |slot: NodeSlot| self.verdict_on(slot, &prepared);
+        let sample = sampling.search(slots, enough, attempted, nodes.len(), judge);
+        *self.sampling = sampling;
+        if let Some(failure) = sample.failure {
+            return Err(self.failed(&failure));
         }
         self.stages.end(Point::Filter, StatusCode::Success);
-        Ok((feasible, rejected))
+        let (nodes, narrowed_by) = (sample.rejected, narrowed_by.to_vec());
+        Ok((sample.feasible, Rejected { nodes, narrowed_by, ..Rejected::default() }))
     }
 
     /// Chooses among the nodes that extenders kept, with what they add to the totals.
@@ -114,23 +162,20 @@ impl<'a, M: Meter> Run<'a, M> {
             Ok(left) => left,
             Err(outcome) => return Some(outcome),
         };
+        if sampling::is_asked_for(self.profile)
+            && let Some(found) = self.choose_sampled(&left, extended)
+        {
+            return Some(found);
+        }
         let passing = match self.passing(left) {
             Ok(passing) => passing,
             Err(failed) => return Some(failed),
         };
         let (feasible, mut rejected) = self.listed(passing);
         let is_kept = |slot: &&NodeSlot| extended.kept.contains_key(slot);
-        let mut kept: Vec<NodeSlot> = feasible.iter().filter(is_kept).copied().collect();
-        let own = self.cluster.nominations().node_of(&self.question.pod.uid);
-        if let Some(own) = own.and_then(|name| self.cluster.nodes().find(name))
-            && kept.contains(&own)
-        {
-            kept = vec![own];
-        }
+        let kept: Vec<NodeSlot> = feasible.iter().filter(is_kept).copied().collect();
         if !kept.is_empty() {
-            let added: Vec<i64> =
-                kept.iter().map(|slot| extended.kept.get(slot).copied().unwrap_or(0)).collect();
-            return Some(self.choose_among(&kept, &added));
+            return Some(self.choose_extended(kept, extended));
         }
         if extended.is_stale && !feasible.is_empty() {
             return None;
@@ -138,6 +183,36 @@ impl<'a, M: Meter> Run<'a, M> {
         let refused = extended.refused.iter();
         rejected.nodes.extend(refused.filter(|node| feasible.contains(&node.slot)).cloned());
         Some(Found::Rejected(rejected))
+    }
+
+    /// As [`Run::choose_kept`], without a look at other nodes. `None`: none of those that extenders kept
+    /// passes.
+    fn choose_sampled(&mut self, left: &NodesToCheck, extended: &Extended) -> Option<Found> {
+        let mut kept: Vec<NodeSlot> = match left {
+            NodesToCheck::All => extended.kept.keys().copied().collect(),
+            NodesToCheck::Only { slots, .. } => {
+                slots.iter().filter(|slot| extended.kept.contains_key(slot)).copied().collect()
+            }
+        };
+        let prepared = self.shape.prepared(self.stores);
+        kept.retain(|slot| {
+            self.cluster.nodes().view(*slot).is_some()
+                && self.verdict_on(*slot, &prepared).is_none()
+        });
+        (!kept.is_empty()).then(|| self.choose_extended(kept, extended))
+    }
+
+    /// Takes the nominated node if it is among these, and otherwise the best one.
+    fn choose_extended(&mut self, mut kept: Vec<NodeSlot>, extended: &Extended) -> Found {
+        let own = self.cluster.nominations().node_of(&self.question.pod.uid);
+        if let Some(own) = own.and_then(|name| self.cluster.nodes().find(name))
+            && kept.contains(&own)
+        {
+            kept = vec![own];
+        }
+        let added: Vec<i64> =
+            kept.iter().map(|slot| extended.kept.get(slot).copied().unwrap_or(0)).collect();
+        self.choose_among(&kept, &added)
     }
 
     /// Nodes that are left to look at, or what the pod as a whole comes to.
@@ -155,28 +230,48 @@ impl<'a, M: Meter> Run<'a, M> {
     }
 
     /// kube-scheduler tries the nominated node first, and takes it if it is feasible.
-    fn nominated_node(&self, left: &NodesToCheck) -> Option<NodeSlot> {
+    fn nominated_node(&self, left: &NodesToCheck) -> Nominated {
         let nominations = self.cluster.nominations();
-        let node = nominations.node_of(&self.question.pod.uid)?;
-        let slot = self.cluster.nodes().find(node)?;
+        let own = nominations.node_of(&self.question.pod.uid);
+        let Some(slot) = own.and_then(|node| self.cluster.nodes().find(node)) else {
+            return Nominated::Nowhere;
+        };
         if matches!(left, NodesToCheck::Only { slots, .. } if !slots.contains(&slot)) {
-            return None;
+            return Nominated::Nowhere;
         }
         let prepared = self.shape.prepared(self.stores);
-        self.rejection_of(slot, &prepared).is_none().then_some(slot)
+        match self.verdict_on(slot, &prepared) {
+            None => Nominated::Feasible(slot),
+            Some(rejection) if rejection.code.is_failure() => Nominated::Nowhere,
+            Some(_) => Nominated::Rejected(slot),
+        }
     }
 
-    /// The verdict on one node, nominated pods included.
+    /// As [`Run::verdict_on`], with its status.
     fn rejection_of(
         &self,
         slot: NodeSlot,
         prepared: &PreparedFilters<'_>,
     ) -> Option<NodeRejection> {
+        let rejection = self.verdict_on(slot, prepared)?;
+        let status = rejection.full_status(prepared, self.cluster);
+        Some(NodeRejection { status, ..rejection })
+    }
+
+    /// The verdict on one node, nominated pods included.
+    fn verdict_on(&self, slot: NodeSlot, prepared: &PreparedFilters<'_>) -> Option<NodeRejection> {
         let view = self.cluster.nodes().view(slot)?;
-        let (pod, program) = (self.question.pod, self.question.program);
-        let ahead = nominated::ahead_of(pod, &view.node.name, program, self.cluster);
-        nominated::with_pods(slot, &ahead, prepared, self.cluster)
-            .or_else(|| nominated::first_rejection(prepared, self.cluster, view, self.meter))
+        let crowded = || {
+            let (pod, program) = (self.question.pod, self.question.program);
+            let ahead = nominated::ahead_of(pod, &view.node.name, program, self.cluster);
+            nominated::with_pods(slot, &ahead, prepared, self.cluster)
+        };
+        let is_crowded = !self.cluster.nominations().is_empty();
+        is_crowded.then(crowded).flatten().or_else(|| {
+            let (filter, code) =
+                nominated::first_verdict(prepared, self.cluster, view, self.meter)?;
+            Some(NodeRejection { slot, filter, code, status: None })
+        })
     }
 
     fn judge_each(
@@ -239,16 +334,9 @@ impl<'a, M: Meter> Run<'a, M> {
     /// As [`Run::passing_of_all`], without columns.
     fn passing_one_by_one(&mut self) -> Result<Passing, Found> {
         let prepared = self.shape.prepared(self.stores);
-        let (pod, program, cluster) = (self.question.pod, self.question.program, self.cluster);
-        let rejection_of = |node: NodeView<'_>| {
-            let ahead = nominated::ahead_of(pod, &node.node.name, program, cluster);
-            nominated::with_pods(node.slot, &ahead, &prepared, cluster).or_else(|| {
-                let (filter, code) =
-                    nominated::first_verdict(&prepared, cluster, node, self.meter)?;
-                Some(NodeRejection { slot: node.slot, filter, code, status: None })
-            })
-        };
-        let nodes: Vec<NodeRejection> = cluster.nodes().iter().filter_map(rejection_of).collect();
+        let cluster = self.cluster;
+        let verdict_on = |node: NodeView<'_>| self.verdict_on(node.slot, &prepared);
+        let nodes: Vec<NodeRejection> = cluster.nodes().iter().filter_map(verdict_on).collect();
         if let Some(failure) = first_failure(&nodes, cluster) {
             return Err(self.failed(failure));
         }
@@ -297,7 +385,10 @@ impl<'a, M: Meter> Run<'a, M> {
             Found::Failed(why) => CycleOutcome::Failed(why),
             Found::Rejected(rejected) => {
                 let fit_error = Arc::new(self.fit_error(&rejected, say));
-                if matches!(say, Say::Nothing) {
+                // Where the next search starts follows from how many nodes this one had.
+                let is_counted =
+                    sampling::is_asked_for(self.profile) && !rejected.narrowed_by.is_empty();
+                if matches!(say, Say::Nothing) && !is_counted {
                     self.shape.remember(&fit_error, self.question.pod, self.cluster);
                 }
                 CycleOutcome::Rejected(fit_error)
