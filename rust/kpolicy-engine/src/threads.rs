@@ -4,10 +4,9 @@
 //! in their order. With one thread everything is done in place. The threads begin when there is work
 //! for them for the first time; where the system refuses them, the work is done in place too.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rayon::ThreadPool;
-use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
 
 /// The most threads of an engine.
 pub const THREADS_MAX: usize = 256;
@@ -59,9 +58,10 @@ fn built(count: usize) -> Option<ThreadPool> {
         .ok()
 }
 
-/// Does `work` on each item, [`Threads::inside`] on all threads at once. `room` is made for each
-/// stretch of items that one thread works on.
-pub fn each<T: Send, R: Send>(
+/// Does `work` on each item, [`Threads::inside`] on all threads at once: each takes the next item
+/// when it is done with one, so that none waits long for another at the end. `room` is made once for
+/// each thread that has a part in it.
+pub fn each<T: Send, R>(
     items: &mut [T],
     room: impl Fn() -> R + Send + Sync,
     work: impl Fn(&mut R, &mut T) + Send + Sync,
@@ -71,7 +71,21 @@ pub fn each<T: Send, R: Send>(
         items.iter_mut().for_each(|item| work(&mut room, item));
         return;
     }
-    items.par_iter_mut().for_each_init(room, work);
+    let others = rayon::current_num_threads().min(items.len()) - 1;
+    let left = Mutex::new(items.iter_mut());
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work_off = || {
+        let Some(first) = next() else { return };
+        let mut room = room();
+        work(&mut room, first);
+        while let Some(item) = next() {
+            work(&mut room, item);
+        }
+    };
+    rayon::scope(|scope| {
+        (0..others).for_each(|_| scope.spawn(|_| work_off()));
+        work_off();
+    });
 }
 
 /// Does both, [`Threads::inside`] at once.

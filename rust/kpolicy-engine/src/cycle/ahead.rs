@@ -73,7 +73,7 @@ enum Fresh<'a> {
 }
 
 struct FreshColumn<'a> {
-    key: Vec<u64>,
+    key: &'a [u64],
     /// Of its rule, in the profile's filters or scores.
     position: usize,
     fresh: Fresh<'a>,
@@ -152,7 +152,7 @@ impl Shapes {
 
     /// Prepares the rules of the columns that are not there.
     fn prepare(&mut self, new: &[New<'_>], taken: &mut TakenBy) {
-        let mut seen: FxHashSet<Vec<u64>> = FxHashSet::default();
+        let mut seen: FxHashSet<&[u64]> = FxHashSet::default();
         let mut columns = Vec::new();
         for New { key, part } in new {
             let Profile { filters, scores, .. } = part.context.profile;
@@ -161,10 +161,10 @@ impl Shapes {
             for (rule, (position, fresh)) in of_filters.chain(of_scores).enumerate() {
                 let key = key.of_column(rule);
                 let is_there = match fresh {
-                    Fresh::Filter(..) => self.stores.filters.has(&key),
-                    Fresh::Score(..) => self.stores.scores.columns.has(&key),
+                    Fresh::Filter(..) => self.stores.filters.has(key),
+                    Fresh::Score(..) => self.stores.scores.columns.has(key),
                 };
-                if !is_there && seen.insert(key.clone()) {
+                if !is_there && seen.insert(key) {
                     let column = FreshColumn { key, position, fresh };
                     columns.push((column, *part, Taken::default()));
                 }
@@ -181,10 +181,10 @@ impl Shapes {
             taken.add(part, &of_column);
             match column.fresh {
                 Fresh::Filter(_, Some(made)) => {
-                    self.stores.filters.add(&column.key, made);
+                    self.stores.filters.add(column.key, made);
                 }
                 Fresh::Score(_, Some(made)) => {
-                    self.stores.scores.columns.add(&column.key, made);
+                    self.stores.scores.columns.add(column.key, made);
                 }
                 Fresh::Filter(_, None) | Fresh::Score(_, None) => {}
             }

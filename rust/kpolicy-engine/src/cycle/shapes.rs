@@ -80,24 +80,21 @@ pub(super) struct ShapeKey {
 }
 
 impl ShapeKey {
-    /// The key of a pod: profile, then each rule's part, each with its length so that none runs into
-    /// the next; last what decides who may be evicted for it.
+    /// The key of a pod: profile, then what each rule's column is found by; last what decides who may
+    /// be evicted for it.
     pub(super) fn set(&mut self, position: usize, profile: &Profile, pod: &Pod) {
         self.key.clear();
         self.ends.clear();
         self.key.push(position as u64);
         self.ends.push(self.key.len());
         for filter in &profile.filters {
-            filter.key(pod, &mut self.key);
-            self.end();
+            self.add(position, |key| filter.key(pod, key));
         }
         for score in &profile.scores {
-            score.key(pod, &mut self.key);
-            self.end();
+            self.add(position, |key| score.key(pod, key));
         }
         if let Some(victims) = profile.victims() {
-            victims.key(pod, &mut self.key);
-            self.end();
+            self.add(position, |key| victims.key(pod, key));
         }
     }
 
@@ -105,22 +102,19 @@ impl ShapeKey {
         self.key.parts()
     }
 
-    fn end(&mut self) {
-        let start = self.ends.last().copied().unwrap_or(0);
+    /// Profile and rule, what the rule reads of the pod, and the length of that, so that none runs
+    /// into the next.
+    fn add(&mut self, profile: usize, read: impl FnOnce(&mut Key)) {
+        let rule = self.ends.len() - 1;
+        self.key.push((profile as u64) << 32 | rule as u64);
+        let start = self.key.len();
+        read(&mut self.key);
         self.key.push((self.key.len() - start) as u64);
         self.ends.push(self.key.len());
     }
 
     /// The key of the column of one rule, filters first.
-    pub(super) fn of_column(&self, rule: usize) -> Vec<u64> {
-        let profile = self.key.parts().first().copied().unwrap_or(0);
-        let mut key = vec![profile, rule as u64];
-        key.extend_from_slice(self.part(rule));
-        key
-    }
-
-    /// The part of one rule, filters first.
-    fn part(&self, rule: usize) -> &[u64] {
+    pub(super) fn of_column(&self, rule: usize) -> &[u64] {
         let start = self.ends.get(rule).copied().unwrap_or(0);
         let end = self.ends.get(rule + 1).copied().unwrap_or(start);
         self.key.parts().get(start..end).unwrap_or_default()
@@ -235,13 +229,13 @@ impl Shapes {
         let mut filters: Vec<ColumnId> = Vec::with_capacity(profile.filters.len());
         for (position, rule) in profile.filters.iter().enumerate() {
             let new = || FilterColumn::new(rule, context.at(position));
-            filters.push(self.stores.filters.claim(&key.of_column(position), new));
+            filters.push(self.stores.filters.claim(key.of_column(position), new));
         }
         let mut scores: Vec<ColumnId> = Vec::with_capacity(profile.scores.len());
         for (position, rule) in profile.scores.iter().enumerate() {
             let key = key.of_column(profile.filters.len() + position);
             let new = || ScoreColumn::new(rule, context.at(position));
-            scores.push(self.stores.scores.columns.claim(&key, new));
+            scores.push(self.stores.scores.columns.claim(key, new));
         }
         Shape::new(filters, Totals::new(scores, profile))
     }
