@@ -4,12 +4,19 @@
 //! in their order. With one thread everything is done in place. The threads begin when there is work
 //! for them for the first time; where the system refuses them, the work is done in place too.
 
+use std::cell::Cell;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rayon::ThreadPool;
 
 /// The most threads of an engine.
 pub const THREADS_MAX: usize = 256;
+
+/// The lanes of a stretch that one thread works on. A kernel takes a few nanoseconds a lane, and waking
+/// a thread some ten thousand. Debug builds divide what they can: their tests have few nodes.
+const LANES_OF_RANGE: usize = if cfg!(debug_assertions) { 3 } else { 4_096 };
+/// With so many items a thread, nothing within an item is divided.
+const ITEMS_A_THREAD: usize = 8;
 
 /// As much as the thread has that a program begins with.
 const STACK_BYTES: usize = 8 << 20;
@@ -66,16 +73,19 @@ pub fn each<T: Send, R>(
     room: impl Fn() -> R + Send + Sync,
     work: impl Fn(&mut R, &mut T) + Send + Sync,
 ) {
-    if items.len() < 2 || !is_inside() {
+    if items.len() < 2 || !is_idle() {
         let mut room = room();
         items.iter_mut().for_each(|item| work(&mut room, item));
         return;
     }
-    let others = rayon::current_num_threads().min(items.len()) - 1;
+    let threads = rayon::current_num_threads();
+    let others = threads.min(items.len()) - 1;
+    let is_enough = items.len() >= threads.saturating_mul(ITEMS_A_THREAD);
     let left = Mutex::new(items.iter_mut());
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work_off = || {
         let Some(first) = next() else { return };
+        let _busy = Busy::with(is_enough);
         let mut room = room();
         work(&mut room, first);
         while let Some(item) = next() {
@@ -86,6 +96,52 @@ pub fn each<T: Send, R>(
         (0..others).for_each(|_| scope.spawn(|_| work_off()));
         work_off();
     });
+}
+
+/// Does `work` on stretches of lanes, each with the index of its first: [`Threads::inside`] on all
+/// threads at once, where there are so many lanes that it is worth it.
+pub fn ranges<T: Send>(lanes: &mut [T], work: impl Fn(usize, &mut [T]) + Send + Sync) {
+    if lanes.len() < 2 * LANES_OF_RANGE || !is_idle() {
+        work(0, lanes);
+        return;
+    }
+    let starts = (0..).step_by(LANES_OF_RANGE);
+    let mut parts: Vec<_> = starts.zip(lanes.chunks_mut(LANES_OF_RANGE)).collect();
+    each(&mut parts, || (), |(), (first, lanes)| work(*first, lanes));
+}
+
+/// Whether the caller works [`Threads::inside`], and not on one of many items, of which each thread
+/// has its own in any case.
+fn is_idle() -> bool {
+    is_inside() && !BUSY.get()
+}
+
+thread_local! {
+    /// Whether this thread works on one of many items.
+    static BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says so, until it is dropped.
+struct Busy {
+    before: bool,
+}
+
+impl Busy {
+    fn with(is_busy: bool) -> Self {
+        Self { before: BUSY.replace(is_busy) }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        BUSY.set(self.before);
+    }
+}
+
+/// Does `work` in place, wherever it is called.
+pub fn undivided<T>(work: impl FnOnce() -> T) -> T {
+    let _busy = Busy::with(true);
+    work()
 }
 
 /// Does both, [`Threads::inside`] at once.

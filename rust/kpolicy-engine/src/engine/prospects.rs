@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::cycle::Prospect;
+use crate::cycle::{Prospect, Prospects};
 use crate::program::Program;
 use crate::rules::decision_work::units_max;
 use crate::snapshot::Cluster;
@@ -18,6 +18,9 @@ use super::admission::admission;
 pub(super) const NODES_A_PROSPECT: usize = 500;
 /// The most pods that are looked ahead at.
 const PROSPECTS_MAX: usize = 32;
+/// Where so many could be looked ahead at, a shape is made on all threads even if it is alone. Debug
+/// builds do what they can: their tests have few nodes.
+const ALONE_MIN: usize = if cfg!(debug_assertions) { 2 } else { 20 };
 
 /// The pods that a call has left to decide, and what it may take for them.
 #[derive(Clone, Copy)]
@@ -37,11 +40,12 @@ impl Left<'_> {
         nodes_a_prospect: usize,
         program: &Program,
         cluster: &Cluster,
-    ) -> Vec<Prospect> {
+    ) -> Prospects {
         let nodes = cluster.nodes().len();
         let count = (nodes / nodes_a_prospect).min(PROSPECTS_MAX);
+        let shapes_min = if count < ALONE_MIN { 2 } else { 1 };
         if count < 2 {
-            return Vec::new();
+            return Prospects { pods: Vec::new(), shapes_min };
         }
         let mut prospects = Vec::with_capacity(count);
         let mut units = 0_u64;
@@ -58,7 +62,7 @@ impl Left<'_> {
             let is_timed = decision.is_multiple_of(SAMPLED_OF);
             prospects.push(Prospect { pod: ready.pod, profile: ready.profile, is_timed });
         }
-        prospects
+        Prospects { pods: prospects, shapes_min }
     }
 }
 
@@ -158,8 +162,8 @@ mod tests {
         let nodes = engine.cluster.nodes().len();
         let left = super::Left { uids: &uids[1..], units: u64::MAX };
         let found = left.prospects(1, 1, &engine.program, &engine.cluster);
-        assert_eq!(found.len(), nodes - 2, "all but p5 and the first");
-        assert_eq!(found.iter().filter(|one| one.is_timed).count(), 1);
+        assert_eq!(found.pods.len(), nodes - 2, "all but p5 and the first");
+        assert_eq!(found.pods.iter().filter(|one| one.is_timed).count(), 1);
         engine.schedule(&uids[1..], 0, &Still);
         let statistics = engine.statistics();
         assert_eq!((statistics.shape_misses, statistics.shape_hits), (19, 0));

@@ -14,6 +14,7 @@ use super::lanes::integer_part;
 use super::resource_args::resources;
 use super::resource_balance::{self, Balance};
 use super::resource_scoring::WeightedResource;
+use super::score::one_by_one;
 use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
 pub(crate) const NAME: &str = "NodeResourcesBalancedAllocation";
@@ -125,12 +126,16 @@ impl PreparedScore for PreparedNodeResourcesBalanced {
     }
 
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
-        if !self.raw_all_exactly(cluster.nodes().columns(), raw) {
-            for view in cluster.nodes().iter() {
-                if let Some(cell) = raw.get_mut(view.slot.index()) {
-                    *cell = self.raw(cluster, view);
-                }
-            }
+        self.raw_range(cluster, 0, raw);
+    }
+
+    fn has_ranges(&self) -> bool {
+        true
+    }
+
+    fn raw_range(&self, cluster: &Cluster, first: usize, raw: &mut [f64]) {
+        if !self.raw_exactly(cluster.nodes().columns(), first, raw) {
+            one_by_one(self, cluster, first, raw);
         }
     }
 
@@ -141,7 +146,7 @@ impl PreparedScore for PreparedNodeResourcesBalanced {
 
 impl PreparedNodeResourcesBalanced {
     /// The kernel for CPU and memory; false where it does not apply.
-    fn raw_all_exactly(&self, columns: &Columns, raw: &mut [f64]) -> bool {
+    fn raw_exactly(&self, columns: &Columns, first: usize, raw: &mut [f64]) -> bool {
         let [(Which::Cpu, cpu_asked), (Which::Memory, memory_asked)] = self.parts.as_slice() else {
             return false;
         };
@@ -155,6 +160,9 @@ impl PreparedNodeResourcesBalanced {
         let [cpu, memory, _] = &columns.allocatable;
         let [cpu_held, memory_held, _] = &columns.requested;
         let [cpu_share, memory_share] = &columns.used_share;
+        let columns = [cpu, memory, cpu_held, memory_held, cpu_share, memory_share];
+        let [cpu, memory, cpu_held, memory_held, cpu_share, memory_share] =
+            columns.map(|column| columns::behind(column, first));
         let has = cpu.iter().zip(memory);
         let held = cpu_held.iter().zip(memory_held);
         let shares = cpu_share.iter().zip(memory_share);

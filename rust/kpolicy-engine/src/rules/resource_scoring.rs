@@ -13,6 +13,7 @@ use crate::snapshot::columns::{self, CPU, Columns, EPHEMERAL_STORAGE, MEMORY};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::lanes::integer_part;
+use super::score::one_by_one;
 use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,12 +175,16 @@ impl PreparedScore for PreparedResourceScoring {
     }
 
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
-        if !self.raw_all_exactly(cluster.nodes().columns(), raw) {
-            for view in cluster.nodes().iter() {
-                if let Some(cell) = raw.get_mut(view.slot.index()) {
-                    *cell = self.raw(cluster, view);
-                }
-            }
+        self.raw_range(cluster, 0, raw);
+    }
+
+    fn has_ranges(&self) -> bool {
+        true
+    }
+
+    fn raw_range(&self, cluster: &Cluster, first: usize, raw: &mut [f64]) {
+        if !self.raw_exactly(cluster.nodes().columns(), first, raw) {
+            one_by_one(self, cluster, first, raw);
         }
     }
 
@@ -191,7 +196,7 @@ impl PreparedScore for PreparedResourceScoring {
 
 impl PreparedResourceScoring {
     /// The kernel for the two common strategies; false where it does not apply.
-    fn raw_all_exactly(&self, columns: &Columns, raw: &mut [f64]) -> bool {
+    fn raw_exactly(&self, columns: &Columns, first: usize, raw: &mut [f64]) -> bool {
         let is_least = match &self.strategy {
             Strategy::LeastAllocated => true,
             Strategy::MostAllocated => false,
@@ -199,25 +204,29 @@ impl PreparedResourceScoring {
         };
         let is_exact =
             columns.is_exact() && self.parts.iter().all(|part| columns::is_exact(part.asked));
-        let [first, second] = self.parts.as_slice() else { return false };
+        let [part_one, part_two] = self.parts.as_slice() else { return false };
         let (true, Some(one), Some(two)) =
-            (is_exact, first.columns(columns), second.columns(columns))
+            (is_exact, part_one.columns(columns), part_two.columns(columns))
         else {
             return false;
         };
-        let asked = (columns::approximate(first.asked), columns::approximate(second.asked));
-        let weights = (columns::approximate(first.weight), columns::approximate(second.weight));
+        let asked = (columns::approximate(part_one.asked), columns::approximate(part_two.asked));
+        let weights =
+            (columns::approximate(part_one.weight), columns::approximate(part_two.weight));
         let mean_of_two = 1.0 / (weights.0 + weights.1);
-        let cells = raw.iter_mut().zip(one.0.iter().zip(one.1)).zip(two.0.iter().zip(two.1));
+        let [one, two] = [one, two].map(|(has, held)| {
+            columns::behind(has, first).iter().zip(columns::behind(held, first))
+        });
+        let cells = raw.iter_mut().zip(one).zip(two);
         for ((cell, one), two) in cells {
-            let first = hundredfold(is_least, *one.0, one.1 + asked.0);
-            let second = hundredfold(is_least, *two.0, two.1 + asked.1);
+            let left = hundredfold(is_least, *one.0, one.1 + asked.0);
+            let right = hundredfold(is_least, *two.0, two.1 + asked.1);
             // Half a unit more keeps the reciprocal's error from taking an integer down by one.
-            let sum = first * weights.0 + second * weights.1;
+            let sum = left * weights.0 + right * weights.1;
             let both = integer_part((sum + 0.5) * mean_of_two);
             // A resource that the node lacks has 0 here and no weight.
             let is_both = *one.0 > 0.0 && *two.0 > 0.0;
-            *cell = if is_both { both } else { first + second };
+            *cell = if is_both { both } else { left + right };
         }
         true
     }
