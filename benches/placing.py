@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, Final
 
 from benches.crossings import CountingEngine
-from kpolicy.clock import SystemClock
+from kpolicy.clock import Pulse, SystemClock
 from kpolicy.cluster.limits import LIST_PAGE_OBJECTS
 from kpolicy.cluster.writes.binder import Binding, BindOutcome, Bound, Unknown
 from kpolicy.engine import Decision
@@ -88,7 +88,10 @@ class _Bound:
         self.waiting: list[Binding] = []
         self.came = asyncio.Event()
 
-    async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome:
+    async def bind(
+        self, binding: Binding, traceparent: str | None = None, *, pulse: Pulse
+    ) -> BindOutcome:
+        pulse.beat()
         self.waiting.append(binding)
         self.came.set()
         return Bound()

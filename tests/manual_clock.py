@@ -45,6 +45,10 @@ class ManualClock:
     def step_wall(self, seconds: float) -> None:
         self._wall_offset_ns += round(seconds * NANOSECONDS)
 
+    def stand_still(self, seconds: float) -> None:
+        """Time passes, and nothing runs meanwhile, as when a process is stopped and continued."""
+        self._monotonic_ns += round(seconds * NANOSECONDS)
+
     @property
     def sleepers(self) -> int:
         """How many sleep now: lets a test wait until a task has come to its sleep."""

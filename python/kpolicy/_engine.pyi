@@ -112,6 +112,9 @@ class Engine:
     def __new__(cls, seed: int = 0, threads: int | None = None) -> Engine:
         """Without `threads`, as many as the process may use processors. `ValueError` below 1 and
         above `THREADS_MAX`."""
+    def beats(self) -> int:
+        """A counter that grows while a call works. Reading it waits for no call."""
+
     def load(self, program: bytes) -> list[_Refusal]:
         """Put a program in force from the next cycle on; empty list, or why it was refused."""
 

@@ -161,8 +161,8 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> object:
 class Pulse:
     """What a task reports about itself, from any thread. This one drops the reports."""
 
-    def beat(self) -> None:
-        """The task is working."""
+    def beat(self, for_s: float = 0.0) -> None:
+        """The task is working. `for_s`: it waits for something that has a time limit of its own."""
 
     def rest(self, has_work: Callable[[], bool]) -> None:
         """The task waits for work. `has_work` says whether there is work by now."""
@@ -180,16 +180,25 @@ class Heartbeat(Pulse):
         self._silent_s_max = silent_s_max
         self._has_work: Callable[[], bool] | None = None
         self._beat_ns = clock.monotonic_ns()
+        self.beats = 0
+        self.waits_s = 0.0  # how long it may wait for something, as its last beat said
         # Since its last beat: when the task was first found waiting although there is work.
         self._owed_ns: int | None = None
 
-    def beat(self) -> None:
+    def beat(self, for_s: float = 0.0) -> None:
         self._has_work = self._owed_ns = None
         self._beat_ns = self._clock.monotonic_ns()
+        self.beats += 1
+        self.waits_s = for_s
 
     def rest(self, has_work: Callable[[], bool]) -> None:
         self.beat()
         self._has_work = has_work
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the task has something to do, so that it should beat."""
+        return self._has_work is None or self._has_work()
 
     def failing(self) -> str:
         """Why the task counts as dead; empty while it does not."""

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import aiohttp
 from yarl import URL
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.http1.answer_reader import AnswerReader
 from kpolicy.cluster.http1.write_connections import WriteConnections
@@ -26,6 +26,7 @@ from kpolicy.cluster.limits import (
     BODY_BYTES_MAX,
     CONNECT_TIMEOUT_S,
     CONNECTIONS_MAX,
+    EXEC_TIMEOUT_S,
     REQUEST_TIMEOUT_S,
     WATCH_BATCH_BYTES_MAX,
 )
@@ -58,13 +59,22 @@ class Stream:
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
+        self._bytes_read = 0
+
+    @property
+    def has_news(self) -> bool:
+        """Whether `read` would return at once."""
+        content = self._response.content
+        return content.total_bytes > self._bytes_read or content.is_eof()
 
     async def read(self) -> bytes | Unreachable:
         """Return the bytes that have arrived, at least one; empty at the end."""
         try:
-            return await self._response.content.readany()
+            chunk = await self._response.content.readany()
         except (aiohttp.ClientError, OSError) as error:
             return Unreachable(Cause.LOST, error_text(error, "the connection was lost"), sent=True)
+        self._bytes_read += len(chunk)
+        return chunk
 
     def close(self) -> None:
         """Close the connection; a `read` that is waiting ends."""
@@ -129,22 +139,36 @@ class ApiClient:
         timeout_s: float = REQUEST_TIMEOUT_S,
         body_bytes_max: int = BODY_BYTES_MAX,
         traceparent: str | None = None,
+        pulse: Pulse = NO_PULSE,
     ) -> Response | Failure:
         """Send one request and read the whole response. After a 401, try once more with new
-        credentials."""
+        credentials. `pulse` beats before each step, of which none takes longer than the time limit
+        of the request."""
         headers = {} if body is None else {"Content-Type": content_type}
         if traceparent is not None:
             headers["traceparent"] = traceparent
         target = f"{path}?{urlencode(query)}" if query else path
         answer = await self._attempt(
-            verb, target, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
+            verb,
+            target,
+            body,
+            headers,
+            timeout_s=timeout_s,
+            body_bytes_max=body_bytes_max,
+            pulse=pulse,
         )
         if isinstance(answer, Status) and answer.code == 401:
             used = headers.get("Authorization")
             self.connection.authorization.refused()
             if await self.connection.authorization.header() not in {used, ""}:
                 answer = await self._attempt(
-                    verb, target, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
+                    verb,
+                    target,
+                    body,
+                    headers,
+                    timeout_s=timeout_s,
+                    body_bytes_max=body_bytes_max,
+                    pulse=pulse,
                 )
         return answer
 
@@ -157,9 +181,12 @@ class ApiClient:
         *,
         timeout_s: float,
         body_bytes_max: int,
+        pulse: Pulse,
     ) -> Response | Failure:
+        pulse.beat(EXEC_TIMEOUT_S)
         if isinstance(session := await self._sessions.ready(headers), Unreachable):
             return session
+        pulse.beat()
         if body is not None and self.connection.proxy is None:
             return await self._write(
                 verb, target, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max

@@ -1,8 +1,9 @@
 """Leader election on a Lease, with a local fence.
 
 Deadlines are monotonic and count from when a renewal was sent, not from when its response came. A
-leader checks `fence` immediately before each write. An elector that lost the lease is not used
-again: the process ends and is restarted.
+leader checks `fence` immediately before each write. A replica that cannot decide neither acquires
+nor renews the lease. An elector that lost the lease is not used again: the process ends and is
+restarted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from random import Random
+from typing import NoReturn
 from urllib.parse import quote
 
 from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse, first_of
@@ -30,6 +32,7 @@ from kpolicy.cluster.lease_record import (
     released_lease,
 )
 from kpolicy.cluster.limits import (
+    LEASE_ABILITY_LOOK_S,
     LEASE_JITTER,
     LEASE_LOOKS_PER_RETRY,
     LEASE_RELEASE_TIMEOUT_S,
@@ -68,6 +71,7 @@ class Elector:
         *,
         pulse: Pulse = NO_PULSE,
     ) -> None:
+        self.clock = clock
         self._client = client
         self._clock = clock
         self._random = random
@@ -77,6 +81,8 @@ class Elector:
         self._collection = f"/apis/coordination.k8s.io/v1/{in_namespace}/leases"
         self._path = f"{self._collection}/{quote(lock.name, safe='')}"
         self._pulse = pulse
+        self._look_at_ability: Callable[[], str] = lambda: ""
+        self._inability = ""
         self._observed: Observation | None = None
         self._read_first = True  # what was last observed may differ from what the API server holds
         self._fence_until_ns = 0  # one int: reading it needs no lock
@@ -84,6 +90,11 @@ class Elector:
         self._last_error = ""
         self._acquired: Future[None] = Future()
         self._lost: Future[None] = Future()
+
+    def depend_on(self, inability: Callable[[], str]) -> None:
+        """Call it before `run`. `inability` is called periodically, in the elector's thread: why
+        this replica cannot decide, or an empty text."""
+        self._look_at_ability = inability
 
     def fence(self) -> bool:
         """Whether we may act as leader now."""
@@ -108,6 +119,16 @@ class Elector:
 
     async def run(self) -> None:
         """Acquire the lease, then renew it; return when it is lost."""
+        await first_of(self._watch_ability(), self._elect())
+
+    async def _watch_ability(self) -> NoReturn:
+        while True:
+            before, self._inability = self._inability, self._look_at_ability()
+            if self._inability and not before:
+                _log.error("lease %s is not renewed: %s", self._lock, self._inability)
+            await self._clock.sleep(LEASE_ABILITY_LOOK_S)
+
+    async def _elect(self) -> None:
         while not await self._try():
             self._pulse.beat()
             await self._clock.sleep(self._look_again_s())
@@ -164,6 +185,8 @@ class Elector:
         return await self._write(observed.record)
 
     async def _write(self, record: LeaseRecord | None) -> bool:
+        if self._inability:
+            return self._fail(f"this replica cannot decide: {self._inability}")
         now_ns, sent_ns = self._clock.now_ns(), self._clock.monotonic_ns()
         self._read_first = True  # until the response shows the result
         if record is None:

@@ -200,3 +200,5 @@ LEASE_REQUEST_TIMEOUT_S: Final = 5.0  # half the renew deadline: one response ma
 LEASE_RELEASE_TIMEOUT_S: Final = 2.0  # the shutdown must not wait for the API server
 # The elector waits at most 10 s for two responses and sleeps 2.4 s before it asks again.
 LEASE_SILENT_S_MAX: Final = 60.0
+# How often the elector looks whether this replica can decide.
+LEASE_ABILITY_LOOK_S: Final = 0.5

@@ -51,6 +51,11 @@ class Engine:
     def __init__(self, seed: int = 0, *, threads: int | None = None) -> None:
         self._engine = _engine.Engine(seed, threads)
 
+    def beats(self) -> int:
+        """A counter that grows with each piece of work. Another thread may read it during a call,
+        and compare two readings to see whether the call works or hangs."""
+        return self._engine.beats()
+
     def load(self, program: bytes) -> list[Refusal]:
         """Puts a program in force, from the next cycle on. If it is refused, the program in force
         stays."""

@@ -182,6 +182,14 @@ LAG_PERIOD_S: Final = 0.1
 # If the loop was blocked for longer than this, a line is logged, at most once a minute.
 LAG_WARNING_S: Final = 0.5
 LAG_WARNING_PERIOD_S: Final = 60.0
+# How often the parts that decide are looked at for the lease, and after which silence the lease is
+# not renewed. With the default lease another replica leads at the latest 6 s + 0.5 s (the look) +
+# 15 s (the lease) + 1 s (its own look) after a hang. A request of a bind takes at most 5 s.
+VITAL_LOOK_S: Final = 0.5
+VITAL_SILENT_S_MAX: Final = 6.0
+# The elector ends the process when the lease is lost. If it hangs, the loop does so, after twice
+# this time.
+LEASE_LOST_GRACE_S: Final = 2.0
 # A call of the engine that takes longer will not end. Then liveness fails, so that the process is
 # restarted.
 ENGINE_CALL_S_MAX: Final = 60.0

@@ -16,7 +16,7 @@ from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
-from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Heartbeat, Heartbeats, Pulse, first_of
+from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Heartbeat, Pulse, first_of
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.lease import Elector
@@ -119,7 +119,12 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
     )
     extender_binds = ExtenderBinds(Binder(client, clock, fence), client, clock, fence)
     binds = Binds(
-        runtime, feed, reservations, reporter, binder=extender_binds, pre_binder=pre_binds
+        runtime,
+        feed,
+        reservations,
+        reporter,
+        binder=extender_binds,
+        pre_binder=pre_binds,
     )
     evictor = Evictor(client, clock, fence)
     preemptions = Preemptions(runtime, feed, reservations, reporter, evictor=evictor)
@@ -158,12 +163,14 @@ class Leadership:
         elector: Elector,
         thread: ElectorThread,
         heartbeat: Heartbeat,
-        heartbeats: Heartbeats,
+        tasks: Tasks,
+        on_lost: Callable[[], None],
     ) -> None:
         self._elector = elector
         self._thread = thread
         self._heartbeat = heartbeat
-        self._heartbeats = heartbeats
+        self._tasks = tasks
+        self._on_lost = on_lost
         self._started = False
 
     def fence(self) -> bool:
@@ -171,9 +178,24 @@ class Leadership:
 
     async def acquire(self) -> None:
         self._started = True
-        self._heartbeats.add(self._heartbeat)
+        self._tasks.heartbeats.add(self._heartbeat)
+        self._tasks.begin(self._tasks.vitals.run, "vitals")
         self._thread.start()
         await self._elector.acquired()
+        self._tasks.begin(self._guard, "lease-guard")
+
+    async def _guard(self, pulse: Pulse) -> None:
+        """Ends the run if the elector, which should do so when the lease is lost, hangs."""
+        clock = self._elector.clock
+        while self._started:
+            pulse.beat()
+            await clock.sleep(limits.LEASE_LOST_GRACE_S)
+            if self._started and not self.fence():
+                await clock.sleep(limits.LEASE_LOST_GRACE_S)
+                if self._started and not self.fence():
+                    _log.error("the lease has expired, and the elector does not say so")
+                    self._on_lost()
+                    return
 
     async def release(self, seconds_max: float) -> bool:
         """Releases the lease for the next leader, if there is time for it."""
@@ -190,7 +212,7 @@ def elect(
     options: Options,
     machine: Machine,
     on_lost: Callable[[], None],
-    heartbeats: Heartbeats,
+    tasks: Tasks,
 ) -> Leadership | Problem:
     """Starts the election; `acquire` then waits until this replica leads."""
     terms = options.lease_terms()
@@ -207,6 +229,7 @@ def elect(
         LeaseLock(options.lease_namespace, name, machine.identity),
         pulse=heartbeat,
     )
+    elector.depend_on(runtime.vitals.inability)
     thread = machine.elector_thread(client, elector, on_lost)
     runtime.metrics.watch(
         "leader_election_master_status",
@@ -215,7 +238,7 @@ def elect(
         lambda: {(name,): int(elector.fence())},
         ("name",),
     )
-    return Leadership(elector, thread, heartbeat, heartbeats)
+    return Leadership(elector, thread, heartbeat, tasks, on_lost)
 
 
 _log = logging.getLogger(__name__)
@@ -283,7 +306,7 @@ def begin_writing(tasks: Tasks, parts: Parts, runtime: Runtime) -> None:
     """Starts the tasks that write and wait, which run from the start on."""
     lag = runtime.metrics.loop_lag_seconds
     tasks.begin(partial(measure_lag, runtime.clock, lag), "loop-lag")
-    tasks.begin(parts.binds.run, "settle")
+    tasks.begin(parts.binds.run, "settle", is_vital=True)
     tasks.begin(parts.pre_binds.run, "volumes")
     tasks.begin(parts.reporter.events.run, "events", OUTBOX_SILENT_S_MAX)
     tasks.begin(parts.reporter.status.outbox.run, "conditions", OUTBOX_SILENT_S_MAX)
@@ -291,7 +314,7 @@ def begin_writing(tasks: Tasks, parts: Parts, runtime: Runtime) -> None:
 
 def begin_deciding(tasks: Tasks, parts: Parts, runtime: Runtime, cycle: LongTask) -> None:
     """Starts the tasks that decide, when this replica leads."""
-    tasks.begin(cycle, "cycle")
+    tasks.begin(cycle, "cycle", is_vital=True)
     tasks.begin(partial(parts.extended.run, tasks.group), "extenders")
     tasks.begin(partial(flush_parked, runtime, parts.feed), "flush")
     tasks.begin(partial(log_summary, parts.reporter, parts.feed.queue, runtime.clock), "summary")

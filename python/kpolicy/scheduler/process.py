@@ -223,10 +223,10 @@ class Scheduler:
         return self._problem
 
     async def _live(self, client: ApiClient, group: asyncio.TaskGroup) -> Problem | None:
-        problem = self._elect()
+        tasks = Tasks(group, self._heartbeats, self._runtime.vitals)
+        problem = self._elect(tasks)
         if problem is not None:
             return problem
-        tasks = Tasks(group, self._heartbeats)
         parts = self._parts = self._wire(client, tasks)
         problem = await self._listen(parts, client, tasks)
         if problem is not None:
@@ -263,7 +263,7 @@ class Scheduler:
             await wind_down(parts, self._leadership, self._stop.left_s, self._runtime.clock)
         return self._problem
 
-    def _elect(self) -> Problem | None:
+    def _elect(self, tasks: Tasks) -> Problem | None:
         if not self.options.leader_elect:
             return None
         elected = elect(
@@ -272,7 +272,7 @@ class Scheduler:
             options=self.options,
             machine=self._environment.machine,
             on_lost=self._lost,
-            heartbeats=self._heartbeats,
+            tasks=tasks,
         )
         if isinstance(elected, Problem):
             return elected

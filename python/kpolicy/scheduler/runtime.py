@@ -21,6 +21,7 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.lease import Elector, LeaseThread
 from kpolicy.engine import Engine, Refusal, Timings
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.vitals import Vitals
 from kpolicy.telemetry.metrics import Buckets, Labels
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
@@ -51,6 +52,8 @@ class EngineThread:
         self._witness = witness
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="kpolicy-engine")
         self._busy_since_ns = 0
+        self._waiting = 0  # calls whose caller still waits
+        self._begun = 0
 
     async def call(
         self,
@@ -70,9 +73,29 @@ class EngineThread:
                 self._busy_since_ns = 0
             return answer, self._clock.monotonic_ns() - began_ns
 
-        answer, took_ns = await asyncio.get_running_loop().run_in_executor(self._executor, run)
+        answer, took_ns = await self._run(run)
         self._seconds.observe(took_ns / NANOSECONDS, (name,))
         return answer
+
+    async def ping(self) -> None:
+        """Returns when the thread has done all calls so far."""
+        await self._run(lambda: None)
+
+    async def _run(self, function: Callable[[], Answer]) -> Answer:
+        def run() -> Answer:
+            self._begun += 1
+            return function()
+
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._executor, run)
+        finally:
+            self._waiting -= 1
+
+    def progress(self) -> tuple[int, int] | None:
+        """The number of the call under way, and a counter that grows while it works; None without
+        calls. May be read from any thread: no call and no lock is waited for."""
+        return (self._begun, self.engine.beats()) if self._waiting else None
 
     def busy_s(self) -> float:
         """How long the call under way has been running."""
@@ -150,23 +173,38 @@ class Runtime:
     metrics: SchedulerMetrics
     traces: Traces
     random: Random
+    vitals: Vitals = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "vitals", Vitals(self.clock, self.engine))
 
 
 class Tasks:
     """Starts long tasks, each with a heartbeat, in one group: if one of them fails, all end."""
 
-    def __init__(self, group: asyncio.TaskGroup, heartbeats: Heartbeats) -> None:
+    def __init__(self, group: asyncio.TaskGroup, heartbeats: Heartbeats, vitals: Vitals) -> None:
         self.group = group
-        self._heartbeats = heartbeats
+        self.heartbeats = heartbeats
+        self.vitals = vitals
 
     def begin(
-        self, run: LongTask, name: str, silent_s_max: float = limits.TASK_SILENT_S_MAX
+        self,
+        run: LongTask,
+        name: str,
+        silent_s_max: float = limits.TASK_SILENT_S_MAX,
+        *,
+        is_vital: bool = False,
     ) -> asyncio.Task[None]:
-        return self.group.create_task(run(self._heartbeats.of(name, silent_s_max)), name=name)
+        """`is_vital`: while it hangs, this replica must not lead."""
+        heartbeat = self.heartbeats.of(name, silent_s_max)
+        if is_vital:
+            self.vitals.add(heartbeat)
+        return self.group.create_task(run(heartbeat), name=name)
 
     def end(self, task: asyncio.Task[None]) -> None:
         task.cancel()
-        self._heartbeats.forget(task.get_name())
+        self.heartbeats.forget(task.get_name())
+        self.vitals.forget(task.get_name())
 
 
 class ElectorThread(Protocol):

@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use kpolicy_engine::api::{
-    BindOutcome, KeptNode, Kind, RefusedNode, RemainingCandidate, RemainingCandidates,
+    Acted, AwaitedVolume, BindOutcome, KeptNode, Kind, RefusedNode, RemainingCandidate,
+    RemainingCandidates,
 };
 use kpolicy_engine::threads::{THREADS_MAX, Threads};
 use pyo3::PyResult;
@@ -40,13 +41,32 @@ pub(crate) fn left((token, failure, nodes): CandidatesLeft) -> RemainingCandidat
     }
 }
 
-pub(crate) fn outcome(code: u8) -> PyResult<BindOutcome> {
+pub(crate) fn outcomes(codes: Vec<(String, u8)>) -> PyResult<Vec<(Arc<str>, BindOutcome)>> {
+    codes.into_iter().map(|(uid, code)| Ok((uid.into(), outcome(code)?))).collect()
+}
+
+fn outcome(code: u8) -> PyResult<BindOutcome> {
     match code {
         0 => Ok(BindOutcome::Bound),
         1 => Ok(BindOutcome::Failed),
         2 => Ok(BindOutcome::Gone),
         other => Err(PyValueError::new_err(format!("{other} is no outcome of a bind"))),
     }
+}
+
+/// A claim of a placed pod, from (uid of the pod, its node, claim, volume, version).
+type Awaited = (String, String, String, String, String);
+
+pub(crate) fn awaited(claims: Vec<Awaited>) -> Vec<AwaitedVolume> {
+    let awaited = claims.into_iter().map(|(uid, node, claim, volume, version)| {
+        let (uid, node, claim) = (uid.into(), node.into(), claim.into());
+        AwaitedVolume { uid, node, claim, volume: volume.into(), version: version.into() }
+    });
+    awaited.collect()
+}
+
+pub(crate) fn acted(acted: Vec<(String, String)>) -> Vec<Acted> {
+    acted.into_iter().map(|(uid, node)| Acted { uid: uid.into(), node: node.into() }).collect()
 }
 
 /// The pods asked for, `None` for all, and whether parts of expressions are.

@@ -7,7 +7,8 @@
 use std::sync::{Arc, Mutex};
 
 use kpolicy_codec::{Keep, file, list, watch};
-use kpolicy_engine::api::{Acted, Applied, AwaitedVolume, BindOutcome};
+use kpolicy_engine::api::Applied;
+use kpolicy_engine::snapshot::Progress;
 use kpolicy_engine::threads::Threads;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,6 +26,7 @@ use crate::{arguments, expression, program, tuples};
 pub struct Engine {
     held: Mutex<Held>,
     threads: Arc<Threads>,
+    progress: Arc<Progress>,
 }
 
 impl Engine {
@@ -55,7 +57,13 @@ impl Engine {
     #[pyo3(signature = (seed = 0, threads = None))]
     fn new(seed: u64, threads: Option<i64>) -> PyResult<Self> {
         let threads = arguments::threads(threads)?;
-        Ok(Self { held: Mutex::new(Held::new(seed, Arc::clone(&threads))), threads })
+        let held = Held::new(seed, Arc::clone(&threads));
+        Ok(Self { progress: held.core.progress(), held: Mutex::new(held), threads })
+    }
+
+    /// Grows while a call works, and can be read meanwhile.
+    fn beats(&self) -> u64 {
+        self.progress.beats()
     }
 
     /// Put a program in force from the next cycle on; empty list, or why it was refused.
@@ -276,11 +284,7 @@ impl Engine {
         py: Python<'py>,
         awaited: Vec<(String, String, String, String, String)>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let awaited = awaited.into_iter().map(|(uid, node, claim, volume, version)| {
-            let (uid, node, claim) = (uid.into(), node.into(), claim.into());
-            AwaitedVolume { uid, node, claim, volume: volume.into(), version: version.into() }
-        });
-        let awaited: Vec<AwaitedVolume> = awaited.collect();
+        let awaited = arguments::awaited(awaited);
         let volumes = self.ask(py, |held| held.core.volumes(&awaited))?;
         tuples::volumes(py, &volumes)
     }
@@ -292,10 +296,7 @@ impl Engine {
         py: Python<'py>,
         acted: Vec<(String, String)>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let acted: Vec<Acted> = acted
-            .into_iter()
-            .map(|(uid, node)| Acted { uid: uid.into(), node: node.into() })
-            .collect();
+        let acted = arguments::acted(acted);
         let opinions = self.ask(py, |held| held.core.second_opinions(&acted))?;
         tuples::opinions(py, &opinions)
     }
@@ -307,10 +308,7 @@ impl Engine {
         outcomes: Vec<(String, u8)>,
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyList>> {
-        let outcomes: Vec<(Arc<str>, BindOutcome)> = outcomes
-            .into_iter()
-            .map(|(uid, code)| Ok((uid.into(), arguments::outcome(code)?)))
-            .collect::<PyResult<_>>()?;
+        let outcomes = arguments::outcomes(outcomes)?;
         let applied = self.ask(py, |held| {
             let mut applied = Applied::default();
             held.core.settle(&outcomes, now_ns, &mut applied);

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from kpolicy.clock import NO_PULSE, Pulse
 from kpolicy.cluster.api import JSON, ApiClient, Response
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
 from tests.manual_clock import ManualClock
@@ -71,6 +72,7 @@ class LeaseClient(ApiClient):
         timeout_s: float = 60.0,
         body_bytes_max: int = 0,
         traceparent: str | None = None,
+        pulse: Pulse = NO_PULSE,
     ) -> Response | Failure:
         self.asked.append(verb)
         if self.trouble is not None:

@@ -51,6 +51,40 @@ def server(clock: ManualClock) -> LeaseServer:
     return LeaseServer(clock)
 
 
+async def test_who_cannot_decide_neither_acquires_nor_renews_the_lease(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    inability = ["the engine hangs"]
+    api = LeaseClient(server)
+    lock = LeaseLock("ns", "kpolicy", "one")
+    able = Elector(api, clock, Random(1), TERMS, lock)
+    able.depend_on(lambda: inability[0])
+    async with running(able) as (task,):
+        await clock.advance(60)
+        assert not able.fence()
+        assert able.statistics().renewals == 0
+        assert "this replica cannot decide: the engine hangs" in able.statistics().last_error
+        inability[0] = ""
+        await clock.advance(3)
+        assert able.fence()
+        inability[0] = "the event loop stands still"
+        await clock.advance(TERMS.renew_deadline_s - TERMS.retry_s - 1)
+        inability[0] = ""
+        await clock.advance(TERMS.retry_s + 1)
+        assert able.fence(), "a short hang is forgiven"
+        renewals = able.statistics().renewals
+        inability[0] = "the event loop stands still"
+        await clock.advance(TERMS.renew_deadline_s + TERMS.retry_s)
+        assert able.statistics().renewals <= renewals + 1
+        assert not able.fence()
+        assert task.done()
+        await able.lost()
+    other = elector(LeaseClient(server), "two")
+    async with running(other):
+        await clock.advance(TERMS.duration_s)
+        assert other.fence()
+
+
 async def test_the_first_leads_at_once_and_renews_every_two_seconds(
     clock: ManualClock, server: LeaseServer
 ) -> None:
@@ -305,8 +339,8 @@ async def test_a_real_lease_is_made_renewed_and_released() -> None:
         task = asyncio.create_task(elector_.run())
         await elector_.acquired()
         for number in range(2, 5):
-            await eventually(lambda: clock.sleepers == 1)
-            await clock.jump()
+            await eventually(lambda: clock.sleepers == 2)
+            await clock.advance(TERMS.retry_s)
             await renewed(elector_, number)
         [lease] = control_plane.objects("Lease")
         assert lease["spec"]["holderIdentity"] == "one"

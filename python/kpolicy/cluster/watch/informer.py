@@ -12,7 +12,12 @@ from random import Random
 
 from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.limits import WATCH_TIMEOUT_S_MAX, WATCH_TIMEOUT_S_MIN
+from kpolicy.cluster.limits import (
+    EXEC_TIMEOUT_S,
+    REQUEST_TIMEOUT_S,
+    WATCH_TIMEOUT_S_MAX,
+    WATCH_TIMEOUT_S_MIN,
+)
 from kpolicy.cluster.request_failure import Failure, requested_wait_s
 from kpolicy.cluster.watch.listing import Listed, WatchRequest, read_list, read_watch
 from kpolicy.cluster.watch.resource import LinesRead, Resource, Sink, newer_of
@@ -96,10 +101,14 @@ class Informer:
             if self._plan.error:
                 self._note_error(verb, self._plan.failure, self._plan.error)
             if self._plan.wait_s > 0:
-                pulse.beat()
+                pulse.beat(self._plan.wait_s)
                 await self._clock.sleep(self._plan.wait_s)
 
+    def _await_page(self) -> None:
+        self._pulse.beat(EXEC_TIMEOUT_S + REQUEST_TIMEOUT_S)
+
     async def _list(self) -> None:
+        self._await_page()
         outcome = await read_list(
             self._client,
             self._resource,
@@ -109,7 +118,7 @@ class Informer:
             page_objects=self._plan.page_objects,
             refuse_stale=self._plan.refuse_stale,
             pause=self._pause,
-            on_page=self._pulse.beat,
+            on_page=self._await_page,
         )
         if isinstance(outcome, Listed):
             self._note_bytes(outcome.bytes_read, outcome.resource_version)
@@ -136,6 +145,7 @@ class Informer:
             stop=self._stop,
             on_open=self._on_open,
             on_read=self._on_read,
+            pulse=self._pulse,
         )
         now_ns = self._clock.monotonic_ns()
         self._plan = after_watch(
@@ -160,8 +170,9 @@ class Informer:
         )
         self._plan = replace(self._plan, backoff=wait.backoff)
         self._note_error("list", failure, str(failure))
-        self._pulse.beat()
+        self._pulse.beat(wait.seconds)
         await self._clock.sleep(wait.seconds)
+        self._await_page()
 
     def _note_list(self, resource_version: str) -> None:
         lists = self._statistics.lists + 1

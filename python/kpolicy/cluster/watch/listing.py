@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NoReturn
 
-from kpolicy.clock import NANOSECONDS, Clock, first_of
+from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse, first_of
 from kpolicy.cluster.api import ApiClient, Stream
 from kpolicy.cluster.limits import (
+    CONNECT_TIMEOUT_S,
+    EXEC_TIMEOUT_S,
     LIST_PAGE_OBJECTS,
     LIST_PAGE_TRIES_MAX,
     LIST_PAGES_MAX,
@@ -83,12 +85,14 @@ async def read_watch(
     stop: asyncio.Event,
     on_open: Callable[[], None],
     on_read: Callable[[int, LinesRead], None],
+    pulse: Pulse = NO_PULSE,
 ) -> Watched:
     """Watch until the server ends it, it fails or is silent, or `stop` is set.
 
     Calls `on_open` when the server has accepted the watch, and `on_read` after the sink has taken
-    lines.
+    lines. `pulse` rests while no bytes have arrived.
     """
+    pulse.beat(EXEC_TIMEOUT_S + CONNECT_TIMEOUT_S)
     async with client.stream(resource.path, resource.query() | request.query()) as stream:
         if not isinstance(stream, Stream):
             return Watched(End.FAILED, request.resource_version, 0, stream)
@@ -98,7 +102,9 @@ async def read_watch(
         async def read() -> Watched:
             version, size, splitter = request.resource_version, 0, LineSplitter()
             while True:
+                pulse.rest(lambda: stream.has_news)
                 chunk = await stream.read()
+                pulse.beat()
                 if progress.ended_by_us is not None:
                     return Watched(progress.ended_by_us, version, size)
                 if isinstance(chunk, Unreachable):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from json.encoder import encode_basestring_ascii
 from typing import TypeAlias
 
-from kpolicy.clock import Clock
+from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.limits import (
     BIND_RETRY_AFTER_S_MAX,
@@ -179,8 +179,10 @@ class Binder:
         self._timeout_s = timeout_s
         self._query = {"timeout": server_timeout(timeout_s)}
 
-    async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome:
-        """Bind the pod, with retries.
+    async def bind(
+        self, binding: Binding, traceparent: str | None = None, *, pulse: Pulse = NO_PULSE
+    ) -> BindOutcome:
+        """Bind the pod, with retries. `pulse` beats before each request and each pause.
 
         If an earlier try may have been written, the result of a later try is not final: only the
         API server's record of the pod is.
@@ -190,9 +192,9 @@ class Binder:
         for attempt in range(1, BIND_TRIES_MAX + 1):
             if not self._fence():
                 break
-            if isinstance(outcome := await self._send(binding, traceparent), Unknown):
+            if isinstance(outcome := await self._send(binding, traceparent, pulse), Unknown):
                 doubt = _longer(doubt, outcome)
-                if isinstance(seen := await self._seen(binding), PodUnreadable):
+                if isinstance(seen := await self._seen(binding, pulse), PodUnreadable):
                     break
                 outcome = seen or Overloaded(BIND_RETRY_S, str(outcome.failure))
             if isinstance(outcome, _SETTLED):
@@ -201,6 +203,7 @@ class Binder:
                 break
             if outcome.retry_after_s > BIND_RETRY_AFTER_S_MAX:
                 break
+            pulse.beat()
             await self._clock.sleep(outcome.retry_after_s)
         return doubt or outcome
 
@@ -230,7 +233,9 @@ class Binder:
             return replace(_longer(doubt, outcome), sends_left=doubt.sends_left - 1)
         return outcome if isinstance(outcome, _SETTLED) else doubt
 
-    async def _send(self, binding: Binding, traceparent: str | None) -> BindOutcome:
+    async def _send(
+        self, binding: Binding, traceparent: str | None, pulse: Pulse = NO_PULSE
+    ) -> BindOutcome:
         """Send the bind once. `Overloaded` means that it was not written and may be sent again."""
         path = f"{pod_path(binding.namespace, binding.name)}/binding"
         answer = await self._client.request(
@@ -240,6 +245,7 @@ class Binder:
             binding_body(binding),
             timeout_s=self._timeout_s,
             traceparent=traceparent,
+            pulse=pulse,
         )
         if isinstance(answer, Response):
             if answer.status == 201:
@@ -250,11 +256,16 @@ class Binder:
             return Unknown(answer, until_ns, BIND_SENDS_IN_DOUBT_MAX)
         return _refusal(binding, answer)
 
-    async def _seen(self, binding: Binding) -> BindOutcome | PodUnreadable | None:
+    async def _seen(
+        self, binding: Binding, pulse: Pulse = NO_PULSE
+    ) -> BindOutcome | PodUnreadable | None:
         """Return what the pod itself shows, read from etcd; None: it has no node yet."""
         for attempt in range(1, SETTLE_TRIES_MAX + 1):
             answer = await self._client.request(
-                "GET", pod_path(binding.namespace, binding.name), timeout_s=SETTLE_TIMEOUT_S
+                "GET",
+                pod_path(binding.namespace, binding.name),
+                timeout_s=SETTLE_TIMEOUT_S,
+                pulse=pulse,
             )
             if isinstance(answer, Response):
                 return seen_on(binding, answer.body)

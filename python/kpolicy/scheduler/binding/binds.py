@@ -134,7 +134,8 @@ class Binds:
             began_ns = self._runtime.clock.monotonic_ns()
             self._reservations.in_flight += 1
             try:
-                outcome = await self._binder.bind(binding, traceparent)
+                with self._runtime.vitals.bind(f"{pod.namespace}/{pod.name}") as pulse:
+                    outcome = await self._binder.bind(binding, traceparent, pulse=pulse)
             finally:
                 self._reservations.in_flight -= 1
             self.outcomes[type(outcome).__name__] += 1

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
@@ -164,6 +164,11 @@ class ExtenderClient:
         return cls(extender, ApiClient(connection, clock, connections_max=limits.EXTENDED_PODS_MAX))
 
     @property
+    def bind_s_max(self) -> float:
+        """How long a bind may take: the extender's answer, and reading the pod."""
+        return self._timeout_s + limits.EXTENDER_BIND_LOOKS_MAX * limits.EXTENDER_TIMEOUT_S
+
+    @property
     def name(self) -> str:
         return self.extender.name or self.url
 
@@ -267,15 +272,18 @@ class ExtenderBinds:
     def is_by_extender(self, uid: str) -> bool:
         return uid in self._by_uid
 
-    async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome:
+    async def bind(
+        self, binding: Binding, traceparent: str | None = None, *, pulse: Pulse = NO_PULSE
+    ) -> BindOutcome:
         for client in self._by_uid.pop(binding.uid, ()):
             if not self._fence():
                 return Fenced()
+            pulse.beat(client.bind_s_max)
             outcome = await self._bind_by(client, binding)
             if not (isinstance(outcome, Declined) and client.extender.ignorable):
                 return outcome
             _log.info("extender %s is left out: %s", client.name, outcome.message)
-        return await self._binder.bind(binding, traceparent)
+        return await self._binder.bind(binding, traceparent, pulse=pulse)
 
     async def settle(
         self,

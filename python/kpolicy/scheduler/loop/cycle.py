@@ -50,9 +50,11 @@ class Cycle:
         """`once`: ends when no pod can be tried now, and no consequence of a decision is under
         way. Pods that back off are not waited for then."""
         while not self._stopped:
-            pulse.beat()
             self._work.clear()
+            # A reload that holds the lock may wait for lists.
+            pulse.beat(limits.ADDED_RESOURCE_SYNC_S if self._deciding.locked() else 0.0)
             async with self._deciding:
+                pulse.beat()
                 popped = await self._tick(group)
             if popped:
                 continue

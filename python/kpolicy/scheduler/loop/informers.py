@@ -153,7 +153,9 @@ class Informers:
 
     def _start(self, resource: Resource) -> Informer:
         informer = Informer(self._client, resource, self._sink, self._clock, self._random)
-        task = self._tasks.begin(informer.run, f"informer-{resource.name}", INFORMER_SILENT_S_MAX)
+        task = self._tasks.begin(
+            informer.run, f"informer-{resource.name}", INFORMER_SILENT_S_MAX, is_vital=True
+        )
         self._running[resource.name] = (informer, task)
         return informer
 

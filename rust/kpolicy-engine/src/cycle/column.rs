@@ -258,6 +258,7 @@ impl<A: Answers> Column<A> {
         scratch: &mut A::Scratch,
     ) {
         let Context { cluster, meter, .. } = context;
+        cluster.progress().beat();
         self.rewritten = cluster.generation();
         let mut answers = match std::mem::replace(&mut self.state, State::Prepared) {
             State::Filled(answers) | State::AwaitsFeasible(answers) => answers,

@@ -250,7 +250,8 @@ impl NodeJudgement {
 
 /// Every node, in order of names.
 fn views(cluster: &Cluster) -> impl Iterator<Item = NodeView<'_>> {
-    cluster.nodes().by_rank().iter().filter_map(|slot| cluster.nodes().view(*slot))
+    let nodes = cluster.nodes().by_rank().iter().filter_map(|slot| cluster.nodes().view(*slot));
+    nodes.inspect(|_| cluster.progress().beat())
 }
 
 fn all_rejections(

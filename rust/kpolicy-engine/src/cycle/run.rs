@@ -172,6 +172,7 @@ impl<'a, M: Meter> Run<'a, M> {
         slot: NodeSlot,
         prepared: &PreparedFilters<'_>,
     ) -> Option<NodeRejection> {
+        self.cluster.progress().beat();
         let view = self.cluster.nodes().view(slot)?;
         let (pod, program) = (self.question.pod, self.question.program);
         let ahead = nominated::ahead_of(pod, &view.node.name, program, self.cluster);

@@ -58,6 +58,7 @@ impl Engine {
 
     /// One object is there, or gone; also the objects of a list's pages.
     pub fn apply(&mut self, event: Event, _now_ns: i64, applied: &mut Applied) {
+        self.cluster.progress().beat();
         match event {
             Event::Present(object) => {
                 self.note_version(&object.meta().resource_version);

@@ -31,7 +31,7 @@ use crate::parked::Parked;
 use crate::program::{Profile, Program, TieBreak};
 use crate::rules::expression::{EvaluationCounts, paths_of, verified};
 use crate::rules::priority_sort;
-use crate::snapshot::{Cluster, PodEntry};
+use crate::snapshot::{Cluster, PodEntry, Progress};
 use crate::threads::Threads;
 use crate::timing::Timings;
 use prospects::NODES_A_PROSPECT;
@@ -110,6 +110,11 @@ impl Engine {
     /// Looks ahead at one pod of a batch for so many nodes. However many, decisions are the same.
     pub fn look_ahead(&mut self, nodes_a_pod: usize) {
         self.nodes_a_prospect = nodes_a_pod.max(1);
+    }
+
+    /// The heartbeat of all calls, to be read by other threads.
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(self.cluster.progress())
     }
 
     /// The hash of the program in force, which every batch of decisions names.

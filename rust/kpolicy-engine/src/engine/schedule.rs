@@ -125,6 +125,7 @@ impl Engine {
 
     /// As [`Engine::ready`]. A pod that is set aside took only the reading of its spec.
     pub(super) fn admitted(&self, uid: &Arc<str>) -> Result<Ready, NotReady> {
+        self.cluster.progress().beat();
         admission(uid, &self.program, &self.cluster).map_err(|barred| {
             let (answer, units) = match barred {
                 Barred::NotPending => (self.unknown(uid), 0),

@@ -70,6 +70,7 @@ impl<'a> DryRuns<'a> {
         work: &mut Budget,
     ) -> Result<Result<Candidate, Unhelpful>, Fault> {
         let pod = self.unplaced.question.pod;
+        self.unplaced.cluster.progress().beat();
         work.charge(search_work::of_walking(node))?;
         let kept = self.evictable.kept(node, work)?;
         let goes = |other: &Pod| may_go(other, pod) && !kept.contains(other.uid.as_ref());

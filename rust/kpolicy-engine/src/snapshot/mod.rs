@@ -17,6 +17,7 @@ pub(crate) mod objects;
 pub(crate) mod occurrence;
 pub(crate) mod pod;
 pub(crate) mod pods;
+mod progress;
 pub(crate) mod promises;
 mod tables;
 pub(crate) mod taint_sets;
@@ -42,6 +43,7 @@ pub use occurrence::Occurrence;
 pub use pod::Pod;
 
 pub use pods::{Nominations, PodEntry, Pods};
+pub use progress::Progress;
 
 use promises::Promises;
 use tables::Tables;
@@ -58,6 +60,7 @@ pub struct Cluster {
     promises: Promises,
     log: Log,
     tables: Tables,
+    progress: Arc<Progress>,
 }
 
 impl Cluster {
@@ -92,6 +95,11 @@ impl Cluster {
     /// Objects that stand as decided, not as the API server has them yet.
     pub(crate) fn promises(&self) -> &Promises {
         &self.promises
+    }
+
+    /// Whoever works for long on the snapshot reports it there.
+    pub fn progress(&self) -> &Arc<Progress> {
+        &self.progress
     }
 
     /// The newest changes, for caches that follow them.

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kpolicy.clock import NO_PULSE, Pulse
 from kpolicy.cluster.request_failure import TimedOut
 from kpolicy.cluster.writes.binder import (
     AlreadyOurs,
@@ -72,7 +73,10 @@ class ScriptedBinder:
         self.answer = asyncio.Event()
         self.doubts: list[bool] = []  # whether it might be sent again, for each time it was asked
 
-    async def bind(self, binding: Binding, traceparent: str | None = None) -> BindOutcome:
+    async def bind(
+        self, binding: Binding, traceparent: str | None = None, *, pulse: Pulse
+    ) -> BindOutcome:
+        pulse.beat()
         self.bindings.append(binding)
         self.under_way += 1
         self.highest = max(self.highest, self.under_way)
@@ -89,7 +93,7 @@ class ScriptedBinder:
         may_send: bool = True,
     ) -> BindOutcome:
         self.doubts.append(may_send)
-        return await self.bind(binding, traceparent)
+        return await self.bind(binding, traceparent, pulse=NO_PULSE)
 
     def is_by_extender(self, uid: str) -> bool:
         return False

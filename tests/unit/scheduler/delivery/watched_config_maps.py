@@ -11,9 +11,11 @@ from random import Random
 
 from kpolicy.clock import Heartbeats, SystemClock
 from kpolicy.cluster.api import ApiClient
+from kpolicy.engine import Engine
 from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches
 from kpolicy.scheduler.runtime import Tasks
 from kpolicy.testing.control_plane import ControlPlane
+from tests.unit.scheduler.runtimes import runtime_of
 from tests.unit.scheduler.world import connection
 
 
@@ -24,8 +26,7 @@ async def watching(control_plane: ControlPlane) -> AsyncIterator[ConfigMapWatche
         ApiClient(connection(control_plane.url), clock) as client,
         asyncio.TaskGroup() as group,
     ):
-        watches = ConfigMapWatches(
-            client, clock, Random(1), Tasks(group, Heartbeats(clock)), patience=None
-        )
+        tasks = Tasks(group, Heartbeats(clock), runtime_of(Engine(), clock).vitals)
+        watches = ConfigMapWatches(client, clock, Random(1), tasks, patience=None)
         yield watches
         watches.keep(())
