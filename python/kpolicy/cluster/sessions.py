@@ -80,7 +80,8 @@ class Sessions:
         now_ns = self._clock.monotonic_ns()
         if now_ns >= self._tls_check_ns:
             self._tls_check_ns = now_ns + round(TOKEN_FILE_REREAD_S * NANOSECONDS)
-            if (wrong := tls.refresh(self._connection.authorization.certificate)) is not None:
+            wrong = await tls.refresh_off_loop(self._connection.authorization.certificate)
+            if wrong is not None:
                 _log.warning("%s; the certificates read before stay in use", wrong)
         if tls.generation != self._generation:
             self._generation = tls.generation

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from kpolicy.clock import NO_PULSE, Clock, Pulse
+from kpolicy.regular_files import off_loop, read_file
 from kpolicy.telemetry import limits
 
 NONE: Final = "none"
@@ -72,7 +73,11 @@ class TokenFile:
     async def refuse(self, authorization: str, verb: str, path: str) -> Refusal | None:
         if not (presented := bearer_token(authorization)):
             return Refusal(401, _NO_TOKEN)
-        if isinstance(token := self._token(), str):
+        try:
+            token = await off_loop(self._token)
+        except TimeoutError as error:
+            token = f"{self._path} was {error.strerror}"
+        if isinstance(token, str):
             return Refusal(403, f"nobody can be let in: {token}\n")
         if hmac.compare_digest(presented.encode("utf-8", "surrogateescape"), token):
             return None
@@ -90,8 +95,7 @@ class TokenFile:
 def _content(path: Path, bytes_max: int) -> bytes | str:
     """Return what a file contains, or why it cannot be used."""
     try:
-        with path.open("rb") as file:
-            content = file.read(bytes_max + 1)
+        content = read_file(path, bytes_max)
     except OSError as error:
         return f"cannot read {path}: {error.strerror}"
     return content if len(content) <= bytes_max else f"{path} is larger than {bytes_max} bytes"
@@ -153,7 +157,10 @@ class ServedCertificate:
             pulse.beat()
             await clock.sleep(limits.CERTIFICATE_PERIOD_S)
             renewals = self.renewals
-            why = self.load()
+            try:
+                why = await off_loop(self.load)
+            except TimeoutError as error:
+                why = f"{self._paths[0]} and {self._paths[1]} were {error.strerror}"
             if why and why != self._complaint:
                 _log.warning("the certificate in force stays: %s", why)
             elif self.renewals != renewals:

@@ -17,6 +17,7 @@ from kpolicy.cli.findings_text import Findings, concise
 from kpolicy.cli.verb import Argument, CannotWorkError, argument, params_of
 from kpolicy.diagnostics import has_errors
 from kpolicy.policy.yaml.source import Source
+from kpolicy.regular_files import read_file
 from kpolicy.telemetry.limits import (
     KEPT_TRACES_PER_SECOND,
     TRACES_PER_SECOND,
@@ -324,8 +325,7 @@ def settings_of_file(path: Path) -> dict[str, Any]:
     from kpolicy.scheduler.options import read_configuration
 
     try:
-        with path.open("rb") as file:
-            source = Source(str(path), file.read(_FILE_BYTES_MAX))
+        source = Source(str(path), read_file(path, _FILE_BYTES_MAX))
     except OSError as error:
         raise CannotWorkError(f"--config: {path} cannot be read: {error.strerror}") from error
     model, findings = read_configuration(source)

@@ -27,6 +27,7 @@ from kpolicy.cluster.limits import (
     EXEC_REFRESH_AHEAD_S,
     TOKEN_FILE_REREAD_S,
 )
+from kpolicy.regular_files import off_loop, read_file
 
 # the `source` of a connection made from a pod's service account
 IN_CLUSTER: Final = "in-cluster"
@@ -100,7 +101,11 @@ class TokenFileAuthorization(Authorization):
     async def header(self) -> str | ConnectionProblem:
         if self._clock.monotonic_ns() < self._read_again_ns and self._header:
             return self._header
-        if isinstance(token := read_token(self._path), ConnectionProblem):
+        try:
+            token = await off_loop(read_token, self._path)
+        except TimeoutError as error:
+            token = problem("KPC109", f"the token {self._path} was {error.strerror}")
+        if isinstance(token, ConnectionProblem):
             if not self._header:
                 return token
             _log.warning("%s; the token read before stays in use", token)
@@ -116,8 +121,7 @@ class TokenFileAuthorization(Authorization):
 def read_token(path: Path) -> str | ConnectionProblem:
     """Read a token. Anything besides one line of text would break the header and is a problem."""
     try:
-        with path.open("rb") as file:
-            content = file.read(CREDENTIAL_FILE_BYTES_MAX + 1)
+        content = read_file(path, CREDENTIAL_FILE_BYTES_MAX)
         token = content.decode("ascii").strip()
     except OSError as error:
         return problem("KPC109", f"cannot read the token {path}: {error.strerror}")

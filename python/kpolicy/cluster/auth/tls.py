@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import CREDENTIAL_FILE_BYTES_MAX
+from kpolicy.regular_files import off_loop, read_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,15 @@ class TlsMaterial:
     @property
     def authority(self) -> bytes | None:
         return self._read.authority if self._read else None
+
+    async def refresh_off_loop(
+        self, certificate: CertificatePair | None = None
+    ) -> ConnectionProblem | None:
+        """As `refresh`, in another thread and for a limited time."""
+        try:
+            return await off_loop(self.refresh, certificate)
+        except TimeoutError as error:
+            return problem("KPC107", f"the certificates were {error.strerror}")
 
     def refresh(self, certificate: CertificatePair | None = None) -> ConnectionProblem | None:
         """Read the sources again. If there is a problem, the context in use stays in use."""
@@ -106,8 +116,7 @@ def file_content(
 ) -> bytes | ConnectionProblem:
     """Read a file of credentials, which has a limit."""
     try:
-        with path.open("rb") as file:
-            content = file.read(CREDENTIAL_FILE_BYTES_MAX + 1)
+        content = read_file(path, CREDENTIAL_FILE_BYTES_MAX)
     except OSError as error:
         return problem(problem_code, f"cannot read {what} {path}: {error.strerror}", hint)
     if len(content) > CREDENTIAL_FILE_BYTES_MAX:

@@ -24,6 +24,7 @@ from kpolicy.clock import api_micro_time
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.request_failure import Status
 from kpolicy.policy.yaml.source import Source
+from kpolicy.regular_files import off_loop, read_file
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import OwnConfigMap
 from kpolicy.scheduler.delivery.sources import PolicySource
@@ -157,15 +158,17 @@ class FolderStore(LastGoodStore):
         self.where = str(self._path)
 
     async def _read(self) -> bytes | Problem | None:
-        return await asyncio.to_thread(self._read_file)
+        try:
+            return await off_loop(self._read_file)
+        except TimeoutError as error:
+            return _unusable(f"{self.where} was {error.strerror}")
 
     async def _write(self, packed: bytes) -> Problem | None:
         return await asyncio.to_thread(self._write_file, packed)
 
     def _read_file(self) -> bytes | Problem | None:
         try:
-            with self._path.open("rb") as file:
-                return file.read(limits.LAST_GOOD_BYTES_MAX + 1)
+            return read_file(self._path, limits.LAST_GOOD_BYTES_MAX)
         except FileNotFoundError:
             return None
         except OSError as error:

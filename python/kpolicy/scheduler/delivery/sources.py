@@ -6,6 +6,7 @@ A source reads everything at once, and tells when it may have changed. It does n
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import json
 import logging
@@ -18,6 +19,7 @@ from typing import Any, Final, Protocol
 from kpolicy.clock import NANOSECONDS, Clock, Pulse, first_of
 from kpolicy.policy.assembly.params import wanted_config_maps
 from kpolicy.policy.yaml.source import Source
+from kpolicy.regular_files import read_file
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches, HeldConfigMap
 from kpolicy.scheduler.options import ConfigMapName
@@ -195,8 +197,7 @@ def _files_of(path: Path) -> list[_File] | Problem:
 
 def _content(file: _File) -> bytes | Problem:
     try:
-        with file.path.open("rb") as opened:
-            content = opened.read(limits.POLICY_FILE_BYTES_MAX + 1)
+        content = read_file(file.path, limits.POLICY_FILE_BYTES_MAX)
     except OSError as error:
         return _unreadable(file.name, error)
     if len(content) > limits.POLICY_FILE_BYTES_MAX:
@@ -216,6 +217,8 @@ def _link(path: Path) -> str:
 def _unreadable(name: str, error: OSError) -> Problem:
     if isinstance(error, FileNotFoundError):
         return _problem(name, "there is no such file or folder", "check --policy")
+    if isinstance(error, TimeoutError) or error.errno == errno.EINVAL:
+        return _problem(name, error.strerror or str(error), "name a file on a disk that answers")
     return _problem(name, error.strerror or str(error), "check the file's permissions")
 
 

@@ -15,6 +15,7 @@ from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import Compiled
 from kpolicy.policy.yaml.source import Source
+from kpolicy.regular_files import off_loop
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.sources import PolicySource
 from kpolicy.scheduler.extenders.in_force import Extenders, ExtendersInForce
@@ -134,7 +135,11 @@ class Reloader:
         if before is not None and before.program == compiled.program:
             self.in_force = replace(before, sources=sources, is_last_good=is_last_good)
             return Reloaded("unchanged", diagnostics)
-        extenders = Extenders.of(compiled.program, self._runtime.clock)
+        try:
+            extenders = await off_loop(Extenders.of, compiled.program, self._runtime.clock)
+        except TimeoutError as error:
+            text = f"a file that an extender of the policy names was {error.strerror}"
+            extenders = Problem("KPS204", text, "name a file on a disk that answers", FINDINGS)
         if isinstance(extenders, Problem):
             return Reloaded("refused", diagnostics, extenders)
         async with self._feed.signals.deciding:

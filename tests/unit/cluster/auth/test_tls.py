@@ -154,7 +154,8 @@ def test_an_unchanged_source_keeps_the_context() -> None:
         (TlsSource(None, b"junk", b"junk"), "KPC108", "cannot be used"),
         (TlsSource(None, pem.ALICE, pem.BOB_KEY), "KPC108", "cannot be used"),
         (TlsSource(None, Path("/no/such"), pem.BOB_KEY), "KPC108", "/no/such: No such file"),
-        (TlsSource(None, Path("/dev/zero"), pem.BOB_KEY), "KPC108", "larger than"),
+        (TlsSource(None, Path("/dev/zero"), pem.BOB_KEY), "KPC108", "not a regular file"),
+        (TlsSource(Path("/dev/ptmx")), "KPC107", "not a regular file"),
     ],
 )
 def test_what_cannot_be_used_is_a_problem_of_one_line(

@@ -244,11 +244,12 @@ async def test_silence_is_a_timeout_and_counts_as_sent(wire: Wire) -> None:
 
 async def test_a_write_whose_time_is_up_before_its_turn_is_not_sent(wire: Wire) -> None:
     """As after a pause of the process: by then another replica may lead."""
-    seen = 0
+    seen, begun = 0, asyncio.Event()
 
     async def slow(exchange: Exchange) -> None:
         nonlocal seen
         seen += 1
+        begun.set()
         await asyncio.sleep(0.4)
         await exchange.answer(201)
 
@@ -258,7 +259,7 @@ async def test_a_write_whose_time_is_up_before_its_turn_is_not_sent(wire: Wire) 
         asyncio.TaskGroup() as tasks,
     ):
         first = tasks.create_task(post(api))
-        await asyncio.sleep(0)
+        await begun.wait()
         assert await post(api, timeout_s=0.1) == TimedOut(0.1, sent=False)
         assert isinstance(await first, Response)
     assert seen == 1

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kpolicy import regular_files
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.delivery import sources
 from kpolicy.scheduler.delivery.sources import FileSource, FixedSource, PolicyTexts, read_policies
 from kpolicy.scheduler.problem_codes import Problem
 from tests.manual_clock import ManualClock
@@ -85,16 +87,16 @@ def test_a_set_of_files_is_never_half_old_and_half_new(
 ) -> None:
     mounted(tmp_path, "1", a="old", b="old")
     opened = 0
-    real_open = Path.open
+    read_file = regular_files.read_file
 
-    def opening(path: Path, *arguments: object, **options: object) -> object:
+    def opening(path: Path, bytes_max: int) -> bytes:
         nonlocal opened
         opened += 1
         if opened == 2:  # between the two files
             mounted(tmp_path, "2", a="new", b="new")
-        return real_open(path, *arguments, **options)  # type: ignore[call-overload]
+        return read_file(path, bytes_max)
 
-    monkeypatch.setattr(Path, "open", opening)
+    monkeypatch.setattr(sources, "read_file", opening)
     assert [source.text for source in texts(tmp_path).sources] == [b"new", b"new"]
 
 
@@ -109,16 +111,18 @@ def test_what_cannot_be_read_is_a_problem_in_words(tmp_path: Path) -> None:
     many = tmp_path / "many"
     written(many, **{f"p{number}": "" for number in range(limits.POLICY_FILES_MAX + 1)})
     assert "more than the 256" in problem(many).message
+    device = problem(Path("/dev/ptmx"))
+    assert "cannot read policy /dev/ptmx: not a regular file" in device.message
 
 
 def test_a_file_without_permission_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refusing(path: Path, *_: object, **__: object) -> object:
+    def refusing(path: Path, *_: object) -> bytes:
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     (tmp_path / "secret.yaml").write_text("x")
-    monkeypatch.setattr(Path, "open", refusing)  # root may read everything
+    monkeypatch.setattr(sources, "read_file", refusing)  # root may read everything
     assert "Permission denied" in problem(tmp_path / "secret.yaml").message
 
 
