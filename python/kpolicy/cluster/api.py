@@ -59,22 +59,19 @@ class Stream:
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
-        self._bytes_read = 0
 
-    @property
-    def has_news(self) -> bool:
-        """Whether `read` would return at once."""
+    def has_news(self, bytes_read: int) -> bool:
+        """Whether there is more than this many bytes, or the end."""
         content = self._response.content
-        return content.total_bytes > self._bytes_read or content.is_eof()
+        has_ended = content.is_eof() or content.exception() is not None
+        return has_ended or content.total_bytes > bytes_read
 
     async def read(self) -> bytes | Unreachable:
         """Return the bytes that have arrived, at least one; empty at the end."""
         try:
-            chunk = await self._response.content.readany()
+            return await self._response.content.readany()
         except (aiohttp.ClientError, OSError) as error:
             return Unreachable(Cause.LOST, error_text(error, "the connection was lost"), sent=True)
-        self._bytes_read += len(chunk)
-        return chunk
 
     def close(self) -> None:
         """Close the connection; a `read` that is waiting ends."""

@@ -101,8 +101,12 @@ async def read_watch(
 
         async def read() -> Watched:
             version, size, splitter = request.resource_version, 0, LineSplitter()
+
+            def has_news() -> bool:
+                return stream.has_news(size)
+
             while True:
-                pulse.rest(lambda: stream.has_news)
+                pulse.rest(has_news)
                 chunk = await stream.read()
                 pulse.beat()
                 if progress.ended_by_us is not None:
