@@ -146,7 +146,7 @@ def _plant(part: str) -> None:
         asyncio.run = run
         return with_signal(work)
 
-    asyncio.run = first
+    asyncio.run = first  # type: ignore[assignment]
 
 
 if __name__ == "__main__":
