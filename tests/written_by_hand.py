@@ -16,6 +16,7 @@ import h11
 
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.fenced_request import always
 from kpolicy.cluster.http1.answer_reader import AnswerReader
 from kpolicy.cluster.http1.write_connections import WriteConnections
 from kpolicy.cluster.limits import KIB, WRITE_READ_BYTES
@@ -78,7 +79,9 @@ class AiohttpConnections(WriteConnections):
         *,
         timeout_s: float,
         body_bytes_max: int,
+        may_send: Callable[[], bool] = always,
     ) -> AnswerReader:
+        assert may_send()
         timeout = aiohttp.ClientTimeout(total=timeout_s)
         async with self.session.request(
             verb, self.server + target, data=body, headers=headers, timeout=timeout

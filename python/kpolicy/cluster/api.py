@@ -20,6 +20,7 @@ from yarl import URL
 
 from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse
 from kpolicy.cluster.auth.connection import Connection
+from kpolicy.cluster.fenced_request import FENCED, FencedRequest, NotSentError, always
 from kpolicy.cluster.http1.answer_reader import AnswerReader
 from kpolicy.cluster.http1.write_connections import WriteConnections
 from kpolicy.cluster.limits import (
@@ -137,10 +138,11 @@ class ApiClient:
         body_bytes_max: int = BODY_BYTES_MAX,
         traceparent: str | None = None,
         pulse: Pulse = NO_PULSE,
+        may_send: Callable[[], bool] = always,
     ) -> Response | Failure:
         """Send one request and read the whole response. After a 401, try once more with new
         credentials. `pulse` beats before each step, of which none takes longer than the time limit
-        of the request."""
+        of the request. `may_send` is asked when a connection is there and nothing was sent."""
         headers = {} if body is None else {"Content-Type": content_type}
         if traceparent is not None:
             headers["traceparent"] = traceparent
@@ -153,6 +155,7 @@ class ApiClient:
             timeout_s=timeout_s,
             body_bytes_max=body_bytes_max,
             pulse=pulse,
+            may_send=may_send,
         )
         if isinstance(answer, Status) and answer.code == 401:
             used = headers.get("Authorization")
@@ -166,6 +169,7 @@ class ApiClient:
                     timeout_s=timeout_s,
                     body_bytes_max=body_bytes_max,
                     pulse=pulse,
+                    may_send=may_send,
                 )
         return answer
 
@@ -179,6 +183,7 @@ class ApiClient:
         timeout_s: float,
         body_bytes_max: int,
         pulse: Pulse,
+        may_send: Callable[[], bool],
     ) -> Response | Failure:
         pulse.beat(EXEC_TIMEOUT_S)
         if isinstance(session := await self._sessions.ready(headers), Unreachable):
@@ -186,8 +191,15 @@ class ApiClient:
         pulse.beat()
         if body is not None and self.connection.proxy is None:
             return await self._write(
-                verb, target, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
+                verb,
+                target,
+                body,
+                headers,
+                timeout_s=timeout_s,
+                body_bytes_max=body_bytes_max,
+                may_send=may_send,
             )
+        FencedRequest.may_send.set(may_send)
         began_ns = self._clock.monotonic_ns()
         try:
             async with session.request(
@@ -209,6 +221,8 @@ class ApiClient:
                     text = f"the answer is larger than {body_bytes_max} bytes"
                     return Unreachable(Cause.OVERSIZED, text, sent=True)
                 return Response(response.status, response.headers, content)
+        except NotSentError:
+            return FENCED
         except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
             self._count(verb, 0, began_ns)
             return self._failed(transport_failure(error, timeout_s))
@@ -222,10 +236,17 @@ class ApiClient:
         *,
         timeout_s: float,
         body_bytes_max: int,
+        may_send: Callable[[], bool],
     ) -> Response | Failure:
         began_ns = self._clock.monotonic_ns()
         answer = await self._writes.ask(
-            verb, target, body, headers, timeout_s=timeout_s, body_bytes_max=body_bytes_max
+            verb,
+            target,
+            body,
+            headers,
+            timeout_s=timeout_s,
+            body_bytes_max=body_bytes_max,
+            may_send=may_send,
         )
         if not isinstance(answer, AnswerReader):
             self._count(verb, 0, began_ns)

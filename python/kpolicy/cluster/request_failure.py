@@ -25,6 +25,7 @@ class Cause(StrEnum):
     LOST = "lost"
     OVERSIZED = "oversized"
     CLOSED = "closed"
+    FENCED = "fenced"  # the caller might not send it any more
 
 
 @dataclass(frozen=True, slots=True)

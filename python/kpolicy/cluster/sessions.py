@@ -15,6 +15,7 @@ import aiohttp
 from kpolicy.clock import NANOSECONDS, Clock
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.connection_problem import ConnectionProblem, one_line
+from kpolicy.cluster.fenced_request import FencedRequest
 from kpolicy.cluster.limits import (
     CONNECT_TIMEOUT_S,
     KEEPALIVE_S,
@@ -118,6 +119,7 @@ class Sessions:
             ),
             headers=self.headers,
             cookie_jar=aiohttp.DummyCookieJar(),
+            request_class=FencedRequest,
             auto_decompress=False,
             trust_env=False,
         )

@@ -7,11 +7,12 @@ test asks for that.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kpolicy.clock import NO_PULSE, Pulse
 from kpolicy.cluster.api import JSON, ApiClient, Response
+from kpolicy.cluster.fenced_request import always
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
 from tests.manual_clock import ManualClock
 from tests.unit.cluster.doubles import connection
@@ -73,6 +74,7 @@ class LeaseClient(ApiClient):
         body_bytes_max: int = 0,
         traceparent: str | None = None,
         pulse: Pulse = NO_PULSE,
+        may_send: Callable[[], bool] = always,
     ) -> Response | Failure:
         self.asked.append(verb)
         if self.trouble is not None:

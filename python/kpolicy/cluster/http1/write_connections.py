@@ -12,12 +12,13 @@ import asyncio
 import socket
 import ssl
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol, cast
 from urllib.parse import urlsplit
 
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.connection_problem import one_line
+from kpolicy.cluster.fenced_request import FENCED, always
 from kpolicy.cluster.http1.answer_reader import AnswerReader, OversizedAnswerError
 from kpolicy.cluster.limits import (
     CONNECT_TIMEOUT_S,
@@ -245,6 +246,7 @@ class WriteConnections:
         *,
         timeout_s: float,
         body_bytes_max: int,
+        may_send: Callable[[], bool] = always,
     ) -> AnswerReader | Failure:
         if (request := self._request(verb, target, body, headers)) is None:
             return Unreachable(Cause.CREDENTIALS, "a header holds a line end", sent=False)
@@ -261,6 +263,9 @@ class WriteConnections:
                 # it asked (that it leads) may no longer hold.
                 self._keep(exchange)
                 return TimedOut(timeout_s, sent=False)
+            if not may_send():
+                self._keep(exchange)
+                return FENCED
             try:
                 answer = await exchange.ask(request, body_bytes_max, left_s)
             except TimeoutError:

@@ -1,7 +1,8 @@
 """Binds a pod to a node and reports the outcome.
 
 Retries, and settles binds whose answer was lost by reading the pod. The local fence is asked before
-every request, retries included. The caller limits how many binds are under way.
+every request, retries included, and again when the request is sent. The caller limits how many
+binds are under way.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TypeAlias
 
 from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.cluster.api import ApiClient, Response
+from kpolicy.cluster.fenced_request import FENCED
 from kpolicy.cluster.limits import (
     BIND_RETRY_AFTER_S_MAX,
     BIND_RETRY_S,
@@ -246,7 +248,10 @@ class Binder:
             timeout_s=self._timeout_s,
             traceparent=traceparent,
             pulse=pulse,
+            may_send=self._fence,
         )
+        if answer == FENCED:
+            return Fenced()
         if isinstance(answer, Response):
             if answer.status == 201:
                 return Bound()

@@ -224,7 +224,13 @@ class Evictor:
         self, verb: str, path: str, body: bytes, content_type: str
     ) -> Response | Failure:
         answer = await self._client.request(
-            verb, path, _QUERY, body, content_type=content_type, timeout_s=EVICT_TIMEOUT_S
+            verb,
+            path,
+            _QUERY,
+            body,
+            content_type=content_type,
+            timeout_s=EVICT_TIMEOUT_S,
+            may_send=self._fence,
         )
         try:  # a body that is neither an API object nor a Status is the response of a proxy
             is_of_api = not isinstance(answer, Response) or bool(json.loads(answer.body)["kind"])

@@ -189,6 +189,7 @@ class VolumeWriter:
                 patch.body(),
                 content_type=MERGE_PATCH,
                 timeout_s=BIND_TIMEOUT_S,
+                may_send=self._fence,
             )
             if isinstance(answer, Response):
                 version = _version(answer.body)

@@ -22,6 +22,7 @@ from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
 from kpolicy.cluster.connection_problem import ConnectionProblem
+from kpolicy.cluster.fenced_request import always
 from kpolicy.cluster.limits import BIND_SENDS_IN_DOUBT_MAX, UNANSWERED_IN_DOUBT_S
 from kpolicy.cluster.request_failure import (
     Cause,
@@ -176,11 +177,18 @@ class ExtenderClient:
         """Whether the extender is asked about a pod that requests these managed resources."""
         return not self.managed or bool(self.managed & requested)
 
-    async def ask(self, verb: str, body: bytes, *, is_repeatable: bool = True) -> bytes | Failed:
+    async def ask(
+        self,
+        verb: str,
+        body: bytes,
+        *,
+        is_repeatable: bool = True,
+        may_send: Callable[[], bool] = always,
+    ) -> bytes | Failed:
         """The body of the answer. A request that was lost is sent once more, if that is safe."""
-        answer = await self._post(verb, body)
+        answer = await self._post(verb, body, may_send)
         if is_repeatable and isinstance(answer, Unreachable) and answer.cause is Cause.LOST:
-            answer = await self._post(verb, body)
+            answer = await self._post(verb, body, may_send)
         if isinstance(answer, Response) and answer.status == 200:
             self.counts[verb, "success"] += 1
             return answer.body
@@ -190,13 +198,16 @@ class ExtenderClient:
     async def close(self) -> None:
         await self._api.close()
 
-    async def _post(self, verb: str, body: bytes) -> Response | Failure:
+    async def _post(
+        self, verb: str, body: bytes, may_send: Callable[[], bool]
+    ) -> Response | Failure:
         return await self._api.request(
             "POST",
             f"/{verb}",
             body=body,
             timeout_s=self._timeout_s,
             body_bytes_max=limits.EXTENDER_ANSWER_BYTES_MAX,
+            may_send=may_send,
         )
 
     def _failed(self, verb: str, answer: Response | Failure) -> Failed:
@@ -297,7 +308,9 @@ class ExtenderBinds:
 
     async def _bind_by(self, client: ExtenderClient, binding: Binding) -> BindOutcome:
         args = binding_args(binding.namespace, binding.name, binding.uid, binding.node)
-        body = await client.ask(client.extender.bind_verb, args, is_repeatable=False)
+        body = await client.ask(
+            client.extender.bind_verb, args, is_repeatable=False, may_send=self._fence
+        )
         if isinstance(body, Failed):
             if not body.is_lost:
                 return Declined(body.message)

@@ -199,7 +199,7 @@ async def test_a_later_refusal_tells_nothing_of_what_was_sent_before() -> None:
 
 
 async def test_the_doubt_stays_when_leadership_or_the_server_goes() -> None:
-    leading = [True, False, False]
+    leading = [True, True, False, False]  # each send asks twice
     async with cluster_with(fence=lambda: leading.pop(0)) as cluster:
         cluster.faults(
             posts(RequestFault(drop=Drop.BEFORE_COMMIT), times=None),
@@ -287,7 +287,7 @@ async def test_without_leadership_nothing_is_sent() -> None:
 
 
 async def test_the_fence_is_asked_again_before_a_retry() -> None:
-    leading = [True, False]
+    leading = [True, True, False]  # each send asks twice
     async with cluster_with(fence=lambda: leading.pop(0)) as cluster:
         cluster.faults(posts(RequestFault(status=429, retry_after_s=1), times=None))
         assert isinstance(await cluster.binder.bind(cluster.binding()), Overloaded)

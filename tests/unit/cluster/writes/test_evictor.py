@@ -242,7 +242,7 @@ async def test_a_deletion_that_cannot_come_through_any_more_is_given_up() -> Non
 
 
 async def test_a_deletion_in_doubt_ends_with_our_leadership() -> None:
-    leading = [True, True, *[True] * (EVICT_TRIES_MAX - 1), False]
+    leading = [*[True] * 2 * (1 + EVICT_TRIES_MAX), False]  # each send asks twice
     async with cluster_with(fence=lambda: leading.pop(0)) as cluster:
         cluster.faults(deletes(RequestFault(drop=Drop.BEFORE_COMMIT), None))
         assert await cluster.evictor.evict(cluster.eviction()) == EvictionFenced()
@@ -274,7 +274,7 @@ async def test_a_server_that_asks_for_too_much_patience_is_not_waited_for() -> N
 
 @pytest.mark.parametrize("writes", [0, 1])
 async def test_nothing_is_sent_once_we_may_not_lead(writes: int) -> None:
-    asked = iter([True] * writes)
+    asked = iter([True] * 2 * writes)  # each send asks twice
     async with cluster_with(lambda: next(asked, False)) as cluster:
         assert await cluster.evictor.evict(cluster.eviction()) == EvictionFenced()
         assert len(cluster.writes()) == writes

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
+from kpolicy.cluster.fenced_request import always
 from kpolicy.engine import KeptNode, RefusedNode
 from kpolicy.policy.models.scheduling_policy import Extender
 from kpolicy.scheduler.extenders.asking import Asked, Subject, ask
@@ -35,7 +36,14 @@ class Scripted(ExtenderClient):
         self.answers = answers
         self.asked: list[tuple[str, bytes]] = []
 
-    async def ask(self, verb: str, body: bytes, *, is_repeatable: bool = True) -> bytes | Failed:
+    async def ask(
+        self,
+        verb: str,
+        body: bytes,
+        *,
+        is_repeatable: bool = True,
+        may_send: Callable[[], bool] = always,
+    ) -> bytes | Failed:
         self.asked.append((verb, body))
         answer = self.answers[verb]
         return answer if isinstance(answer, Failed) else json.dumps(answer).encode()
