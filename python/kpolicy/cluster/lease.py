@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from random import Random
 from typing import NoReturn
 from urllib.parse import quote
 
-from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse, first_of
+from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse, api_micro_time, first_of
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.lease_record import (
     LeaseLock,
@@ -37,6 +38,7 @@ from kpolicy.cluster.limits import (
     LEASE_LOOKS_PER_RETRY,
     LEASE_RELEASE_TIMEOUT_S,
     LEASE_REQUEST_TIMEOUT_S,
+    LEASE_WRITES_REMEMBERED_MAX,
 )
 from kpolicy.cluster.request_failure import Failure, Status, TimedOut
 
@@ -85,6 +87,8 @@ class Elector:
         self._inability = ""
         self._observed: Observation | None = None
         self._read_first = True  # what was last observed may differ from what the API server holds
+        # Times of the last writes, as they stand in the Lease. A write may have been lost.
+        self._written: deque[str] = deque(maxlen=LEASE_WRITES_REMEMBERED_MAX)
         self._fence_until_ns = 0  # one int: reading it needs no lock
         self._renewals = 0
         self._last_error = ""
@@ -179,16 +183,23 @@ class Elector:
                 return self._fail(str(failure))
         if (observed := self._observed) is None:
             return await self._write(None)
-        if observed.wait_ns(self._lock.identity, self._clock.monotonic_ns()) > 0:
+        if self._wait_ns(observed) > 0:
             self._fence_until_ns = 0  # we held it, and another holds it now
             return self._fail(f"{observed.record.holder} holds it")
         return await self._write(observed.record)
+
+    def _wait_ns(self, observed: Observation) -> int:
+        """Another process may have our identity: we hold only what we have written."""
+        is_ours = observed.record.renewed in self._written
+        identity = self._lock.identity if is_ours else ""
+        return observed.wait_ns(identity, self._clock.monotonic_ns())
 
     async def _write(self, record: LeaseRecord | None) -> bool:
         if self._inability:
             return self._fail(f"this replica cannot decide: {self._inability}")
         now_ns, sent_ns = self._clock.now_ns(), self._clock.monotonic_ns()
         self._read_first = True  # until the response shows the result
+        self._written.append(api_micro_time(now_ns))
         if record is None:
             body = new_lease(self._lock, self._terms, now_ns)
             failure = await self._ask("POST", self._collection, body)
@@ -229,11 +240,7 @@ class Elector:
 
     def _look_again_s(self) -> float:
         """Return when to look again: at the latest when the lease of another holder expires."""
-        wait_ns = (
-            self._observed.wait_ns(self._lock.identity, self._clock.monotonic_ns())
-            if self._observed is not None
-            else 0
-        )
+        wait_ns = self._wait_ns(self._observed) if self._observed is not None else 0
         if wait_ns == 0:  # nobody holds it, so the failure was another
             return self._terms.retry_s * (1 + self._random.random() * (LEASE_JITTER - 1))
         return min(self._terms.retry_s / LEASE_LOOKS_PER_RETRY, wait_ns / NANOSECONDS)

@@ -79,6 +79,7 @@ class LeaseRecord:
     holder: str
     duration_s: float
     transitions: int
+    renewed: str  # the time that its writer wrote
     resource_version: str
     document: dict[str, Any]
 
@@ -92,6 +93,7 @@ def read_lease(body: bytes) -> LeaseRecord | None:
             holder=str(spec.get("holderIdentity") or ""),
             duration_s=float(int(spec.get("leaseDurationSeconds") or 0)),
             transitions=int(spec.get("leaseTransitions") or 0),
+            renewed=str(spec.get("renewTime") or ""),
             resource_version=str(document["metadata"].get("resourceVersion") or ""),
             document=document,
         )

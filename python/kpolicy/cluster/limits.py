@@ -202,3 +202,5 @@ LEASE_RELEASE_TIMEOUT_S: Final = 2.0  # the shutdown must not wait for the API s
 LEASE_SILENT_S_MAX: Final = 60.0
 # How often the elector looks whether this replica can decide.
 LEASE_ABILITY_LOOK_S: Final = 0.5
+# Our writes of the last renew deadline, of which any may be the one that the API server holds.
+LEASE_WRITES_REMEMBERED_MAX: Final = 16

@@ -51,6 +51,41 @@ def server(clock: ManualClock) -> LeaseServer:
     return LeaseServer(clock)
 
 
+async def test_two_processes_with_one_identity_never_lead_together(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    """As clones of a virtual machine, or two containers of one process id, may have."""
+    twins = [elector(LeaseClient(server), "twin", seed) for seed in (1, 2)]
+    led: set[int] = set()
+    async with running(*twins) as tasks:
+        for _ in range(240):
+            await clock.advance(0.5)
+            leading = {number for number, twin in enumerate(twins) if twin.fence()}
+            assert len(leading) <= 1
+            led |= leading
+        assert len(led) == 1
+        (leader,) = led
+        tasks[leader].cancel()
+        for _ in range(60):
+            await clock.advance(0.5)
+            assert not all(twin.fence() for twin in twins)
+        assert twins[1 - leader].fence(), "the other takes over as if it had another name"
+
+
+async def test_a_renewal_whose_answer_was_lost_is_known_as_ours(
+    clock: ManualClock, server: LeaseServer
+) -> None:
+    api = LeaseClient(server)
+    elector_ = elector(api, "one")
+    async with running(elector_):
+        await clock.advance(5)
+        api.lose_answers = True
+        await clock.advance(4)
+        api.lose_answers = False
+        await clock.advance(20)
+        assert elector_.fence()
+
+
 async def test_who_cannot_decide_neither_acquires_nor_renews_the_lease(
     clock: ManualClock, server: LeaseServer
 ) -> None:
