@@ -29,7 +29,8 @@ class PolicyMap:
     @property
     def flags(self) -> tuple[str, ...]:
         """The flags of a scheduler that reads this ConfigMap and uses a lease beside it."""
-        return (f"--policy-configmap={_SPACE}/{_NAME}", f"--lease-namespace={_SPACE}")
+        named = f"--policy-configmap={_SPACE}/{_NAME}"
+        return (named, f"--scheduler-names={PROFILE}", f"--lease-namespace={_SPACE}")
 
     def write(self, number: int) -> None:
         self._admin.replace(f"{_MAPS}/{_NAME}", _body(number))

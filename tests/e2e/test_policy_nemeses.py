@@ -101,7 +101,8 @@ def test_n_pods_are_bound_by_a_good_policy_whatever_is_offered(
     cluster: ControlPlane, tmp_path: Path, nemesis: Callable[[Offers], None]
 ) -> None:
     admin = cluster.admin
-    flags = ("--no-leader-elect", f"--policy-configmap={SPACE}/{NAME}")
+    named = f"--policy-configmap={SPACE}/{NAME}"
+    flags = ("--no-leader-elect", named, "--scheduler-names=kpolicy")
     process = SchedulerProcess(cluster.kubeconfig(NORMAL), None, tmp_path / "log", flags)
     with recording(cluster, HOW) as recorded:
         offers = Offers(admin, recorded)

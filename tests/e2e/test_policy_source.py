@@ -81,7 +81,8 @@ def sound_again(cluster: ControlPlane, scheduler: SchedulerProcess) -> None:
 
 def running(cluster: ControlPlane, log: Path, *flags: str) -> SchedulerProcess:
     named = f"--policy-configmap={SPACE}/{NAME}"
-    flags = ("--log-format=json", "--no-leader-elect", named, *flags)
+    served = "--scheduler-names=kpolicy,shadowed"
+    flags = ("--log-format=json", "--no-leader-elect", named, served, *flags)
     return SchedulerProcess(cluster.kubeconfig(NORMAL), None, log, flags)
 
 
@@ -367,6 +368,7 @@ def test_without_a_last_good_one_a_bad_policy_schedules_nothing(
         "--port=0",
         "--no-leader-elect",
         f"--policy-configmap={SPACE}/{NAME}",
+        "--scheduler-names=kpolicy",
         "--policy-status=none",
     ]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -18,10 +18,12 @@ from typing import Any, Final
 from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Span, has_errors
 from kpolicy.policy.assembly.assemble import Program, assemble, encode
 from kpolicy.policy.assembly.expressions import ExpressionSets
+from kpolicy.policy.assembly.extender_checks import check_authority, check_extenders
 from kpolicy.policy.assembly.params import ParamValues, uncalled
 from kpolicy.policy.assembly.policy_checks import beyond, check_policies
 from kpolicy.policy.assembly.read_policy import Policy, read_policies, written_rules
 from kpolicy.policy.assembly.resolve import Resolution, effective, lineages, resolve
+from kpolicy.policy.authority import UNLIMITED, Authority
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import find_documents
 from kpolicy.policy.limits import DIAGNOSTICS_MAX, PROGRAM_NODES_MAX
@@ -148,6 +150,7 @@ def compile_policy(
     params: Mapping[str, Any] | None = None,
     release: str = "",
     library: Sequence[Source] = (),
+    authority: Authority = UNLIMITED,
 ) -> Compiled:
     """Compile all policies of `sources` to one program.
 
@@ -155,10 +158,15 @@ def compile_policy(
     serves every pending pod, whatever scheduler it names. `params` win over all other values of
     params; `paramsFrom` may name the ConfigMaps among the sources. `release` is the release of
     kube-scheduler whose meaning of legacy names is wanted. `library` holds further policies that
-    may be extended by name.
+    may be extended by name. `authority`: what the process allows policies to do.
     """
     return examine(
-        sources, every_pod=every_pod, params=params, release=release, library=library
+        sources,
+        every_pod=every_pod,
+        params=params,
+        release=release,
+        library=library,
+        authority=authority,
     ).compiled()
 
 
@@ -196,6 +204,7 @@ def examine(
     params: Mapping[str, Any] | None = None,
     release: str = "",
     library: Sequence[Source] = (),
+    authority: Authority = UNLIMITED,
 ) -> Examined:
     """`compile_policy` describes the arguments."""
     named = named_sources(sources) or [shipped_source(DEFAULT)]
@@ -216,6 +225,8 @@ def examine(
         *expressions.diagnostics,
         *resolution.diagnostics,
         *check_policies(policies, resolution),
+        *check_extenders(policies),
+        *check_authority(policies, extended.values(), authority),
         *chain.from_iterable(
             beyond(policy, expressions.own[policy.name], 1) for policy in policies
         ),

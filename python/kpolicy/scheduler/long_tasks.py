@@ -34,6 +34,7 @@ from kpolicy.scheduler.binding.pre_binds import Nominations, PreBinds
 from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods, FreshPods, TwoSteps, WholeNodes
 from kpolicy.scheduler.extenders.in_force import ExtenderBinds, ExtendersInForce
+from kpolicy.scheduler.extenders.pod_fields import PodFields, pod_fields
 from kpolicy.scheduler.loop.consequences import Consequences
 from kpolicy.scheduler.loop.cycle import (
     Cycle,
@@ -127,12 +128,13 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
         runtime, reservations, reporter, binds=binds, preemptions=preemptions
     )
     nodes = WholeNodes(client, clock, runtime.random, tasks)
+    fields = PodFields(pod_fields(setting.options.extender_pod_fields))
     extended = ExtendedPods(
         runtime,
         feed,
         consequences,
         in_force=in_force,
-        two_steps=TwoSteps(runtime.engine, FreshPods(client), nodes, clock),
+        two_steps=TwoSteps(runtime.engine, FreshPods(client, fields), nodes, clock),
         binds=extender_binds,
     )
     comparer = Comparer(client, runtime, feed, tasks.group)

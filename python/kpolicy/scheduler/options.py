@@ -19,6 +19,7 @@ from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import LEASE_DURATION_S, LEASE_RENEW_DEADLINE_S, LEASE_RETRY_S
 from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.engine_threads import ENGINE_THREADS_MAX
+from kpolicy.policy.authority import extender_hosts
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import is_of_kind, none_of_kind
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse, validated
@@ -26,6 +27,7 @@ from kpolicy.policy.yaml.nodes import Node, Scalar, key_at
 from kpolicy.policy.yaml.source import Source, SourceText, placed
 from kpolicy.policy.yaml.tree_reader import read_documents
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.extenders.pod_fields import ALL, pod_fields
 from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.telemetry.access import KINDS, NONE, TOKEN, is_loopback
 from kpolicy.telemetry.limits import TRACES_PER_SECOND_MAX
@@ -60,6 +62,7 @@ class Options:
     auth_token_file: str = ""
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
+    extender_pod_fields: tuple[str, ...] = (ALL,)
 
     def checked(self) -> Problem | None:
         terms = self.lease_terms()
@@ -188,6 +191,26 @@ def _config_map(written: str) -> str:
 ConfigMapText = Annotated[str, AfterValidator(_config_map)]
 
 
+def _hosts(written: list[str]) -> list[str]:
+    try:
+        extender_hosts(written)
+    except ValueError as error:
+        refuse("KP113", str(error))
+    return written
+
+
+def _pod_fields(written: list[str]) -> list[str]:
+    try:
+        pod_fields(written)
+    except ValueError as error:
+        refuse("KP113", str(error))
+    return written
+
+
+HostTexts = Annotated[list[str], Field(min_length=1), AfterValidator(_hosts)]
+PodFieldTexts = Annotated[list[str], Field(min_length=1), AfterValidator(_pod_fields)]
+
+
 class SchedulerConfiguration(Edge):
     """The settings of `kpolicy run`, in a file."""
 
@@ -197,6 +220,18 @@ class SchedulerConfiguration(Edge):
     policy_configmap: ConfigMapText | None = Field(None, description="NAMESPACE/NAME, or with #KEY")
     policy_status: ConfigMapText | None = Field(None, description="NAMESPACE/NAME, or `none`")
     policy_cache: NonEmpty | None = Field(None, description="A folder.")
+    scheduler_names: Annotated[list[NonEmpty], Field(min_length=1)] | None = Field(
+        None, description="Policies may serve pods of these names."
+    )
+    extender_hosts: HostTexts | None = Field(
+        None, description="HOST:PORT of extenders; `[none]` and `[any]` too."
+    )
+    certificate_folder: NonEmpty | None = Field(
+        None, description="The folder of certificate files that policies may name."
+    )
+    extender_pod_fields: PodFieldTexts | None = Field(
+        None, description="Of env, args, annotations; `[all]` and `[none]` too."
+    )
     shadow_policy: list[NonEmpty] | None = None
     shadow_policy_configmap: ConfigMapText | None = None
     params: dict[str, Any] | None = Field(None, description="Values of params, by name.")

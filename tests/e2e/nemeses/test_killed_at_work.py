@@ -102,7 +102,8 @@ class Work:
         self.admin = plane.admin
         self.number = 0
         self.provisioner = threading.Thread(target=self._provision, daemon=True)
-        flags = (f"--policy-configmap={SPACE}/{NAME}", f"--lease-namespace={SPACE}")
+        named = f"--policy-configmap={SPACE}/{NAME}"
+        flags = (named, "--scheduler-names=kpolicy", f"--lease-namespace={SPACE}")
         self.process = SchedulerProcess(proxy.kubeconfig(NORMAL), None, log, flags)
 
     @property

@@ -1,7 +1,8 @@
 """The corpus of broken policies: each file has exactly the findings that are written down for it.
 
 `corpus/expected.json` holds them by file: `[code, line, column, end line, end column]`, in order.
-Files of `corpus/snapshot` are linted against the recorded cluster of `cluster.py`.
+Files of `corpus/snapshot` are linted against the recorded cluster of `cluster.py`, files of
+`corpus/authority` for a process that limits its policies.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pytest
 
 from kpolicy.offline.snapshot_lint.lint_snapshot import lint
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
+from kpolicy.policy.authority import UNLIMITED, Authority
 from kpolicy.policy.codes.registry import pages
 from kpolicy.policy.yaml.source import Source
 from tests.spec.lint.cluster import objects
@@ -25,6 +27,9 @@ FILES = sorted(
     str(path.relative_to(CORPUS))
     for path in CORPUS.rglob("*")
     if path.suffix in (".yaml", ".json") and path.name != "expected.json"
+)
+LIMITED = Authority(
+    frozenset({"kpolicy"}), frozenset({"licences.tools.svc:8888"}), "/etc/certificates"
 )
 # Why no file here can have the code.
 WITHOUT_FILE = {
@@ -49,8 +54,9 @@ def snapshot() -> Snapshot:
 def findings(file: str) -> list[list[Any]]:
     source = Source(file, (CORPUS / file).read_bytes())
     against = snapshot() if file.startswith("snapshot/") else None
+    authority = LIMITED if file.startswith("authority/") else UNLIMITED
     found = []
-    for finding in lint([source], against).diagnostics:
+    for finding in lint([source], against, authority=authority).diagnostics:
         place = finding.place
         assert place is not None, finding
         found.append([finding.code, place.line, place.column, place.end_line, place.end_column])

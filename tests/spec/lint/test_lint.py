@@ -17,6 +17,8 @@ SCENARIO = re.compile(r"^## ([^\n]+)\n\n```yaml\n(.*?)```\n\n```findings\n(.*?)`
 # Codes of the document that need more than a file: sizes (unit tests), a mount, `kpolicy fmt`, the
 # expression language's own.
 ELSEWHERE = {"KP109", "KP110", "KP111", "KP112", "KP119", "KP124", "KP130", "KP142"}
+# Codes of what a process allows: a page has no process.
+ELSEWHERE |= {"KP131", "KP132", "KP133"}
 
 
 @dataclass(frozen=True, slots=True)

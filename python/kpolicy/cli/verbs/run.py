@@ -34,6 +34,7 @@ from kpolicy.version import VERSION
 if TYPE_CHECKING:
     from kpolicy.clock import Clock
     from kpolicy.diagnostics import Diagnostic
+    from kpolicy.policy.authority import Authority
     from kpolicy.scheduler.delivery.policy_delivery import Keeping, PolicyOrigin
     from kpolicy.scheduler.options import ConfigMapName, Options
     from kpolicy.scheduler.problem_codes import Problem
@@ -146,7 +147,9 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
         _options(settings, connection.namespace if connection.is_in_cluster else ""),
         environment=Environment(
             clock=clock,
-            compile_with=partial(compile_policy, params=settings.params),
+            compile_with=partial(
+                compile_policy, params=settings.params, authority=delivered.authority
+            ),
             traces=traces,
             lease_connection=connections[-1],
             on_lost=_exit_lost,
@@ -179,6 +182,7 @@ def _options(settings: RunSettings, own_namespace: str) -> Options:
         seed=settings.seed,
         engine_threads=settings.engine_threads,
         once=settings.once,
+        extender_pod_fields=settings.extender_pod_fields,
     )
 
 
@@ -232,10 +236,12 @@ def _tell(problem: Problem, diagnostics: tuple[Diagnostic, ...] = ()) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The sources of the policies. Without a `shadow`, nothing is compared."""
+    """The sources of the policies, and what these may do. Without a `shadow`, nothing is
+    compared."""
 
     policies: PolicyOrigin
     keeping: Keeping
+    authority: Authority
     shadow: PolicyOrigin | None = None
 
 
@@ -258,7 +264,30 @@ def delivery_of(settings: RunSettings, own_namespace: str, clock: Clock) -> Deli
     status = _status(settings, policies, own_namespace)
     if isinstance(status, Problem):
         return status
-    return Delivered(policies or FixedSource(), Keeping(status, settings.policy_cache), shadow)
+    authority = _authority(settings, policies)
+    if isinstance(authority, Problem):
+        return authority
+    keeping = Keeping(status, settings.policy_cache)
+    return Delivered(policies or FixedSource(), keeping, authority, shadow)
+
+
+def _authority(settings: RunSettings, policies: PolicyOrigin | None) -> Authority | Problem:
+    """Who may write a ConfigMap is not yet trusted with the pods of every scheduler."""
+    from kpolicy.cli.policy_authority import CONFIG_MAPS, authority_of
+    from kpolicy.policy.authority import UNLIMITED
+    from kpolicy.scheduler.options import ConfigMapName
+    from kpolicy.scheduler.problem_codes import Problem
+
+    is_config_map = isinstance(policies, ConfigMapName)
+    if is_config_map and not settings.scheduler_names:
+        text = "--policy-configmap needs --scheduler-names: whose pods its policies may serve"
+        return Problem("KPS202", text, "for example --scheduler-names=kpolicy")
+    return authority_of(
+        settings.scheduler_names,
+        settings.extender_hosts,
+        settings.certificate_folder,
+        unset=CONFIG_MAPS if is_config_map else UNLIMITED,
+    )
 
 
 def _config_map(name: str, own_namespace: str, flag: str) -> ConfigMapName | Problem | None:

@@ -5,9 +5,8 @@ variable, file or default.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from argparse import ArgumentTypeError, BooleanOptionalAction
+from argparse import BooleanOptionalAction
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -15,39 +14,21 @@ from typing import Any, Final
 
 from kpolicy.cli.findings_text import Findings, concise
 from kpolicy.cli.verb import Argument, CannotWorkError, argument, params_of
+from kpolicy.cli.verbs.setting_values import (
+    field_names,
+    hosts,
+    names,
+    paths,
+    rate,
+    whole,
+    yes_or_no,
+)
 from kpolicy.diagnostics import has_errors
 from kpolicy.policy.yaml.source import Source
 from kpolicy.telemetry.limits import (
     KEPT_TRACES_PER_SECOND,
     TRACES_PER_SECOND,
-    TRACES_PER_SECOND_MAX,
 )
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise ArgumentTypeError(f"`{text}` is not a whole number") from error
-
-
-def _rate(text: str) -> int:
-    rate = _whole(text)
-    if not 0 <= rate <= TRACES_PER_SECOND_MAX:
-        raise ArgumentTypeError(f"`{text}` is not between 0 and {TRACES_PER_SECOND_MAX}")
-    return rate
-
-
-def _yes_or_no(text: str) -> bool:
-    words = {"1": True, "true": True, "yes": True, "on": True}
-    words |= {"0": False, "false": False, "no": False, "off": False}
-    if text.lower() not in words:
-        raise ArgumentTypeError(f"`{text}` is neither true nor false")
-    return words[text.lower()]
-
-
-def _paths(text: str) -> tuple[Path, ...]:
-    return tuple(Path(part) for part in text.split(os.pathsep) if part)
 
 
 def _flag(read: Callable[[str], Any], text: str = "", **more: Any) -> dict[str, Any]:
@@ -61,7 +42,7 @@ class RunSettings:
     policy: tuple[Path, ...] = field(
         default=(),
         metadata=_flag(
-            _paths,
+            paths,
             "a policy, or a folder of them; repeatable (default: kube-scheduler-default)",
             metavar="FILE|DIR",
         ),
@@ -90,10 +71,46 @@ class RunSettings:
             Path, "a folder in which kpolicy also keeps the last good policy", metavar="DIR"
         ),
     )
+    scheduler_names: tuple[str, ...] = field(
+        default=(),
+        metadata=_flag(
+            names,
+            "policies may serve pods of these schedulerNames and no others; needed with"
+            " --policy-configmap (default for files: any)",
+            metavar="NAME,…",
+        ),
+    )
+    extender_hosts: tuple[str, ...] = field(
+        default=(),
+        metadata=_flag(
+            hosts,
+            "policies may name extenders at these addresses and no others; or `none`, or `any`"
+            " (default: any for files, none for ConfigMaps)",
+            metavar="HOST:PORT,…",
+        ),
+    )
+    certificate_folder: Path | None = field(
+        default=None,
+        metadata=_flag(
+            Path,
+            "policies may name certificate files in this folder and no others (default: any file"
+            " for policies in files, none for ConfigMaps)",
+            metavar="DIR",
+        ),
+    )
+    extender_pod_fields: tuple[str, ...] = field(
+        default=("all",),
+        metadata=_flag(
+            field_names,
+            "of env, args and annotations, the fields of pods that extenders get; or `all`, or"
+            " `none` (default: all)",
+            metavar="FIELD,…",
+        ),
+    )
     shadow_policy: tuple[Path, ...] = field(
         default=(),
         metadata=_flag(
-            _paths,
+            paths,
             "a policy to compare with the one in force; it binds no pod; repeatable",
             metavar="FILE|DIR",
         ),
@@ -111,26 +128,26 @@ class RunSettings:
         default=None, metadata=_flag(str, "the context of the kubeconfig", metavar="NAME")
     )
     seed: int | None = field(
-        default=None, metadata=_flag(_whole, "choose among equal scores in the same way each time")
+        default=None, metadata=_flag(whole, "choose among equal scores in the same way each time")
     )
     engine_threads: int | None = field(
         default=None,
         metadata=_flag(
-            _whole,
+            whole,
             "how many threads decide (default: as many as this process may use processors); their"
             " number changes no decision",
             metavar="N",
         ),
     )
     once: bool = field(
-        default=False, metadata=_flag(_yes_or_no, "place the pods that fit now, then stop")
+        default=False, metadata=_flag(yes_or_no, "place the pods that fit now, then stop")
     )
     bind_address: str = field(
         default="127.0.0.1",
         metadata=_flag(str, "the address that serves /metrics and /healthz", metavar="ADDRESS"),
     )
     port: int = field(
-        default=10259, metadata=_flag(_whole, "the port of that address; 0 serves nothing")
+        default=10259, metadata=_flag(whole, "the port of that address; 0 serves nothing")
     )
     tls_cert_file: Path | None = field(
         default=None,
@@ -158,7 +175,7 @@ class RunSettings:
     leader_elect: bool = field(
         default=True,
         metadata=_flag(
-            _yes_or_no, "schedule only while holding a Lease, so that only one replica does"
+            yes_or_no, "schedule only while holding a Lease, so that only one replica does"
         ),
     )
     lease_namespace: str = field(
@@ -189,13 +206,13 @@ class RunSettings:
     traces_per_second: int = field(
         default=TRACES_PER_SECOND,
         metadata=_flag(
-            _rate, "at most so many traces that OTEL_TRACES_SAMPLER selects", metavar="N"
+            rate, "at most so many traces that OTEL_TRACES_SAMPLER selects", metavar="N"
         ),
     )
     kept_traces_per_second: int = field(
         default=KEPT_TRACES_PER_SECOND,
         metadata=_flag(
-            _rate,
+            rate,
             "at most so many more traces, of attempts that found no node, failed or were slow",
             metavar="N",
         ),
@@ -217,14 +234,14 @@ def _arguments() -> Iterator[Argument]:
             continue
         options = dict(setting.metadata)
         read, help_, default = options.pop("read"), options.pop("help"), setting.default
-        if read is _yes_or_no:
+        if read is yes_or_no:
             help_ = f"{help_} (default: {'yes' if default else 'no'})"
             options["action"] = BooleanOptionalAction
-        elif read is _paths:
+        elif read is paths:
             options |= {"action": "append", "type": Path}
         else:
             options["type"] = read
-            if default not in ("", None):
+            if default not in ("", None) and not isinstance(default, tuple):
                 help_ = f"{help_} (default: {default})".strip()
         flag = f"--{setting.name.replace('_', '-')}"
         yield argument(flag, default=None, help=help_, **options)
@@ -248,6 +265,7 @@ _FILE_BYTES_MAX: Final = 1 << 20
 _PATH_SETTINGS: Final = (
     "kubeconfig",
     "policy_cache",
+    "certificate_folder",
     "tls_cert_file",
     "tls_private_key_file",
     "auth_token_file",

@@ -24,6 +24,7 @@ from kpolicy.offline.snapshot_lint.rule_verdicts import Judged, Scores, Verdicts
 from kpolicy.offline.snapshots.cluster_snapshot import Recorded, Snapshot
 from kpolicy.policy.assembly.policy_checks import beyond
 from kpolicy.policy.assembly.resolve import AppliedRule
+from kpolicy.policy.authority import UNLIMITED, Authority
 from kpolicy.policy.cel.tree import Read, own_nodes
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import Compiled, Examined, examine
@@ -44,9 +45,12 @@ def lint(
     params: Mapping[str, Any] | None = None,
     release: str = "",
     library: Sequence[Source] = (),
+    authority: Authority = UNLIMITED,
 ) -> Compiled:
     """As `compile_policy`; with a snapshot, also the findings about that cluster."""
-    examined = examine(sources, params=params, release=release, library=library)
+    examined = examine(
+        sources, params=params, release=release, library=library, authority=authority
+    )
     return (examined if snapshot is None else _Against(examined, snapshot)).compiled()
 
 

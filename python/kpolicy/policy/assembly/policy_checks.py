@@ -1,4 +1,4 @@
-"""Findings about whole policies: versions, profiles, weights, messages, extenders, and cost.
+"""Findings about whole policies: versions, profiles, weights, messages, and cost.
 
 Predicates draw on `limits.costPerCycle` first, then priorities, in the order of the document. A
 predicate with `enforcement: audit` is evaluated for a single node and draws nothing. The engine
@@ -8,12 +8,12 @@ distributes the budget in the same way, for the number of nodes in the cluster.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from kpolicy.diagnostics import Diagnostic, Severity, Span
+from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.policy.assembly.assemble import camel_case
 from kpolicy.policy.assembly.expressions import Expressions
 from kpolicy.policy.assembly.read_policy import Policy
@@ -25,9 +25,6 @@ from kpolicy.version import VERSION
 _WEIGHT_SHARE_MAX: Final = 50
 _CAMEL_CASE: Final = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
 _VARIABLE: Final = re.compile(r"\bvariables\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
-_QUALIFIED: Final = re.compile(
-    r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z"
-)
 
 
 def check_policies(policies: Sequence[Policy], resolution: Resolution) -> list[Diagnostic]:
@@ -37,7 +34,6 @@ def check_policies(policies: Sequence[Policy], resolution: Resolution) -> list[D
         *chain.from_iterable(_weights(name, s) for name, s in resolution.profiles.items()),
         *chain.from_iterable(map(_messages, policies)),
         *chain.from_iterable(_unused(policy, policies) for policy in policies),
-        *_extenders(policies),
         *chain.from_iterable(map(_without_effect, policies)),
     ]
 
@@ -119,38 +115,6 @@ def _unused(policy: Policy, policies: Sequence[Policy]) -> Iterator[Diagnostic]:
                 ("spec", "variables", index, "name"),
                 severity=Severity.WARNING,
             )
-
-
-def _extenders(policies: Iterable[Policy]) -> Iterator[Diagnostic]:
-    """Checks extenders as kube-scheduler does. The profiles of a KubeSchedulerConfiguration share
-    its extenders, so each is checked once."""
-    has_binder = False
-    managed: set[str] = set()
-    seen: set[Span] = set()
-    for policy in policies:
-        for index, extender in enumerate(policy.model.spec.extenders):
-            path = ("spec", "extenders", index)
-            span = policy.span(path)
-            if span in seen and policy.kind != "SchedulingPolicy":
-                continue
-            seen.add(span)
-            if extender.bind_verb and has_binder:
-                yield policy.remark("KP113", "only one extender can bind", (*path, "bindVerb"))
-            has_binder = has_binder or bool(extender.bind_verb)
-            for number, resource in enumerate(extender.managed_resources):
-                at = (*path, "managedResources", number, "name")
-                if not _is_extended(resource.name):
-                    yield policy.remark(
-                        "KP113", f"`{resource.name}` is not the name of an extended resource", at
-                    )
-                if resource.name in managed:
-                    yield policy.remark("KP104", f"two extenders manage `{resource.name}`", at)
-                managed.add(resource.name)
-
-
-def _is_extended(name: str) -> bool:
-    is_native = f".{name.partition('/')[0]}".endswith(".kubernetes.io")
-    return _QUALIFIED.match(name) is not None and not is_native
 
 
 def _without_effect(policy: Policy) -> Iterator[Diagnostic]:

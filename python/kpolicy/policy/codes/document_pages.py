@@ -241,6 +241,50 @@ DOCUMENT_PAGES: Final = (
         "label(node, 'topology.kubernetes.io/zone') == 'a'",
     ),
     Page(
+        "KP131",
+        ERROR,
+        "scheduler name that the policy may not serve",
+        "A policy in a ConfigMap is as trustworthy as those who may write the ConfigMap. So the "
+        "configuration of the process says whose pods policies may serve: `--scheduler-names`, or "
+        "`schedulerNames` in its file. `kpolicy lint --scheduler-names` checks the same.",
+        "# with --scheduler-names=kpolicy\nprofiles: [{schedulerName: default-scheduler}]",
+        "# with --scheduler-names=kpolicy\nprofiles: [{schedulerName: kpolicy}]",
+    ),
+    Page(
+        "KP132",
+        ERROR,
+        "extender that the policy may not ask",
+        "An extender gets whole pods, and decides where they run. So the configuration of the "
+        "process says which hosts and ports may be asked: `--extender-hosts`, which is `none` for "
+        "policies in ConfigMaps and `any` for files, unless it is set.",
+        "# with --extender-hosts=licences.tools.svc:8443\n"
+        "extenders: [{urlPrefix: 'http://198.51.100.7:8000', filterVerb: filter}]",
+        "# with --extender-hosts=licences.tools.svc:8443\n"
+        "extenders: [{urlPrefix: 'https://licences.tools.svc:8443', filterVerb: filter}]",
+    ),
+    Page(
+        "KP133",
+        ERROR,
+        "certificate file that the policy may not name",
+        "The process can read files that the author of a policy cannot, such as its own token. So "
+        "files of certificates must be in the folder of `--certificate-folder`. Without it, "
+        "policies in ConfigMaps may name no files; they can carry certificates as data.",
+        "# with --certificate-folder=/etc/kpolicy/certificates\n"
+        "tlsConfig: {caFile: /var/run/secrets/kubernetes.io/serviceaccount/token}",
+        "# with --certificate-folder=/etc/kpolicy/certificates\n"
+        "tlsConfig: {caFile: /etc/kpolicy/certificates/licences/ca.crt}",
+    ),
+    Page(
+        "KP134",
+        ERROR,
+        "address or verb of an extender that may lead elsewhere",
+        "`urlPrefix` is http or https, a host, a port and a path; a verb is one or more segments "
+        "of a path. Neither may have `..`, a query, a fragment or characters that have to be "
+        "escaped, because proxies and servers disagree on where such an address leads.",
+        "extenders: [{urlPrefix: 'http://127.0.0.1:8001/x', bindVerb: ../api/v1/nodes}]",
+        "extenders: [{urlPrefix: 'http://127.0.0.1:8001/x', bindVerb: bind}]",
+    ),
+    Page(
         "KP142",
         WARNING,
         "mounted with subPath",

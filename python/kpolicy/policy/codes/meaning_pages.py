@@ -250,4 +250,16 @@ MEANING_PAGES: Final = (
         "apiVersion: kubescheduler.config.k8s.io/v1beta1\nkind: KubeSchedulerConfiguration",
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration",
     ),
+    Page(
+        "KP607",
+        WARNING,
+        "extender whose certificate is not verified",
+        "With `enableHTTPS` and no certificate authority, kube-scheduler accepts any certificate, "
+        "so whoever can answer at the address gets the pods. kpolicy does the same for files of "
+        "kube-scheduler. In a SchedulingPolicy, the authorities of the system count unless "
+        "`insecure` is true.",
+        '{"urlPrefix": "https://licences:8443", "enableHTTPS": true}',
+        '{"urlPrefix": "https://licences:8443", "enableHTTPS": true, '
+        '"tlsConfig": {"caFile": "/etc/licences/ca.crt"}}',
+    ),
 )

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from kpolicy.diagnostics import Diagnostic, Severity, Span, did_you_mean
 from kpolicy.policy.codes.registry import remark
+from kpolicy.policy.legacy.extender_tls import as_kube_scheduler
 from kpolicy.policy.legacy.kubescheduler_versions import (
     Plugins,
     Profile,
@@ -99,9 +100,13 @@ def converted(root: Mapping) -> tuple[list[Mapping], list[Diagnostic]]:
     pairs: list[tuple[Profile, Node]] = list(
         zip(model.profiles, items(tree.get("profiles")), strict=True)
     ) or [(ProfileV1(), Mapping(tree.entries[0].key.span, ()))]
-    profiles = [_Profile(version, tree, profile, node) for profile, node in pairs]
+    extenders, unverified = as_kube_scheduler(tree.get("extenders"))
+    profiles = [
+        _Profile(version, tree, profile, node, extenders=extenders) for profile, node in pairs
+    ]
     diagnostics = [
         *findings,
+        *unverified,
         *version.remarks(tree.entries[0].value),
         *_name_findings(pairs),
         *chain.from_iterable(profile.findings() for profile in profiles),
@@ -128,7 +133,16 @@ def _name_findings(profiles: list[tuple[Profile, Node]]) -> Iterable[Diagnostic]
 class _Profile:
     """One profile on its way to a SchedulingPolicy."""
 
-    def __init__(self, version: Version, tree: Mapping, profile: Profile, node: Node) -> None:
+    def __init__(
+        self,
+        version: Version,
+        tree: Mapping,
+        profile: Profile,
+        node: Node,
+        *,
+        extenders: Node | None,
+    ) -> None:
+        self._extenders = extenders
         self._version = version
         self._tree = tree
         self._profile = profile
@@ -193,7 +207,7 @@ class _Profile:
             predicates=Sequence(at, tuple(self._rules("filter"))),
             priorities=Sequence(at, tuple(self._rules("score"))),
             preemption=self._preemption(),
-            extenders=self._tree.get("extenders"),
+            extenders=self._extenders,
             percentageOfNodesToScore=self._percentage(),
         )
         return mapping(

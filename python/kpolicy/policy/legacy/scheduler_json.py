@@ -11,6 +11,7 @@ from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.policy.codes.registry import remark
+from kpolicy.policy.legacy.extender_tls import as_kube_scheduler
 from kpolicy.policy.legacy.reading import Reading
 from kpolicy.policy.legacy.rules import predicates, priorities
 from kpolicy.policy.models.scheduling_policy import (
@@ -133,7 +134,10 @@ def _extenders(reading: Reading) -> Node | None:
     node = reading.root.get("extenders")
     if not isinstance(node, Sequence):
         return None
-    return Sequence(node.span, tuple(_extender(reading, item) for item in node.items))
+    listed = Sequence(node.span, tuple(_extender(reading, item) for item in node.items))
+    extenders, findings = as_kube_scheduler(listed)
+    reading.diagnostics.extend(findings)
+    return extenders
 
 
 def _extender(reading: Reading, node: Node) -> Node:

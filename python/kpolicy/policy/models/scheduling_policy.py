@@ -60,6 +60,8 @@ Cel = Annotated[
 Name = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?$")
 ]
+# RFC 1123, because it becomes a part of a path at the API server.
+Namespace = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 Message = Annotated[str, StringConstraints(max_length=MESSAGE_CHARACTERS_MAX)]
@@ -99,7 +101,7 @@ class Param(Edge):
 
 
 class ConfigMapReference(Edge):
-    namespace: NonEmpty
+    namespace: Namespace
     name: Name
     optional: bool = False
 

@@ -35,6 +35,7 @@ from kpolicy.scheduler.extenders.in_force import (
     ExtendersInForce,
     Failed,
 )
+from kpolicy.scheduler.extenders.pod_fields import PodFields, bare
 from kpolicy.scheduler.loop.consequences import Consequences, take
 from kpolicy.scheduler.loop.pod_try import Basis, PodTry, about
 from kpolicy.scheduler.loop.queue_feed import QueueFeed
@@ -87,20 +88,13 @@ class WholeNodes:
         return "the list of nodes for extenders is not complete yet"
 
 
-def bare(item: dict[str, Any]) -> bytes:
-    """An object as kube-scheduler sends it: without its kind and its managers."""
-    item.pop("kind", None)
-    item.pop("apiVersion", None)
-    item["metadata"].pop("managedFields", None)
-    return json.dumps(item, separators=(",", ":"), ensure_ascii=False).encode()
-
-
 class FreshPods:
     """Reads pods from the API server. The result is None if the pod is gone; another pod may have
     its name."""
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: ApiClient, fields: PodFields) -> None:
         self._client = client
+        self._fields = fields
 
     async def pending(self, pod: Attempt) -> bytes | Failed | None:
         """The pod that the extenders are asked about."""
@@ -119,7 +113,8 @@ class FreshPods:
             return Failed(f"{what} could not be read: {answer}")
         try:
             document = json.loads(answer.body)
-            return bare(document) if document["metadata"]["uid"] == uid else None
+            is_same = document["metadata"]["uid"] == uid
+            return self._fields.pod(document) if is_same else None
         except _NOT_AN_OBJECT:
             return Failed(f"{what} could not be read: the answer is no object of the API")
 

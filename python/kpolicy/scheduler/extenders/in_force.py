@@ -224,9 +224,9 @@ def _tls(extender: Extender) -> TlsMaterial | ConnectionProblem | None:
         return None
     settings = extender.tls_config or ExtenderTls()
     authority = _source(settings.ca_data, settings.ca_file)
-    # As in kube-scheduler: with `enableHTTPS` and no certificate authority, certificates are not
-    # verified.
-    verify = not settings.insecure and (authority is not None or not extender.enable_https)
+    # Without an authority in the policy, those of the system count. kube-scheduler verifies nothing
+    # then; the policies that stand for its files say `insecure`.
+    verify = not settings.insecure
     certificate = _source(settings.cert_data, settings.cert_file)
     key = _source(settings.key_data, settings.key_file)
     for part in (authority, certificate, key):

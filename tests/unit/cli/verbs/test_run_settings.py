@@ -24,6 +24,7 @@ from kpolicy.cli.verbs.run_settings import (
 )
 from kpolicy.clock import SystemClock
 from kpolicy.engine_threads import ENGINE_THREADS_MAX
+from kpolicy.policy.authority import UNLIMITED, Authority
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.sources import FileSource, FixedSource
 from kpolicy.scheduler.options import (
@@ -84,6 +85,7 @@ def test_every_flag_is_a_variable_and_a_key_of_the_file(tmp_path: Path) -> None:
     numbers = {"port", "seed", "engine_threads", "traces_per_second", "kept_traces_per_second"}
     for name in set(names) - numbers - {"params", "once", "leader_elect"}:
         word = {"log_format": "json", "log_level": "error", "auth": "token"}.get(name, "word")
+        word = {"extender_hosts": "a:1", "extender_pod_fields": "args"}.get(name, word)
         settings, origins = settled({}, {f"KPOLICY_{name.upper()}": word}, {})
         assert origins == {name: "variable"}
         assert word in str(getattr(settings, name))
@@ -136,13 +138,18 @@ def test_policies_come_from_one_place(tmp_path: Path) -> None:
 
 def test_names_become_sources() -> None:
     clock = SystemClock()
-    delivered = delivery_of(RunSettings(policy_configmap="mine#k"), "own", clock)
+    delivered = delivery_of(
+        RunSettings(policy_configmap="mine#k", scheduler_names=("a",)), "own", clock
+    )
     assert not isinstance(delivered, Problem)
     assert delivered.policies == ConfigMapName("own", "mine", "k")
     assert delivered.keeping.status == ConfigMapName("own", "mine-status")
     assert delivered.shadow is None
     settings = RunSettings(
-        policy_configmap="a/mine", policy_status="none", shadow_policy_configmap="a/next"
+        policy_configmap="a/mine",
+        scheduler_names=("a",),
+        policy_status="none",
+        shadow_policy_configmap="a/next",
     )
     delivered = delivery_of(settings, "own", clock)
     assert not isinstance(delivered, Problem)
@@ -157,6 +164,57 @@ def test_names_become_sources() -> None:
     problem = delivery_of(RunSettings(policy_configmap="A/b"), "own", clock)
     assert isinstance(problem, Problem)
     assert problem.message.startswith("--policy-configmap: `A/b`")
+
+
+def authority_of(**settings: Any) -> Authority | Problem:
+    delivered = delivery_of(RunSettings(**settings), "own", SystemClock())
+    return delivered if isinstance(delivered, Problem) else delivered.authority
+
+
+def test_policies_in_files_may_do_anything_unless_it_is_limited() -> None:
+    assert authority_of() == authority_of(policy=(Path("p"),)) == UNLIMITED
+    limited = authority_of(
+        policy=(Path("p"),),
+        scheduler_names=("a", "b"),
+        extender_hosts=("X:1",),
+        certificate_folder=Path("/c/./d"),
+    )
+    assert limited == Authority(frozenset({"a", "b"}), frozenset({"x:1"}), "/c/d")
+
+
+def test_policies_in_config_maps_may_do_nothing_unless_it_is_allowed() -> None:
+    problem = authority_of(policy_configmap="a/b")
+    assert isinstance(problem, Problem)
+    assert (problem.code, "--scheduler-names" in problem.message) == ("KPS202", True)
+    least = authority_of(policy_configmap="a/b", scheduler_names=("a",))
+    assert least == Authority(frozenset({"a"}), frozenset(), "")
+    most = authority_of(
+        policy_configmap="a/b",
+        scheduler_names=("a",),
+        extender_hosts=("any",),
+        certificate_folder=Path("/c"),
+    )
+    assert most == Authority(frozenset({"a"}), None, "/c")
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--extender-hosts=http://a:1", "is not HOST:PORT"),
+        ("--extender-hosts=a", "is not HOST:PORT"),
+        ("--extender-hosts=a:0", "is not HOST:PORT"),
+        ("--extender-hosts=none,a:1", "is not HOST:PORT"),
+        ("--extender-hosts=", "has no name"),
+        ("--scheduler-names=,", "has no name"),
+        ("--extender-pod-fields=labels", "is not one of env, args, annotations"),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(
+    capsys: pytest.CaptureFixture[str], flag: str, message: str
+) -> None:
+    with pytest.raises(SystemExit):
+        flags(flag)
+    assert message in capsys.readouterr().err
 
 
 # --- what is wrong with a file -------------------------------------------------------------------

@@ -26,6 +26,9 @@ NOT_TRIED = {
     "KP122": "a part of a profile",
     "KP124": "a value given by hand",
     "KP125": "of a ConfigMap",
+    "KP131": "of what a process allows",
+    "KP132": "of what a process allows",
+    "KP133": "of what a process allows",
     "KP142": "a mount",
     "KP208": "no bool",
     "KP304": "needs a snapshot",
@@ -42,6 +45,7 @@ NOT_TRIED = {
     "KP604": "of configurations",
     "KP605": "of `kpolicy convert`",
     "KP606": "of configurations",
+    "KP607": "of legacy files",
 }
 TRIED = [page for page in pages().values() if page.code not in NOT_TRIED]
 

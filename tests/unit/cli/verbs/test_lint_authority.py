@@ -1,0 +1,82 @@
+"""`kpolicy lint` knows what a scheduler will allow, by flags and from its settings file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kpolicy import cli
+
+TEXT = """\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata: {name: a}
+spec:
+  extends: kube-scheduler-default
+  profiles: [{schedulerName: default-scheduler}]
+  extenders:
+    - urlPrefix: https://evil.example:8443/all
+      filterVerb: filter
+      tlsConfig: {caFile: /var/run/secrets/kubernetes.io/serviceaccount/token}
+"""
+NAMES, HOSTS = "--scheduler-names", "--extender-hosts"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "a.yaml").write_text(TEXT, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lint(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[int, list[str], list[str]]:
+    code = cli.main(["lint", "a.yaml", "-o", "json", *flags])
+    found = json.loads(capsys.readouterr().out)
+    return code, [finding["code"] for finding in found], [f.get("hint", "") for f in found]
+
+
+def test_flags_limit_each_kind_of_authority(capsys: pytest.CaptureFixture[str]) -> None:
+    assert lint(capsys)[:2] == (0, [])
+    code, codes, hints = lint(capsys, f"{NAMES}=kpolicy")
+    assert (code, codes, hints) == (1, ["KP131"], ["--scheduler-names allows `kpolicy`"])
+    assert lint(capsys, f"{NAMES}=kpolicy,default-scheduler")[:2] == (0, [])
+    assert lint(capsys, f"{HOSTS}=none")[:2] == (1, ["KP132"])
+    assert lint(capsys, f"{HOSTS}=evil.example:443")[:2] == (1, ["KP132"])
+    assert lint(capsys, f"{HOSTS}=evil.example:8443")[:2] == (0, [])
+    assert lint(capsys, f"{HOSTS}=any")[:2] == (0, [])
+    assert lint(capsys, "--certificate-folder=/etc/kpolicy")[:2] == (1, ["KP133"])
+    assert lint(capsys, "--certificate-folder=/var/run/secrets")[:2] == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "head"), [("kpolicy.toml", "[lint]"), ("pyproject.toml", "[tool.kpolicy.lint]")]
+)
+def test_the_settings_file_limits_it_too_and_flags_come_on_top(
+    folder: Path, capsys: pytest.CaptureFixture[str], name: str, head: str
+) -> None:
+    limits = 'scheduler-names = ["kpolicy"]\nextender-hosts = ["none"]\n'
+    (folder / name).write_text(f'{head}\n{limits}certificate-folder = "certificates"\n')
+    code, codes, hints = lint(capsys)
+    assert (code, codes) == (1, ["KP131", "KP132", "KP133"])
+    assert str(folder / "certificates") in hints[2]
+    assert lint(capsys, f"{NAMES}=default-scheduler", f"{HOSTS}=any")[1] == ["KP133"]
+    assert lint(capsys, "--isolated")[:2] == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('scheduler-names = "kpolicy"', "`scheduler-names` is a list of texts"),
+        ("extender-hosts = []", "`extender-hosts` is empty"),
+        ('extender-hosts = ["a"]', "`a` is not HOST:PORT"),
+        ("certificate-folder = 1", "`certificate-folder` is the path of a folder"),
+    ],
+)
+def test_a_settings_file_that_makes_no_sense_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], line: str, message: str
+) -> None:
+    (folder / "kpolicy.toml").write_text(f"[lint]\n{line}\n")
+    assert cli.main(["lint", "a.yaml"]) == 2
+    assert message in capsys.readouterr().err
