@@ -109,7 +109,14 @@ ATTACKS ?= 200
 ATTACK_SEED ?= 1
 HOSTILE_PODS ?= 100000
 .PHONY: attack
-attack: $(STAMPS)/python ## Search for dear pods and policies at 5,000 nodes (ATTACKS=n each), then feed HOSTILE_PODS: units, time, memory
+attack: attack-engine attack-process ## Run every attack and print its figures: those of attack-engine and of attack-process
+
+.PHONY: attack-process
+attack-process: release control-plane ## Attack a running scheduler on a real API server (python -m tests.attack NAME runs one attack)
+	$(BIN)/python -m tests.attack
+
+.PHONY: attack-engine
+attack-engine: $(STAMPS)/python ## Search for dear pods and policies at 5,000 nodes (ATTACKS=n each), then feed HOSTILE_PODS: units, time, memory
 	$(BIN)/python -m tests.hostile --tries $(ATTACKS) --search $(ATTACK_SEED) --out target/hostile/policies.json
 	KPOLICY_ATTACKS=$(ATTACKS) KPOLICY_ATTACK_SEED=$(ATTACK_SEED) KPOLICY_HOSTILE_PODS=$(HOSTILE_PODS) KPOLICY_HOSTILE_PLACED=20 \
 		KPOLICY_HOSTILE_POLICIES=$(CURDIR)/target/hostile/policies.json \
