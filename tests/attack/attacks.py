@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.attack.attack import Attack
 
-MODULES: Final[tuple[str, ...]] = ("hangs",)
+MODULES: Final[tuple[str, ...]] = ("hangs", "http_server")
 
 
 def attacks() -> dict[str, Attack]:

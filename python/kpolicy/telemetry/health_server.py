@@ -1,6 +1,7 @@
 """The HTTP server for probes and scrapes: /healthz /livez /readyz /metrics /configz and /debug.
 
-Health is open to everyone; the guard decides about the rest. Nothing can be changed through it.
+Health is open to everyone; the guard decides about the rest. Nothing can be changed through it. On
+a loopback address a request must name one as its host, or any web page could read the answers.
 """
 
 from __future__ import annotations
@@ -8,16 +9,23 @@ from __future__ import annotations
 import errno
 import json
 import logging
+import socket
 import ssl
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
+from kpolicy.clock import NO_PULSE, Clock, Pulse, SystemClock
 from kpolicy.telemetry import limits
-from kpolicy.telemetry.access import Guard, Open, Refusal
+from kpolicy.telemetry.acceptor import Acceptor, listening_sockets
+from kpolicy.telemetry.access import Guard, Open, Refusal, is_loopback
 from kpolicy.telemetry.metrics import CONTENT_TYPE, Registry
+from kpolicy.telemetry.open_connections import OpenConnections
 
 FAILED: Final = 500  # as the health endpoints of all Kubernetes components
 
@@ -106,12 +114,15 @@ class Served:
 
 
 class HttpServer:
-    """`start` returns why it cannot listen, or an empty string."""
+    """`start` returns why it cannot listen, or an empty string. After it, `run` serves."""
 
-    def __init__(self, listener: Listener, served: Served) -> None:
+    def __init__(self, listener: Listener, served: Served, clock: Clock | None = None) -> None:
         self._listener = listener
         self._served = served
-        application = web.Application(client_max_size=limits.HTTP_BODY_BYTES_MAX)
+        self._clock = clock or SystemClock()
+        self._sockets: list[socket.socket] = []
+        self._connections = OpenConnections()
+        application = web.Application(middlewares=[self._within_limits])
         for name in ("healthz", "livez", "readyz"):
             group: Iterable[Check] = getattr(served.checks, name)
             application.router.add_get(f"/{name}", _health(name, group))
@@ -124,8 +135,10 @@ class HttpServer:
             application,
             access_log=None,
             handle_signals=False,
-            max_line_size=limits.HTTP_HEADER_BYTES_MAX,
-            max_field_size=limits.HTTP_HEADER_BYTES_MAX,
+            logger=_request_log,
+            max_line_size=limits.HTTP_FIELD_BYTES_MAX,
+            max_field_size=limits.HTTP_FIELD_BYTES_MAX,
+            lingering_time=0,  # no body is read
             shutdown_timeout=limits.HTTP_STOP_S,
         )
 
@@ -134,21 +147,52 @@ class HttpServer:
         return self._listener.url
 
     async def start(self) -> str:
-        await self._runner.setup()
         listener = self._listener
         try:
-            site = web.TCPSite(
-                self._runner, listener.address, listener.port, ssl_context=listener.tls
-            )
-            await site.start()
+            self._sockets = await listening_sockets(listener.address, listener.port)
         except OSError as error:
-            await self._runner.cleanup()
             return _why(error, listener.address, listener.port)
+        await self._runner.setup()
         _log.info("serving health and metrics at %s", self.url)
         return ""
 
+    async def run(self, pulse: Pulse = NO_PULSE) -> None:
+        """Serve until cancelled."""
+        assert self._runner.server is not None, "it has started"
+        acceptor = Acceptor(self._runner.server, self._connections, self._clock, self._listener.tls)
+        await acceptor.run(self._sockets, pulse)
+
     async def stop(self) -> None:
+        """Close everything. `run` must have ended."""
+        for listening in self._sockets:
+            listening.close()
         await self._runner.cleanup()
+
+    @web.middleware
+    async def _within_limits(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        """Answer, and write the answer, in the time that there is for it."""
+        connection = self._connections.of(request.protocol)
+        if connection is not None:
+            connection.begin_answer(self._clock.monotonic_ns())
+        response = self._unfit(request)
+        if response is None:
+            try:
+                response = await handler(request)
+            except web.HTTPException as error:
+                response = web.Response(status=error.status, text=f"{error.reason}\n")
+        with suppress(ConnectionError):  # the client has gone
+            await response.prepare(request)
+            await response.write_eof()
+        if connection is not None:
+            connection.end_answer(self._clock.monotonic_ns())
+        return response
+
+    def _unfit(self, request: web.Request) -> web.StreamResponse | None:
+        if is_loopback(self._listener.address) and not names_loopback(request.headers.get("Host")):
+            return web.Response(status=421, text=_OTHER_HOST)
+        if request.body_exists:
+            return web.Response(status=413, text="no request here has a body\n")
+        return None
 
     def _guarded(self, answer: _Handler) -> _Handler:
         async def guarded(request: web.Request) -> web.StreamResponse:
@@ -170,6 +214,36 @@ class HttpServer:
         text = json.dumps(self._served.configuration(), indent=1, sort_keys=True)
         return web.Response(text=text + "\n", content_type="application/json")
 
+
+def names_loopback(host: str | None) -> bool:
+    """Whether a Host header names this machine itself. A page of the web whose name is resolved to
+    127.0.0.1 (DNS rebinding) sends its own name."""
+    try:
+        name = urlsplit(f"//{host or ''}").hostname
+    except ValueError:
+        return False
+    return name is not None and is_loopback(name)
+
+
+_OTHER_HOST: Final = """\
+The Host header names another machine, but this address is reached from this machine only: ask for
+localhost or 127.0.0.1.
+"""
+
+
+def _as_line(record: logging.LogRecord) -> bool:
+    """A request that is no HTTP is one line, without the traceback of its parser."""
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, HttpProcessingError):
+        reason = error.message.partition("\n")[0][: limits.HTTP_REASON_CHARACTERS_MAX]
+        record.msg, record.args = f"{record.getMessage()}: {reason}", ()
+        record.exc_info = None
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+    return True
+
+
+_request_log = logging.getLogger(f"{__name__}.requests")
+_request_log.addFilter(_as_line)
 
 _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

@@ -1,8 +1,9 @@
 """Structured logs: one JSON object a line, or text for people on a terminal.
 
 The handler never blocks its caller: a thread writes the lines from a bounded queue; if stderr is
-too slow, lines are dropped and counted. Fields are passed as `extra`; long values are cut. Policy
-texts and credentials must not be logged.
+too slow, lines are dropped and counted. Repeated warnings of one line of code are limited
+(`log_limit`); the next one that is written counts them as `left_out`. Fields are passed as `extra`;
+long values are cut. Policy texts and credentials must not be logged.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
 from kpolicy.telemetry import limits
+from kpolicy.telemetry.log_limit import RepeatLimit
 
 # the attributes of every log record; all others are fields
 _OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -65,12 +67,18 @@ class QueuedHandler(logging.Handler):
         super().__init__()
         self._stream = stream
         self._lines: queue.Queue[str | None] = queue.Queue(lines_waiting_max)
+        self._repeats = RepeatLimit()
         self.dropped = 0
         # a daemon: a stderr that blocks for ever must not keep the process alive
         self._thread = threading.Thread(target=self._write, name="kpolicy-log", daemon=True)
         self._thread.start()
 
     def emit(self, record: logging.LogRecord) -> None:
+        left_out = self._repeats.admit(record)
+        if left_out is None:
+            return
+        if left_out:
+            record.left_out = left_out
         try:
             self._lines.put_nowait(self.format(record))
         except queue.Full:

@@ -20,7 +20,7 @@ from kpolicy.telemetry.access import (
 from kpolicy.telemetry.health_server import Check, Checks, HttpServer, Listener, Page, Served
 from kpolicy.telemetry.metrics import Registry
 from tests.unit.cluster import certificates as pem
-from tests.unit.telemetry.test_health_server import free_port
+from tests.unit.telemetry.test_health_server import free_port, serving
 
 OPEN = ("/healthz", "/livez", "/readyz", "/readyz/ping")
 GUARDED = ("/metrics", "/configz", "/debug/page")
@@ -61,11 +61,8 @@ def all_of(status: int) -> dict[str, int]:
 async def test_on_this_machine_all_is_open_and_elsewhere_nothing_but_health() -> None:
     for guard, status in ((Open(), 200), (NotConfigured(), 403)):
         served = server(guard)
-        assert await served.start() == ""
-        try:
+        async with serving(served):
             assert await statuses(served) == all_of(status)
-        finally:
-            await served.stop()
     refusal = await NotConfigured().refuse("", "get", "/metrics")
     assert refusal is not None
     for flag in ("--auth", "--auth-token-file", "--tls-cert-file", "--bind-address"):
@@ -76,8 +73,7 @@ async def test_a_token_of_a_file_that_changes(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text(TOKEN + "\n")
     served = server(TokenFile(path))
-    assert await served.start() == ""
-    try:
+    async with serving(served):
         assert await statuses(served) == all_of(401)
         assert await statuses(served, "another-token-of-that-length") == all_of(401)
         assert await statuses(served, TOKEN) == all_of(200)
@@ -86,8 +82,6 @@ async def test_a_token_of_a_file_that_changes(tmp_path: Path) -> None:
         assert await statuses(served, "renewed-" + TOKEN) == all_of(200)
         path.write_text("")
         assert await statuses(served, TOKEN) == all_of(403)
-    finally:
-        await served.stop()
 
 
 def test_a_file_without_a_token_is_reported(tmp_path: Path) -> None:
@@ -146,9 +140,8 @@ async def test_tls_and_a_certificate_that_is_renewed_on_disk(tmp_path: Path) -> 
     certificate = ServedCertificate(*paths)
     assert certificate.load() == ""
     served = server(Open(), certificate.context)
-    assert await served.start() == ""
     port = int(served.url.rpartition(":")[2])
-    try:
+    async with serving(served):
         assert served.url.startswith("https://")
         assert await statuses(served, tls=trusting()) == all_of(200)
         assert await asyncio.to_thread(served_name, port) == "server"
@@ -164,8 +157,6 @@ async def test_tls_and_a_certificate_that_is_renewed_on_disk(tmp_path: Path) -> 
             old.maximum_version = ssl.TLSVersion.TLSv1_1
         with pytest.raises(aiohttp.ClientError):
             await statuses(served, tls=old)
-    finally:
-        await served.stop()
 
 
 def test_a_pair_that_cannot_be_served_is_reported(tmp_path: Path) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
 
+from kpolicy.clock import background_group
 from kpolicy.telemetry.health_server import Check, Checks, HttpServer, Listener, Served, judge
 from kpolicy.telemetry.metrics import Counter, Registry
 from tests.unit.telemetry.exposition import parsed
@@ -18,6 +21,17 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@asynccontextmanager
+async def serving(server: HttpServer) -> AsyncIterator[HttpServer]:
+    assert await server.start() == ""
+    try:
+        async with background_group() as group:
+            group.create_task(server.run())
+            yield server
+    finally:
+        await server.stop()
 
 
 async def get(url: str) -> tuple[int, str, str]:
@@ -54,8 +68,7 @@ async def test_everything_is_served() -> None:
             before_scrape=refresh,
         ),
     )
-    assert await server.start() == ""
-    try:
+    async with serving(server):
         assert (await get(f"{server.url}/healthz"))[:2] == (200, "ok")
         assert (await get(f"{server.url}/livez?verbose"))[1].startswith("[+]ping ok")
         assert (await get(f"{server.url}/readyz"))[0] == 500
@@ -69,8 +82,6 @@ async def test_everything_is_served() -> None:
         assert refreshed == 1
         assert (await get(f"{server.url}/configz"))[1] == '{\n "a": [\n  2\n ],\n "b": 1\n}\n'
         assert (await get(f"{server.url}/elsewhere"))[0] == 404
-    finally:
-        await server.stop()
 
 
 @pytest.mark.parametrize(

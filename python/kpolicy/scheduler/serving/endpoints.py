@@ -74,10 +74,11 @@ async def listen(
         before_scrape=runtime.engine.statistics.refresh,
         pages=Pages(parts, runtime).served(),
     )
-    server = HttpServer(listener, served)
+    server = HttpServer(listener, served, clock)
     why = await server.start()
     if why:
         return Problem("KPS201", why, "choose another with --port, or --port 0 for none")
+    tasks.begin(server.run, "http")
     if serving.certificate is not None:
         tasks.begin(partial(serving.certificate.follow, clock), "certificate")
     return server

@@ -43,6 +43,7 @@ from tests.unit.scheduler.world import free_port, on_port, running
 PODS = Resource("pods", "/api/v1/pods")
 HOUR_S = 3600
 TASKS = [
+    "http",
     "loop-lag",
     "settle",
     "volumes",
