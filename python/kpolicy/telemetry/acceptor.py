@@ -87,9 +87,11 @@ class Acceptor:
             except (BlockingIOError, ConnectionAbortedError):
                 continue
             except OSError as error:
-                if error.errno not in _NO_ROOM:
-                    raise
-                await self._make_room(error)
+                if error.errno in _NO_ROOM:
+                    await self._make_room(error)
+                else:  # on Linux, an error of the network that the connection had before
+                    _log.warning("a connection to the health server failed: %s", error.strerror)
+                    await self._clock.sleep(limits.HTTP_ACCEPT_AGAIN_S)
                 continue
             accepted.setblocking(False)
             self._begin(accepted, peer_of(str(address[0])), group)
@@ -101,6 +103,8 @@ class Acceptor:
         if displaced is not None:
             displaced.abort()
         task = group.create_task(self._converse(accepted, connection))
+        # It may be cancelled before it has run at all.
+        task.add_done_callback(lambda done: accepted.close() if done.cancelled() else None)
         connection.abort = task.cancel
 
     async def _converse(self, accepted: socket.socket, connection: OpenConnection) -> None:
@@ -119,7 +123,6 @@ class Acceptor:
             accepted.close()
         except asyncio.CancelledError:
             self._connections.forget(connection)
-            accepted.close()
             raise
 
     async def _make_room(self, error: OSError) -> None:
@@ -134,7 +137,7 @@ class Acceptor:
             await asyncio.sleep(0)  # the transport closes its socket in the next round
             await asyncio.sleep(0)
         elif not self._spare.close():
-            await self._clock.sleep(limits.HTTP_NO_FILES_S)
+            await self._clock.sleep(limits.HTTP_ACCEPT_AGAIN_S)
 
 
 async def _is_readable(listening: socket.socket) -> None:

@@ -54,8 +54,8 @@ HTTP_CONNECTIONS_MAX: Final = 64
 HTTP_CONNECTIONS_OF_PEER_MAX: Final = 32
 # Connections that the kernel keeps until we accept them: when it is full, clients wait for seconds.
 HTTP_BACKLOG: Final = 1024
-# How long to wait for a file descriptor if the process has none left for a new connection.
-HTTP_NO_FILES_S: Final = 0.2
+# The pause after a connection could not be accepted, mostly for want of a file descriptor.
+HTTP_ACCEPT_AGAIN_S: Final = 0.2
 # Of the reason why a request is no HTTP, in the log: it may quote the request.
 HTTP_REASON_CHARACTERS_MAX: Final = 200
 HTTP_STOP_S: Final = 0.5

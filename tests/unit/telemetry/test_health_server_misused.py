@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 from kpolicy.clock import background_group
 from kpolicy.telemetry import limits
+from kpolicy.telemetry.access import ServedCertificate
 from kpolicy.telemetry.health_server import (
     Check,
     Checks,
@@ -27,6 +29,7 @@ from kpolicy.telemetry.health_server import (
 )
 from kpolicy.telemetry.metrics import Registry
 from tests.manual_clock import ManualClock
+from tests.unit.cluster import certificates as pem
 from tests.unit.telemetry.test_health_server import free_port, serving
 
 HEAD = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n"
@@ -34,12 +37,12 @@ ANSWERED_S = 10  # generous: a machine of tests may be busy
 PING = Check("ping", lambda: "")
 
 
-def server(clock: ManualClock | None = None) -> HttpServer:
+def server(clock: ManualClock | None = None, tls: ssl.SSLContext | None = None) -> HttpServer:
     async def large(_: object) -> Page:
         return Page("x" * 8_000_000)
 
     return HttpServer(
-        Listener("127.0.0.1", free_port()),
+        Listener("127.0.0.1", free_port(), tls),
         Served(Registry(), Checks([PING], [PING], [PING]), dict, pages={"/debug/large": large}),
         clock,
     )
@@ -101,6 +104,26 @@ async def test_a_head_that_comes_byte_by_byte_is_closed_in_time() -> None:
             slow.writer.write(b"X")
             await clock.advance(1)
         assert await slow.rest() == b""
+
+
+async def test_handshakes_that_do_not_end_are_closed_in_time_and_for_others(tmp_path: Path) -> None:
+    files = tmp_path / "tls.crt", tmp_path / "tls.key"
+    for file, content in zip(files, (pem.SERVER, pem.SERVER_KEY), strict=True):
+        file.write_bytes(content)
+    certificate = ServedCertificate(*files)
+    assert certificate.load() == ""
+    clock, trusting = ManualClock(), ssl.create_default_context(cadata=pem.AUTHORITY.decode())
+    async with serving(server(clock, certificate.context)) as served, AsyncExitStack() as stack:
+        port = port_of(served)
+        clients = [await client(stack, port, b"") for _ in range(2 * limits.HTTP_CONNECTIONS_MAX)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusting)
+        stack.callback(writer.transport.abort)
+        writer.write(HEAD + b"\r\n")
+        assert (await reader.readexactly(12)) == b"HTTP/1.1 200"
+        assert await clients[0].rest() == b""
+        for _ in range(round(limits.HTTP_HEAD_S) + 2):
+            await clock.advance(1)
+        assert await clients[-1].rest() == b""
 
 
 async def test_a_client_that_does_not_read_its_answer_is_closed_in_time() -> None:
@@ -179,6 +202,7 @@ async def test_without_a_file_for_a_connection_a_spare_one_answers(
     loop = asyncio.get_running_loop()
     async with serving(server()) as served:
         assert await is_alive(port_of(served))  # it runs, and has its spare file
+        await asyncio.sleep(0.2)  # until both ends of that connection are closed
         with socket.socket() as prober:  # a file as well: it is opened before
             prober.setblocking(False)
             with no_files_left():
