@@ -62,6 +62,7 @@ VARIANTS: Final = {
         "env[0].value=json",
         "replicas=3",
         "networkPolicy.egress[0].ports[0].port=8888",
+        "networkPolicy.apiServers={10.0.0.1/32}",
         f"image.digest=sha256:{'a' * 64}",
         f"{_AFFINITY}.key=a",
         f"{_AFFINITY}.operator=Exists",
@@ -202,7 +203,7 @@ def test_two_releases_share_nothing(chart: Helm) -> None:
     first = chart.template()
     second = chart.template("schedulerNames={team-a}", release="team-a", namespace="team-a")
     cluster_wide = {(document.kind, document.name) for document in first if not document.namespace}
-    assert len(cluster_wide) == 10
+    assert len(cluster_wide) == 20
     assert not cluster_wide & {(document.kind, document.name) for document in second}
     shown = json.dumps([document.document for document in second])
     assert NAMESPACE not in shown

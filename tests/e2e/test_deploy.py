@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 
 from tests.cluster.build import ControlPlaneBinary
-from tests.cluster.client import Client, wait_for
+from tests.cluster.client import Client
 from tests.cluster.connection import ApiError, Response
 from tests.cluster.control_plane import ControlPlane
 from tests.e2e.dry_run import dry_run
-from tests.e2e.rendered import ACCOUNT, NAMESPACE, OVERLAYS, Manifest, apply, of_kind, rendered
+from tests.e2e.fenced import REFUSED, Json, account_of_scheduler, patch_status
+from tests.e2e.rendered import ACCOUNT, OVERLAYS, Manifest, apply, of_kind, rendered
 
 pytestmark = pytest.mark.cluster
 
 FENCES = Path(__file__).parents[2] / "deploy/kustomize/components/admission-fences"
 BINDING = {"apiVersion": "v1", "kind": "Binding"}
-Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -40,29 +40,11 @@ def cluster(control_plane_binary: ControlPlaneBinary) -> Iterator[ControlPlane]:
 
 @pytest.fixture(scope="module")
 def account(cluster: ControlPlane) -> Iterator[Client]:
-    """kpolicy's ServiceAccount, by a token that the API server issued; its fences are awake."""
-    token = cluster.kubectl("create", "token", "kpolicy", "-n", NAMESPACE).strip()
-    client = Client(cluster.server, cluster.ca_file, token)
-    cluster.admin.create_pod("sentinel", namespace="load", scheduler_name="kpolicy")
-
-    def fenced() -> bool:
-        return patch_status(client, "sentinel", {"metadata": {"labels": {"a": "b"}}}) == FORBIDDEN
-
-    wait_for(fenced, "the status fence to be in force")
-    yield client
-    client.close()
+    with account_of_scheduler(cluster) as client:
+        yield client
 
 
-FORBIDDEN = 422
 CREATED = 201
-
-
-def patch_status(client: Client, pod: str, patch: Json) -> int:
-    try:
-        client.patch(f"/api/v1/namespaces/load/pods/{pod}/status", patch, kind="strategic")
-    except ApiError as error:
-        return error.status
-    return 200
 
 
 def bind(client: Client, pod: Json, **metadata: Any) -> Response:
@@ -161,7 +143,8 @@ def test_the_status_fence(cluster: ControlPlane, account: Client) -> None:
     admin.create_pod("foreign", namespace="load", scheduler_name="someone-else")
 
     def condition(kind: str) -> Json:
-        return {"status": {"conditions": [{"type": kind, "status": "False", "reason": "Testing"}]}}
+        reason = "PreemptionByScheduler" if kind == "DisruptionTarget" else "Testing"
+        return {"status": {"conditions": [{"type": kind, "status": "False", "reason": reason}]}}
 
     legitimate: list[tuple[str, Json]] = [
         ("served", condition("PodScheduled")),
@@ -186,7 +169,7 @@ def test_the_status_fence(cluster: ControlPlane, account: Client) -> None:
         ("foreign", {"metadata": {"labels": {"app": "evil"}}}),
     ]
     assert [patch_status(account, *patch) for patch in legitimate] == [200] * len(legitimate)
-    assert [patch_status(account, *attack) for attack in attacks] == [FORBIDDEN] * len(attacks)
+    assert [patch_status(account, *attack) for attack in attacks] == [REFUSED] * len(attacks)
     # The fence is ours alone: others patch as before.
     assert patch_status(admin, "foreign", condition("Ready")) == 200
 
@@ -205,9 +188,9 @@ def test_the_status_fence_knows_every_field_of_a_pods_status(cluster: ControlPla
 def test_the_binding_fence(cluster: ControlPlane, account: Client) -> None:
     admin = cluster.admin
     pod = admin.create_pod("bound", namespace="load", scheduler_name="kpolicy")
-    assert bind(account, pod, labels={"app": "evil"}).status == FORBIDDEN
-    assert bind(account, pod, annotations={"example.com/x": "y"}).status == FORBIDDEN
-    assert bind(account, pod, uid=None).status == FORBIDDEN
+    assert bind(account, pod, labels={"app": "evil"}).status == REFUSED
+    assert bind(account, pod, annotations={"example.com/x": "y"}).status == REFUSED
+    assert bind(account, pod, uid=None).status == REFUSED
     assert admin.placements("load").get("bound") is None
     answer = bind(account, pod, annotations={"kpolicy.dev/policy-hash": "abc"})
     assert answer.status == CREATED, answer.body
