@@ -162,6 +162,11 @@ impl Fault {
         Self::new(ErrorKind::OutOfRange, message)
     }
 
+    /// NaN has no place in an order.
+    pub(crate) fn not_a_number() -> Self {
+        Self::invalid("NaN values cannot be ordered")
+    }
+
     /// The error with the node that raised it.
     pub fn at(self, node: u32) -> EvaluationError {
         EvaluationError { kind: self.kind, message: self.message, node }

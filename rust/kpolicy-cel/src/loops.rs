@@ -217,6 +217,12 @@ impl Machine<'_> {
         if !comparable {
             return Err(pass.wrong());
         }
+        let unordered = keyed
+            .windows(2)
+            .any(|pair| matches!(pair, [a, b] if order(&a.0, &b.0).flatten().is_none()));
+        if unordered {
+            return Err(Fault::not_a_number().at(pass.node.origin));
+        }
         let sorting = keyed.len() as u64 * halvings(keyed.len());
         self.budget.charge(sorting).map_err(|fault| fault.at(pass.node.origin))?;
         keyed.sort_by(|a, b| order(&a.0, &b.0).flatten().unwrap_or(Ordering::Equal));

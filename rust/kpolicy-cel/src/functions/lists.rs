@@ -184,6 +184,8 @@ fn sort(call: &mut Call<'_>) -> Result<Value, Fault> {
     for pair in all.windows(2) {
         if let [a, b] = pair {
             ordering(a, b)?;
+            // Sorting asks for a total order, and panics where it meets none.
+            order(a, b).flatten().ok_or_else(Fault::not_a_number)?;
         }
     }
     let mut sorted = all.to_vec();
