@@ -50,6 +50,10 @@ fn extreme(call: &mut Call<'_>, wanted: Ordering) -> Result<Value, Fault> {
     if !items.iter().all(number) {
         return Err(Fault::no_such_overload());
     }
+    let is_nan = |value: &Value| matches!(value, Value::Double(value) if value.is_nan());
+    if items.len() > 1 && items.iter().any(is_nan) {
+        return Err(Fault::not_a_number());
+    }
     let mut best = items.first().ok_or_else(|| Fault::invalid("no numbers"))?;
     for item in items {
         if order(item, best).flatten() == Some(wanted) {

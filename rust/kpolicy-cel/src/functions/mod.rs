@@ -9,6 +9,7 @@ mod convert;
 mod encoders;
 mod format;
 mod lists;
+mod localized;
 mod logic;
 mod math;
 mod named_formats;

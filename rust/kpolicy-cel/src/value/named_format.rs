@@ -99,7 +99,7 @@ impl NamedFormat {
             Self::QualifiedName => qualified_name(text),
             Self::LabelValue => {
                 let is_value = text.is_empty() || is_label_key(text);
-                listed([too_long(text, LABEL_BYTES_MAX), unless(is_value, LABEL_VALUE)])
+                listed([too_long_in(text, LABEL_BYTES_MAX, "bytes"), unless(is_value, LABEL_VALUE)])
             }
             Self::Uri => Url::is_request(text).err().into_iter().collect(),
             Self::Uuid => listed([unless(is_uuid(text), "does not match the UUID format")]),
@@ -119,7 +119,12 @@ fn unless(holds: bool, complaint: &str) -> Option<String> {
 }
 
 fn too_long(text: &str, bytes_max: usize) -> Option<String> {
-    (text.len() > bytes_max).then(|| format!("must be no more than {bytes_max} characters"))
+    too_long_in(text, bytes_max, "characters")
+}
+
+/// The API says `bytes` of keys and values of labels, and `characters` of other names.
+fn too_long_in(text: &str, bytes_max: usize, unit: &str) -> Option<String> {
+    (text.len() > bytes_max).then(|| format!("must be no more than {bytes_max} {unit}"))
 }
 
 /// A name that will get something appended may end in a dash: its last two characters stand for one
@@ -195,7 +200,7 @@ fn qualified_name(text: &str) -> Vec<String> {
     let length = if name.is_empty() {
         Some("must be non-empty".into())
     } else {
-        too_long(name, LABEL_BYTES_MAX)
+        too_long_in(name, LABEL_BYTES_MAX, "bytes")
     };
     let of_name = listed([length, unless(is_label_key(name), LABEL_KEY)]);
     found.extend(of_name.into_iter().map(|each| format!("name part {each}")));
