@@ -31,7 +31,7 @@ apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
 metadata: {name: default}
 spec:
-  extends: kube-scheduler-default
+  base: kube-scheduler-default
   profiles: [{schedulerName: kpolicy}]
 """
 READ_BY_FEW = {"nodes", "pods"}

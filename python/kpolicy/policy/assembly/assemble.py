@@ -8,7 +8,7 @@ the encoding are described in `docs/internals/program.md`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import chain
@@ -76,6 +76,24 @@ def _costs(limits: Limits) -> dict[str, int]:
     return limits.model_dump(by_alias=True, exclude_none=True, include=fields)
 
 
+def _asked(extenders: Iterable[Extender]) -> list[dict[str, Any]]:
+    """The extenders of a profile; equal times are written equally."""
+    return [
+        each.model_dump() | {"http_timeout": in_largest_unit(each.http_timeout)}
+        for each in extenders
+    ]
+
+
+def decisions(program: Program) -> object:
+    """What decides: all of the program but places, its hash, and the names of its policies. Equal
+    ones of built-ins without conditions decide the same; scores are added up in any order."""
+    document = _without_places(json.loads(program.bytes))
+    del document["policies"], document["hash"]
+    for profile in document["profiles"]:
+        profile["scores"].sort(key=canonical)
+    return document, [_asked(profile.extenders) for profile in program.profiles]
+
+
 def encode(
     policies: Sequence[str],
     tie_break: str,
@@ -94,14 +112,7 @@ def encode(
     costs = list(map(_costs, limits))
     if any(costs):
         document["limits"] = costs
-    asked = [
-        [
-            each.model_dump() | {"http_timeout": in_largest_unit(each.http_timeout)}
-            for each in listed
-        ]
-        for listed in extenders
-    ]
-    meaning = canonical([_without_places(document), asked])
+    meaning = canonical([_without_places(document), [*map(_asked, extenders)]])
     document["hash"] = f"sha256:{sha256(meaning).hexdigest()}"
     shells = tuple(
         ProgramProfile(profile["schedulerName"], extended)
@@ -264,8 +275,29 @@ def _filters(served: Sequence[Served], expressions: ExpressionSets) -> list[Appl
 
 
 def _scores(served: Sequence[Served], expressions: ExpressionSets) -> list[AppliedRule]:
+    """A base's score counts as the policy says that changes it, also beside policies that do not:
+    a predicate more is safe, but the score of a base beside its replacement would be a third."""
+    changes = [change for policy in served for change in _changes(policy)]
     rules = _united((rule for policy in served for rule in policy.priorities), expressions)
-    return [rule for rule in rules if not rule.written.policy.model.spec.shadow]
+    changed = (_with_changes(rule, changes) for rule in rules)
+    return [r for r in changed if r.weight and not r.written.policy.model.spec.shadow]
+
+
+def _changes(served: Served) -> Iterator[AppliedRule]:
+    """The scores of its bases that the policy of the profile changes: removed ones weigh 0."""
+    has = {rule.written.identity: rule for rule in served.priorities}
+    for base in served.effective.priorities_of_bases:
+        applied = has.get(base.written.identity) or replace(base, weight=0)
+        if (applied.weight, applied.unless) != (base.weight, base.unless):
+            yield applied
+
+
+def _with_changes(rule: AppliedRule, changes: Iterable[AppliedRule]) -> AppliedRule:
+    for change in changes:
+        if change.written.identity == rule.written.identity:
+            unless = {policy.name: policy for policy in (*rule.unless, *change.unless)}
+            rule = replace(rule, weight=change.weight, unless=tuple(unless.values()))
+    return rule
 
 
 def _position(rule: AppliedRule) -> int:

@@ -1,7 +1,7 @@
 """The expressions of policies, compiled where they are written.
 
 `Expressions` are those of one document; `ExpressionSets` those of all documents, also with the
-params of the policies that extend them. Findings are placed in the file of the expression.
+params of the policies that stand on them. Findings are placed in the file of the expression.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ExpressionRoom:
     """How many IR nodes all expressions of a compilation may still have.
 
     A small policy can have a large program: each rule contains the variables that it uses, and a
-    policy that extends others has their rules again.
+    policy has the rules of its bases again.
     """
 
     left: int = EXPRESSION_NODES_MAX
@@ -158,11 +158,11 @@ class Expressions:
         return self._room.is_full
 
     def _inherit(self, bases: tuple[Policy, ...]) -> None:
-        """Variables of the policies that this one extends; their findings are reported there."""
+        """Variables of the bases of this policy; their findings are reported there."""
         for base in reversed(bases):
             for variable in base.model.spec.variables:
                 compiled = CompiledExpression(variable.expression, ERROR, ())
-                if not self._has_no_room(("spec", "extends")):
+                if not self._has_no_room(("spec", "base")):
                     compiled = self._compiled_in(
                         variable.expression, ANY, NODE_ROOTS, is_variable=True
                     )
@@ -291,7 +291,7 @@ class ExpressionSets:
             values[name], findings = params.of(line, of_heirs)
             if has_errors(findings):
                 wrong.add(name)
-            # If others extend a policy without profiles, its params get their values from those.
+            # If others stand on a policy without profiles, its params get their values from those.
             if line[0].model.spec.profiles or name not in extended:
                 self.diagnostics += findings
             self.own[name] = Expressions(line[0], line, values[name], room)
@@ -307,12 +307,12 @@ class ExpressionSets:
             self.diagnostics += expressions.diagnostics
 
     def of(self, heir: str, policy: str) -> Expressions:
-        """The expressions of `policy` with the params of `heir`, which is or extends it."""
+        """The expressions of `policy` with the params of `heir`, which is it or stands on it."""
         return self._inherited.get((heir, policy)) or self.own[policy]
 
 
 def _params_of_heirs(lineages: Iterable[Sequence[Policy]]) -> dict[str, set[str]]:
-    """By policy: the params that it and those that extend it declare, inherited ones included."""
+    """By policy: the params that it and those that stand on it declare, inherited ones included."""
     found: dict[str, set[str]] = {}
     for line in lineages:
         declared = {name for policy in line for name in policy.model.spec.params}

@@ -115,10 +115,14 @@ MEANING_PAGES: Final = (
     Page(
         "KP325",
         WARNING,
-        "no check of resources",
-        "No rule keeps pods off nodes that are full. The kubelet rejects the pods there.",
-        "predicates:\n  - builtin: NodeName",
-        "predicates:\n  - builtin: NodeName\n  - builtin: NodeResourcesFit",
+        "fields of pods or nodes that are ignored",
+        "The policy has no rule that keeps to these fields, because it says `base: none` or "
+        "removes a built-in of its base. A pod then runs on nodes that it excludes, or that "
+        "cannot run it. A legacy file without `PodFitsResources` is reported too.",
+        "predicates:\n  - {builtin: NodeAffinity, enabled: false}",
+        "predicates:\n  - {builtin: NodeAffinity, args: {addedAffinity: {requiredDuringScheduling"
+        "IgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: "
+        "Exists}]}]}}}}",
     ),
     Page(
         "KP331",

@@ -1,8 +1,9 @@
 """Converts legacy policies and kube-scheduler configurations to the text of SchedulingPolicies.
 
-Original and text are both compiled, and their programs must be equal except for places. The text
-is YAML in the usual form, with comments above the values they are about: short maps are on one
-line, and long texts are folded.
+Original and text are both compiled, and must decide the same. A policy whose changes of
+`kube-scheduler-default` are shorter than its rules is written so; any other says `base: none`. The
+text is YAML in the usual form, with comments above the values they are about: short maps are on
+one line, and long texts are folded.
 """
 
 from __future__ import annotations
@@ -15,13 +16,19 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Diagnostic, Place
-from kpolicy.policy.assembly.assemble import Program
+from kpolicy.policy.assembly.assemble import decisions
 from kpolicy.policy.codes.registry import remark
-from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.compile import compile_policy, shipped_source
 from kpolicy.policy.document_kinds import Document, find_documents
 from kpolicy.policy.format.yaml_layout import ordered
 from kpolicy.policy.models.builtins import BUILTINS, POSITIONS
-from kpolicy.policy.models.scheduling_policy import KIND, Extender, Preemption, in_largest_unit
+from kpolicy.policy.models.scheduling_policy import (
+    BASE_DEFAULT,
+    KIND,
+    Extender,
+    Preemption,
+    in_largest_unit,
+)
 from kpolicy.policy.yaml.nodes import Path, find, items, plain
 from kpolicy.policy.yaml.source import Source, named_sources, placed
 from kpolicy.policy.yaml.tree_reader import plain_value, yaml_1_1_kind
@@ -56,10 +63,8 @@ def convert_policy(
     if already:
         return Converted(None, already)
     written = [_written(document, release, original.diagnostics) for document in documents]
-    text = _joined([document.without_order() for document in written])
-    if not _decides_the_same(original.program, text):
-        text = _joined(written)
-        assert _decides_the_same(original.program, text), "the conversion decides as the original"
+    text = _joined(map(_shortest, written))
+    assert _decisions(text) == decisions(original.program), "the conversion decides as the original"
     return Converted(text, original.diagnostics)
 
 
@@ -73,9 +78,17 @@ def _joined(documents: Iterable[_Written]) -> str:
     return "---\n".join(document.text() for document in documents)
 
 
-def _decides_the_same(original: Program, text: str) -> bool:
+def _shortest(document: _Written) -> _Written:
+    """The shortest form that decides as the whole one: changes of the base, or without an order."""
+    whole = _decisions(document.text())
+    forms = [document.without_order().on_default(), document.without_order(), document]
+    forms.sort(key=lambda form: len(form.text()))
+    return next((form for form in forms if _decisions(form.text()) == whole), document)
+
+
+def _decisions(text: str) -> object:
     program = compile_policy(Source("converted.yaml", text)).program
-    return program is not None and program.hash == original.hash
+    return None if program is None else decisions(program)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +104,55 @@ class _Written:
         ranks = [POSITIONS.get(rule.get("builtin"), len(POSITIONS)) for rule in spec["predicates"]]
         return replace(self, data={**self.data, "spec": spec}) if ranks == sorted(ranks) else self
 
+    def on_default(self) -> _Written:
+        """As changes of the default profile, without the comments on rules that it has too."""
+        spec = {key: value for key, value in self.data["spec"].items() if key != "base"}
+        comments = {p: c for p, c in self.comments.items() if p[:1] != ("spec",)}
+        for side in _SIDES:
+            changes = _changes(spec.get(side, ()), _default_rules(side), side)
+            spec[side] = [rule for rule, _ in changes]
+            for now, (_, was) in enumerate(changes):
+                found = self.comments.get(("spec", side, was)) if was is not None else None
+                if found is not None:
+                    comments["spec", side, now] = found
+        kept = {key: value for key, value in spec.items() if value or key not in _SIDES}
+        return _Written({**self.data, "spec": kept}, comments)
+
     def text(self) -> str:
         head = "".join(f"# {line}\n" for line in self.comments.get((), ()))
         return head + emitted(self.data, self.comments)
+
+
+def _default_rules(side: str) -> dict[str, dict[str, Any]]:
+    """The rules of the default profile by name, as `_rule` writes them."""
+    (document,) = find_documents([shipped_source(BASE_DEFAULT)]).documents
+    rules = plain(find(document.root, ("spec", side)) or document.root)
+    assert isinstance(rules, list)
+    return {str(rule["builtin"]): _rule(rule, side) for rule in rules if isinstance(rule, dict)}
+
+
+def _changes(
+    rules: Sequence[dict[str, Any]], default: Mapping[str, dict[str, Any]], side: str
+) -> list[tuple[dict[str, Any], int | None]]:
+    """What the rules change of the default profile, each with its index in `rules`; last come those
+    of the default that they lack."""
+    names = {_name(rule) for rule in rules}
+    changed = [
+        (rule, index)
+        for index, rule in enumerate(rules)
+        if _complete(rule, side) != _complete(default.get(_name(rule), {}), side)
+    ]
+    removed = [({"builtin": name, "enabled": False}, None) for name in default if name not in names]
+    return [*changed, *removed]
+
+
+def _name(rule: Mapping[str, Any]) -> str:
+    return str(rule.get("name") or rule.get("builtin"))
+
+
+def _complete(rule: Mapping[str, Any], side: str) -> dict[str, Any]:
+    """With the weight that a priority has if it states none."""
+    return {"weight": 1, **rule} if side == "priorities" else dict(rule)
 
 
 def _written(document: Document, release: str, diagnostics: Sequence[Diagnostic]) -> _Written:

@@ -111,7 +111,11 @@ profiles:
     program = compile_policy(text).program
     assert program is not None
     assert program.scheduler_names == ("one", "two")
-    assert text.rstrip().endswith("priorities:\n    - {builtin: ImageLocality, weight: 7}")
+    # One is the default profile, and the other is shorter as changes of it.
+    assert "base:" not in text
+    assert "predicates:" not in text
+    assert "  priorities:\n    - {builtin: ImageLocality, weight: 7}\n" in text
+    assert text.count("enabled: false") == 7
 
 
 @pytest.mark.parametrize(

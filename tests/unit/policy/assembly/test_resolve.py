@@ -23,7 +23,7 @@ priorities:
 def test_a_child_inherits_replaces_and_removes_by_name() -> None:
     child = policy(
         """
-extends: base
+base: base
 predicates:
   - {name: ready, expression: '!node.unschedulable', message: cordoned}
   - {name: extra, expression: pod.priority > 0}
@@ -40,9 +40,7 @@ priorities:
 
 
 def test_what_comes_with_kpolicy_can_be_extended() -> None:
-    child = policy(
-        "extends: kube-scheduler-default\npredicates: [{name: a, expression: node.ready}]"
-    )
+    child = policy("base: kube-scheduler-default\npredicates: [{name: a, expression: node.ready}]")
     compiled = compile_policy(child)
     entry = profile(compiled)
     assert (len(entry["filters"]), len(entry["scores"])) == (15, 8)
@@ -51,23 +49,23 @@ def test_what_comes_with_kpolicy_can_be_extended() -> None:
 
 
 def test_a_library_is_extended_and_not_served() -> None:
-    child = policy("extends: base", "child", profile="other")
+    child = policy("base: base", "child", profile="other")
     entry = profile(compile_policy([child], library=[Source("base.yaml", BASE)]), "other")
     assert names(entry["filters"]) == ["NodeName", "ready"]
     assert "KP120" in dict(codes_and_places(compile_policy([child]).diagnostics))
 
 
 def test_extends_runs_neither_in_circles_nor_too_deep() -> None:
-    circle = [policy("extends: b", "a"), policy("extends: a", "b")]
+    circle = [policy("base: b", "a"), policy("base: a", "b")]
     assert {code for code, _ in codes_and_places(compile_policy(circle).diagnostics)} == {"KP120"}
-    chain = [policy(f"extends: n{i + 1}" if i < 6 else "", f"n{i}") for i in range(7)]
+    chain = [policy(f"base: n{i + 1}" if i < 6 else "", f"n{i}") for i in range(7)]
     assert "KP120" in {code for code, _ in codes_and_places(compile_policy(chain).diagnostics)}
-    short = [policy(f"extends: n{i + 1}" if i < 4 else "", f"n{i}") for i in range(5)]
+    short = [policy(f"base: n{i + 1}" if i < 4 else "", f"n{i}") for i in range(5)]
     assert compile_policy(short).diagnostics == ()
 
 
 def test_an_unknown_base_names_the_nearest() -> None:
-    (finding,) = errors(compile_policy([BASE, policy("extends: bsae", "child")]))
+    (finding,) = errors(compile_policy([BASE, policy("base: bsae", "child")]))
     assert (finding.code, finding.hint) == ("KP120", "did you mean `base`?")
 
 
@@ -118,7 +116,7 @@ def test_several_policies_of_a_profile_add_up_in_their_order() -> None:
 
 def test_what_two_policies_inherit_from_one_base_counts_once() -> None:
     base = BASE.replace("spec:\n", "spec:\n  profiles: [{schedulerName: kpolicy}]\n")
-    overlay = policy("extends: base\npredicates: [{name: x, expression: node.ready}]", "overlay")
+    overlay = policy("base: base\npredicates: [{name: x, expression: node.ready}]", "overlay")
     entry = profile(compile_policy([base, overlay]))
     assert names(entry["filters"]) == ["NodeName", "ready", "x"]
     assert [(rule["name"], rule["weight"]) for rule in entry["scores"]] == [
@@ -163,7 +161,7 @@ def test_a_built_in_that_a_policy_weighs_for_some_pods_is_named_by_the_policy() 
 def test_match_conditions_concern_the_rules_of_their_document() -> None:
     overlay = policy(
         """
-extends: base
+base: base
 failurePolicy: Ignore
 matchConditions: [{name: high, expression: pod.priority > 0}]
 predicates: [{name: x, expression: node.ready, matchConditions: [{name: c, expression: 'true'}]}]
@@ -182,7 +180,7 @@ priorities: [{builtin: TaintToleration, weight: 3}]
 def test_a_rule_replaced_for_some_pods_stays_for_the_others() -> None:
     overlay = policy(
         """
-extends: base
+base: base
 matchConditions: [{name: high, expression: pod.priority > 0}]
 predicates: [{name: ready, expression: '!node.unschedulable'}]
 """,
@@ -197,9 +195,10 @@ predicates: [{name: ready, expression: '!node.unschedulable'}]
 
 
 def test_preemption_is_inherited_and_must_agree() -> None:
-    never = policy("preemption: {policy: Never}", "never", profile="")
-    entry = profile(compile_policy([never, policy("extends: never", "child")]))
+    silenced = "none  # kpolicy: ignore[KP325]"
+    never = policy("preemption: {policy: Never}", "never", profile="", base=silenced)
+    entry = profile(compile_policy([never, policy("base: never", "child")]))
     assert entry["preemption"]["policy"] == "Never"
     other = policy("preemption: {policy: LowerPriority}", "other")
-    compiled = compile_policy([never, policy("extends: never", "child"), other])
+    compiled = compile_policy([never, policy("base: never", "child"), other])
     assert [code for code, _ in codes_and_places(compiled.diagnostics)] == ["KP116"]
