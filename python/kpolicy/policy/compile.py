@@ -342,7 +342,7 @@ def _shipped_policy(name: str) -> Policy | None:
 
 
 def base_policies(policies: Sequence[Policy], sources: Sequence[Source]) -> dict[str, Policy]:
-    """The policies of `sources` or of kpolicy that `policies` stand on, by name; also indirectly."""
+    """The policies of `sources` or of kpolicy that `policies` stand on, by name."""
     own = {policy.name for policy in policies}
     bases: dict[str, Policy] = {}
     wanted = {policy.base for policy in policies} - own
