@@ -12,6 +12,7 @@ from kpolicy.policy.assembly.read_policy import Policy, WrittenRule
 from kpolicy.policy.assembly.resolve import Effective
 from kpolicy.policy.models.scheduling_policy import BASE_DEFAULT, KIND, NO_BASE, Priority
 from kpolicy.policy.yaml.nodes import Mapping, Path, find
+from kpolicy.policy.yaml.source import SourceText
 
 
 def repeated_base(merged: Effective) -> Iterator[Diagnostic]:
@@ -64,6 +65,11 @@ def _place(policy: Policy, path: Path) -> Path:
     return (*path, "builtin") if find(policy.tree, (*path, "builtin")) is not None else path
 
 
+def _file(text: SourceText) -> SourceText:
+    """The text that quotes this one: a block in a ConfigMap has other line ends than its file."""
+    return text if text.within is None else _file(text.within[0])
+
+
 def _without_base(policy: Policy) -> Fix | None:
     """Writes `base: none` before the first key of `spec`, in the form of the map."""
     spec = find(policy.tree, ("spec",))
@@ -74,7 +80,7 @@ def _without_base(policy: Policy) -> Fix | None:
     is_flow = policy.text.text.startswith("{", spec.span.start)
     # The column in the file: a policy in a ConfigMap is indented further there.
     indent = " " * (policy.text.place(key.span).column - 1)
-    line_end = "\r\n" if "\r\n" in policy.text.text else "\n"
+    line_end = "\r\n" if "\r\n" in _file(policy.text).text else "\n"
     between = ", " if is_flow else f"{line_end}{indent}"
     start = key.span.start
     return Fix((Edit(Span(start, start), f"{written}{between}"),), keeps_program=False)
