@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Span, has_errors
+from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Severity, Span, has_errors
 from kpolicy.policy.assembly.params import ParamValues
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths
 from kpolicy.policy.cel import (
@@ -59,6 +59,8 @@ STRING: Final = (Type("string"),)
 # The names that an expression sees: about a pod, a pod and a node, or a possible victim.
 POD_ROOTS: Final = ("pod", "namespaceObject", "cluster")
 NODE_ROOTS: Final = ("pod", "node", "namespaceObject", "cluster")
+# CEL has an answer, so that `kpolicy eval` warns; in a policy it is a mistake.
+_ERRORS_IN_POLICIES: Final = frozenset({"KP206"})
 VICTIM_ROOTS: Final = (*NODE_ROOTS, "victim")
 
 
@@ -220,7 +222,10 @@ class Expressions:
                 field=dotted(path),
                 fix=_fix_in_file(diagnostic.fix, to_file, node),
             )
-            yield placed(self._policy.text, self._too_early(node, diagnostic.span, moved))
+            found = self._too_early(node, diagnostic.span, moved)
+            if found.code in _ERRORS_IN_POLICIES:
+                found = replace(found, severity=Severity.ERROR)
+            yield placed(self._policy.text, found)
 
     def _too_early(self, node: Scalar, span: Span | None, finding: Diagnostic) -> Diagnostic:
         """An unknown variable that is defined further down is a finding of its own."""

@@ -20,6 +20,7 @@ from kpolicy.policy.lint.reads import deprecated, reads
 from kpolicy.policy.lint.redundancy import redundancy
 from kpolicy.policy.lint.repeated_base import repeated_base
 from kpolicy.policy.lint.scores import scores
+from kpolicy.policy.lint.traps import traps
 from kpolicy.policy.lint.written import WrittenPolicy
 
 
@@ -37,6 +38,7 @@ def check_rules(
             redundancy(written, sorted(builtins.get(policy.name, ()))),
             scores(written),
             messages(written),
+            traps(written),
             reads(written),
             deprecated(written),
             ignored_fields(written, resolution),

@@ -109,8 +109,7 @@ def test_the_fix_gives_a_document_the_meaning_that_it_had(text: str, line_end: s
         "predicates: [{builtin: NodeResourcesFit, args: {ignoredResources: [example.com/a]}}]",
         "priorities: [{builtin: ImageLocality, weight: 3}]",
         "predicates: [{builtin: NodePorts, name: ports}]",
-        "matchConditions: [{name: m, expression: pod.hostNetwork}]\n"
-        "predicates: [{builtin: NodePorts}]",
+        "matchConditions: [{name: m, expression: 'true'}]\npredicates: [{builtin: NodePorts}]",
         "base: kube-scheduler-default\npredicates: [{builtin: NodePorts}]",
     ],
 )
