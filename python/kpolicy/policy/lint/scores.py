@@ -72,14 +72,9 @@ def _of(policy: WrittenPolicy, rule: RuleExpression, bounds: Bounds) -> Iterator
         yield policy.finding(at, "KP322", message, span, "scores are between 0 and 100")
     elif found.high > 100 or found.low < 0:
         ends = f"this score is between {found.low:,g} and {found.high:,g}"
-        clamped = (("above 100", "100"), ("below 0", "0"))
-        parts = [
-            f"every value {beyond} is clamped to {end}"
-            for (beyond, end), is_beyond in zip(
-                clamped, (found.high > 100, found.low < 0), strict=True
-            )
-            if is_beyond
-        ]
+        above = ["every value above 100 is clamped to 100"] if found.high > 100 else []
+        below = ["every value below 0 is clamped to 0"] if found.low < 0 else []
+        parts = [*above, *below]
         method = "max" if found.low >= 0 else "minmax"
         hint = f"`normalize: {{method: {method}}}`, or scores between 0 and 100"
         yield policy.finding(at, "KP322", f"{ends}; {' and '.join(parts)}", span, hint)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Edit, Fix, Span
-from kpolicy.policy.cel.tree import Call, Fact, Tree, own_nodes
+from kpolicy.policy.cel.tree import Call, Constant, Fact, Tree, own_nodes
 from kpolicy.policy.lint.lookups import literal_text
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
 
@@ -55,12 +55,12 @@ def _share(
         return
     a, b = (_shown(at, tree) for tree in (part, whole))
     message = f"whole numbers are divided, so this is 0 unless `{a}` is as large as `{b}`"
-    if product is None:
+    factor = next((f for f in product.args if f is not division), None) if product else None
+    # Only a number needs no parentheses of its own.
+    if product is None or not isinstance(factor, Constant):
         hint = f"`100 * {a} / {b}`, or `ratio({a}, {b})`, which is between 0.0 and 1.0"
         yield policy.finding(at, "KP326", message, division.span, hint)
         return
-    factor = product.args[1] if product.args[0] is division else product.args[0]
-    # The product is written with its parentheses, if the text has any between the parts.
     text = f"{_shown(at, factor)} * {a} / {b}"
     fix = Fix((Edit(product.span, text),), is_safe=False, keeps_program=False)
     hint = f"multiply first: `{text}`"
