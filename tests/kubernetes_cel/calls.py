@@ -12,7 +12,7 @@ from typing import Any, Final
 from kpolicy.policy.cel.calls import BY_NAME
 from kpolicy.policy.cel.functions_standard import Overload
 from kpolicy.policy.cel.types import Type, substituted
-from tests.kubernetes_cel.arguments import ANYTHING, ITEMS, TEXTS, values_of
+from tests.kubernetes_cel.arguments import ANYTHING, ITEMS, values_of
 from tests.kubernetes_cel.program import Question
 
 # The most rows of one question; further combinations of operands are left to chance.
@@ -54,6 +54,56 @@ def untyped() -> Iterator[tuple[str, Question]]:
         rows = _rows(function, names, [ANYTHING] * count)
         types = dict.fromkeys(names, "dyn")
         yield function, Question(written(function, member, names), types, rows)
+
+
+def extra() -> list[Question]:
+    """Calls that the table of overloads does not show: of several operands, and literals."""
+    numbers = [*values_of("int")[:4], *values_of("uint")[:2], *values_of("double")]
+    rows = [dict(zip("xy", pair, strict=True)) for pair in product(numbers, numbers)]
+    several = [
+        Question(f"math.{name}({operands})", {"x": "dyn", "y": "dyn"}, rows)
+        for name in ("greatest", "least")
+        for operands in ("x, y", "x, y, 1")
+    ]
+    return [*several, *map(Question, _LITERALS)]
+
+
+_LITERALS: Final = (
+    "[1, 'a']",
+    "{'a': 1, 'b': 'c'}",
+    "[dyn(1), 'a']",
+    "{1: 'a', 1u: 'b'}",
+    "{'a': 1}.a",
+    "{'a': 1}.b",
+    "{'a': {'b': 1}}.?a.?b.orValue(2)",
+    "[1, 2, 3].map(i, i > 1, i * 2)",
+    "{'a': 1}.transformMap(k, v, v + 1)",
+    "{'a': 1}.transformMapEntry(k, v, {v: k})",
+    "[1, 1].transformMapEntry(n, v, {v: n})",
+    "type(1) == int && type(quantity('1')) != int",
+    "timestamp('2026-01-31t12:00:00Z')",
+    "duration('1x')",
+    "quantity('1x')",
+    "quantity('m')",
+    "'a'.matches('[')",
+    "ip('10.0.0.01')",
+    "url('x')",
+    "semver('1.2')",
+    "0x10 + -0x10",
+    "9223372036854775808",
+    "-9223372036854775808",
+    "1e400",
+    "b'\\xff' + b'a'",
+    "r'\\n' + '\\u00e4\\U0001d11e\\a\\377'",
+    "'''a\nb'''",
+    "has({'a': 1}.b)",
+    "[1][1]",
+    "[1][0u] + [1][dyn(0.0)]",
+    "optional.of(1).optFlatMap(v, optional.none()).hasValue()",
+    "optional.none().value()",
+    "[?optional.of(1), ?optional.none()]",
+    "{?'a': optional.none()}",
+)
 
 
 def overloads() -> list[Overload]:
@@ -138,6 +188,3 @@ def written(function: str, is_member: bool, operands: Sequence[str]) -> str:
     if is_member:
         return f"{operands[0]}.{function}({', '.join(operands[1:])})"
     return f"{function}({', '.join(operands)})"
-
-
-assert TEXTS

@@ -26,7 +26,7 @@ class Pair:
     def agree(self) -> bool:
         """Equal values of equal types, or no value on either side."""
         if "value" in self.ours and "value" in self.theirs:
-            return same(self.theirs["value"], self.ours["value"])
+            return same(_visible(self.theirs["value"]), _visible(self.ours["value"]))
         return "value" not in self.ours and "value" not in self.theirs
 
     def __str__(self) -> str:
@@ -35,6 +35,28 @@ class Pair:
             f"{self.question.expression}  [{row}]\n"
             f"    kpolicy {dict(self.ours)}\n    Kubernetes {dict(self.theirs)}"
         )
+
+
+def _visible(value: Any) -> Any:
+    """What an expression can tell of a value: of a URL its parts, which have questions of their
+    own, but not how it was written."""
+    if isinstance(value, list):
+        return list(map(_visible, value))
+    if isinstance(value, Mapping):
+        ((tag, body),) = value.items()
+        return {tag: "" if tag == "url" else _visible(body)}
+    return value
+
+
+def tagged(value: Any) -> Any:
+    """A value of Python in our JSON form."""
+    if isinstance(value, float):
+        return {"double": value}
+    if isinstance(value, list):
+        return list(map(tagged, value))
+    if isinstance(value, dict):
+        return {"map": [[tagged(key), tagged(item)] for key, item in value.items()]}
+    return value
 
 
 def pairs(questions: Sequence[Question]) -> Iterator[Pair]:

@@ -1,5 +1,5 @@
-"""The Go program that evaluates expressions in Kubernetes' own CEL environment: its requests and its
-answers.
+"""The Go program that evaluates expressions in Kubernetes' own CEL environment: its requests and
+its answers.
 """
 
 from __future__ import annotations

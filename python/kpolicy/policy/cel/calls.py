@@ -22,7 +22,6 @@ from kpolicy.policy.cel.sizes import larger
 from kpolicy.policy.cel.tree import Call, Reported, Tree, latest, text_of
 from kpolicy.policy.cel.types import (
     BOOL,
-    DYN,
     ERROR,
     NULL,
     NUMBERS,

@@ -287,9 +287,10 @@ def repeated(size: int, least: int, most: int | None) -> int:
 
 # Constants of other kinds.
 
-_QUANTITY: Final = re.compile(
-    r"[+-]?\d*(?:\.\d*)?(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?(?<=.)", re.ASCII
-)
+_SUFFIX: Final = r"(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?"
+# Figures may be missing, as in the API.
+_QUANTITY: Final = re.compile(rf"[+-]?\d*(?:\.\d*)?{_SUFFIX}(?<=.)", re.ASCII)
+_AMOUNT: Final = re.compile(rf"[+-]?(?:\d+(?:\.\d*)?|\.\d+){_SUFFIX}", re.ASCII)
 _DURATION: Final = re.compile(
     r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII
 )
@@ -344,6 +345,7 @@ def _form(form: re.Pattern[str]) -> Callable[[str], str]:
 _CHECKS: Final[dict[str, tuple[Callable[[str], str], str]]] = {
     "pattern": (refusal, "a regular expression of RE2 syntax"),
     "quantity": (_form(_QUANTITY), "a quantity such as 500m"),
+    "amount": (_form(_AMOUNT), "a quantity such as 500m"),
     "duration": (_form(_DURATION), "a duration such as 1h30m"),
     "timestamp": (
         _form(_TIMESTAMP),

@@ -215,8 +215,8 @@ _QUANTITIES: Final = (
         (("quantity", "quantity quantity", "int"), ("semver", "semver semver", "int")),
         MEMBER,
     ),
-    Family("cpu", "cpu", (("string", "string", "int"),), parses=True, checked="quantity"),
-    Family("units", "units", (("string", "string", "int"),), parses=True, checked="quantity"),
+    Family("cpu", "cpu", (("string", "string", "int"),), parses=True, checked="amount"),
+    Family("units", "units", (("string", "string", "int"),), parses=True, checked="amount"),
     Family("ratio", "ratio", (("number", "number number", "double"),)),
     Family(
         "clamp",

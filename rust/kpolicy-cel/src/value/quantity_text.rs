@@ -3,7 +3,7 @@
 use super::quantity::{MAX_UNITS, PLACES, Quantity, SCALE};
 
 /// The figures of a 64-bit number, at least.
-const SMALL_FIGURES: i64 = 18;
+const SMALL_FIGURES: usize = 18;
 /// An exponent beyond it is beyond every limit.
 const EXPONENT_MAX: i64 = 1_000;
 /// The largest amount that is exact.
@@ -76,7 +76,7 @@ impl Scanned<'_> {
     pub(super) fn quantity(self) -> Option<Quantity> {
         let figures = format!("{}{}", self.whole, self.fraction);
         let places = i32::try_from(self.fraction.len()).ok()?;
-        let small = if self.is_small() { self.small(&figures, places) } else { None };
+        let small = if self.is_small(places) { self.small(&figures, places) } else { None };
         let quantity = match small {
             Some(small) => small,
             None => self.large(&figures, places)?,
@@ -86,16 +86,16 @@ impl Scanned<'_> {
     }
 
     /// Whether the API tries to hold it in 64 bits.
-    fn is_small(&self) -> bool {
-        let whole = self.whole.len().max(1) as i64;
-        let fraction = self.fraction.len() as i64;
+    fn is_small(&self, places: i32) -> bool {
+        let whole = self.whole.len().max(1);
         match self.suffix {
             Suffix::Decimal(exponent) => {
-                whole + fraction <= SMALL_FIGURES
-                    && i64::from(exponent) - fraction >= -i64::from(PLACES)
+                whole + self.fraction.len() <= SMALL_FIGURES && exponent - places >= -PLACES
             }
             // The figures of a power of two, estimated as the API does.
-            Suffix::Binary(exponent) => fraction == 0 && whole + i64::from(exponent) * 3 / 10 < 15,
+            Suffix::Binary(exponent) => {
+                places == 0 && whole + usize::try_from(exponent * 3 / 10).unwrap_or(0) < 15
+            }
         }
     }
 
