@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import TracebackType
 from urllib.parse import urlencode
 
@@ -147,7 +147,8 @@ class ApiClient:
         if traceparent is not None:
             headers["traceparent"] = traceparent
         target = f"{path}?{urlencode(query)}" if query else path
-        answer = await self._attempt(
+        attempt = partial(
+            self._attempt,
             verb,
             target,
             body,
@@ -157,20 +158,12 @@ class ApiClient:
             pulse=pulse,
             may_send=may_send,
         )
+        answer = await attempt()
         if isinstance(answer, Status) and answer.code == 401:
             used = headers.get("Authorization")
             self.connection.authorization.refused()
             if await self.connection.authorization.header() not in {used, ""}:
-                answer = await self._attempt(
-                    verb,
-                    target,
-                    body,
-                    headers,
-                    timeout_s=timeout_s,
-                    body_bytes_max=body_bytes_max,
-                    pulse=pulse,
-                    may_send=may_send,
-                )
+                answer = await attempt()
         return answer
 
     async def _attempt(
