@@ -73,6 +73,9 @@ def heal(world: World) -> Remains:
         world.offered.spoil(world.random)
     elif not world.offered.offers[-1].hash:
         world.offered.put(GOOD[0])
+    # What an extender answers can change without an event. A pod that it refused is tried again
+    # after the next event of the cluster, as with kube-scheduler.
+    world.people.touch_node()
     if remains.is_about_the_standby:
         standby = next(instance for instance in reversed(world.instances) if not instance.leads)
         link = world.network.link(standby.host)

@@ -11,11 +11,13 @@ from typing import Final
 from kpolicy.cluster.limits import (
     CONDITION_CACHE_MAX,
     CONNECTIONS_MAX,
+    EVENT_QUEUE_MAX,
     EVENT_SERIES_MAX,
+    EVENT_WORKERS,
 )
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.limits import STALE_ENTRIES_MIN, UNREADABLE_NAMES_MAX
-from tests.invariants.history import STATUS, Held
+from tests.invariants.history import EVENT, STATUS, Held
 from tests.simulation.instance import Instance
 
 # A task for each watched resource and for each part; work under way would be more.
@@ -24,7 +26,7 @@ TASKS_MAX: Final = 80
 
 def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
     """`broken` is what stays broken, as in `Write.what`; then one status for each waiting pod is
-    kept."""
+    kept, and as many events as there is room for."""
     assert instance.life is not None
     scheduler = instance.life.scheduler
     parts = scheduler._parts
@@ -59,7 +61,11 @@ def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
         Held("preemptions under way", parts.preemptions.under_way, unwritten),
         Held("pods with extenders", extended.under_way),
         Held("binds expected of extenders", len(extended._binds._by_uid)),
-        Held("events not written", len(events.outbox._waiting) + len(events.outbox._under_way)),
+        Held(
+            "events not written",
+            len(events.outbox._waiting) + len(events.outbox._under_way),
+            EVENT_QUEUE_MAX + EVENT_WORKERS if EVENT in broken else 0,
+        ),
         Held("series of events", len(events._memory), EVENT_SERIES_MAX),
         Held(
             "conditions not written",

@@ -182,6 +182,12 @@ class People:
             patch = {"metadata": {"labels": labels}}
             self._do("relabel node", USER, "PATCH", f"/api/v1/nodes/{name}", patch, merge=True)
 
+    def touch_node(self) -> None:
+        """A change that makes no pod fit: only rules of extenders may depend on it."""
+        if (name := self._a_node()) is not None:
+            patch = {"metadata": {"labels": {"touched": "yes"}}}
+            self._do("touch node", USER, "PATCH", f"/api/v1/nodes/{name}", patch, merge=True)
+
     def resize_node(self) -> None:
         if (name := self._a_node()) is not None:
             patch = {"status": {"allocatable": {"cpu": self._random.choice(("1", "2", "4", "6"))}}}

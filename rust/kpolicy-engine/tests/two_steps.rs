@@ -130,18 +130,23 @@ fn where_none_of_the_kept_passes_any_more_others_are_to_be_asked_again() {
 
 #[test]
 fn a_pod_that_others_refuse_everywhere_is_parked_and_anything_wakes_it() {
-    let mut engine = four();
-    let token = filter(&mut engine).token;
     let all = refused(&[("n1", true), ("n2", true), ("n3", false)]);
-    let decision = engine.choose(&Arc::from("p"), token, &[], &all, &Still);
-    assert_eq!(decision.verdict, Verdict::Parked);
-    let observed = "0/4 nodes are available: 1 Insufficient cpu, 3 no licence.";
-    assert!(decision.message.starts_with(observed), "{}", decision.message);
-    assert_eq!(decision.rejected_by, ["Extender", "NodeResourcesFit"].map(Arc::from));
-    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}});
-    let applied = support::apply(&mut engine, &namespace);
-    assert_eq!(applied.wakes.len(), 1);
-    assert_eq!(applied.wakes[0].event, "NamespaceAdd");
+    // kube-scheduler too counts the nodes that are left, and not the reasons.
+    for (refused, observed) in [
+        (all, "0/4 nodes are available: 1 Insufficient cpu, 3 no licence."),
+        (Vec::new(), "0/4 nodes are available: 1 Insufficient cpu."),
+    ] {
+        let mut engine = four();
+        let token = filter(&mut engine).token;
+        let decision = engine.choose(&Arc::from("p"), token, &[], &refused, &Still);
+        assert_eq!(decision.verdict, Verdict::Parked);
+        assert!(decision.message.starts_with(observed), "{}", decision.message);
+        assert_eq!(decision.rejected_by, ["Extender", "NodeResourcesFit"].map(Arc::from));
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}});
+        let applied = support::apply(&mut engine, &namespace);
+        assert_eq!(applied.wakes.len(), 1);
+        assert_eq!(applied.wakes[0].event, "NamespaceAdd");
+    }
 }
 
 #[test]

@@ -71,6 +71,26 @@ async def start(
     return wanted.problem
 
 
+async def restore_newer(reloader: Reloader, stores: tuple[LastGoodStore, ...]) -> bool:
+    """If the present policy cannot be used, puts the kept policy in force that another replica has
+    put in force after ours. Returns False if it could not be read."""
+    for store in stores:
+        wanted, now = reloader.last.problem, reloader.in_force
+        if wanted is None or now is None:
+            return True
+        kept = await store.load()
+        if isinstance(kept, Problem):
+            return False
+        if kept is None or kept.hash == now.hash or kept.since_ns <= now.since_ns:
+            continue
+        problem = await reloader.restore(kept.sources)
+        if problem is None:
+            _log_restored(wanted, kept)
+        else:
+            _log.error("what was last good is not any more: %s", problem.message)
+    return True
+
+
 def _log_restored(problem: Problem, kept: LastGood) -> None:
     fields = {"code": problem.code, "hint": problem.hint, "policy_hash": kept.hash}
     since = api_micro_time(kept.since_ns)

@@ -20,7 +20,7 @@ from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import OwnConfigMap
-from kpolicy.scheduler.delivery.last_good import LastGood, LastGoodStore
+from kpolicy.scheduler.delivery.last_good import LastGood, LastGoodStore, restore_newer
 from kpolicy.scheduler.loop.reload import InForce, Reloaded, Reloader, one_line
 
 _log = logging.getLogger(__name__)
@@ -110,9 +110,12 @@ class PolicyReport:
 
     async def _keep(self) -> bool:
         """Returns False if it has to be tried again."""
-        now = self._reloader.in_force
-        if now is None or now.is_last_good or now.hash == self._kept or not self._leads():
+        if not self._leads():
             return True
+        is_read = await restore_newer(self._reloader, self._stores)
+        now = self._reloader.in_force
+        if now is None or now.is_last_good or now.hash == self._kept:
+            return is_read
         kept = LastGood(now.hash, now.sources, now.since_ns)
         problems = [await store.save(kept) for store in self._stores]
         complaints = [str(problem) for problem in problems if problem is not None]
@@ -120,7 +123,7 @@ class PolicyReport:
             self._complain(text)
         if not complaints:
             self._kept = now.hash
-        return not complaints
+        return is_read and not complaints
 
     async def _write_status(self) -> bool:
         if self._status is None or not self._leads():

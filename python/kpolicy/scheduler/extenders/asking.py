@@ -210,11 +210,16 @@ class Trimming:
             for node in candidates.nodes
         ]
 
-    async def ask(self, clients: Sequence[ExtenderClient]) -> RemainingCandidates:
-        """Asks the extenders with a preempt verb, in order."""
+    async def ask(self, clients: Sequence[ExtenderClient]) -> RemainingCandidates | Failed:
+        """Asks the extenders with a preempt verb, in order. A failure is that of the API server, if
+        it does not answer about a victim."""
         for client in clients:
             if not client.extender.preempt_verb:
                 continue
+            if not client.extender.node_cache_capable:
+                unread = await self._read_victims()
+                if unread is not None:
+                    return unread
             left = await self._ask(client)
             if isinstance(left, Failed):
                 if client.extender.ignorable:
@@ -227,9 +232,7 @@ class Trimming:
         return RemainingCandidates(self._token, "", self._left)
 
     async def _ask(self, client: ExtenderClient) -> list[RemainingCandidate] | Failed:
-        args = await self._args(client)
-        if isinstance(args, Failed):
-            return args
+        args = self._args(client)
         if args is None:
             return []
         body = await client.ask(client.extender.preempt_verb, args)
@@ -240,12 +243,8 @@ class Trimming:
             return Failed(f"extender {client.url!r}: {left.message}")
         return await self._checked(client, left)
 
-    async def _args(self, client: ExtenderClient) -> bytes | Failed | None:
+    def _args(self, client: ExtenderClient) -> bytes | None:
         """Returns None if no node has a victim left."""
-        if not client.extender.node_cache_capable:
-            failed = await self._read_victims()
-            if failed is not None:
-                return failed
         living = [node for node in map(self._living, self._left) if node.victims]
         if not living:
             return None

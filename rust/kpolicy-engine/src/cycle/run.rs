@@ -135,6 +135,7 @@ impl<'a, M: Meter> Run<'a, M> {
         if extended.is_stale && !feasible.is_empty() {
             return None;
         }
+        rejected.is_by_extenders = !feasible.is_empty();
         let refused = extended.refused.iter();
         rejected.nodes.extend(refused.filter(|node| feasible.contains(&node.slot)).cloned());
         Some(Found::Rejected(rejected))

@@ -58,6 +58,8 @@ pub(crate) struct Rejected {
     pub(crate) nodes: Vec<NodeRejection>,
     /// Filters that left only some nodes to look at; the others are rejected for good.
     pub(crate) narrowed_by: Vec<usize>,
+    /// Extenders kept none of the nodes that passed. They need not say why.
+    pub(crate) is_by_extenders: bool,
 }
 
 /// The filters of a profile made ready for one pod, by position; `None` where one has no say.
@@ -126,6 +128,7 @@ impl Rejected {
         let mut filters: Vec<usize> = filters
             .chain(self.narrowed_by.iter().copied())
             .chain(self.nodes.iter().map(|node| node.filter))
+            .chain(self.is_by_extenders.then_some(EXTENDER))
             .collect();
         filters.sort_unstable();
         filters.dedup();

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from unittest.mock import AsyncMock, Mock, call
 
 import pytest
 
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.api import ApiClient
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.last_good import (
@@ -17,7 +19,9 @@ from kpolicy.scheduler.delivery.last_good import (
     LastGood,
     decoded,
     encoded,
+    restore_newer,
 )
+from kpolicy.scheduler.loop.reload import InForce, Reloaded, Reloader
 from kpolicy.scheduler.options import ConfigMapName
 from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.testing.apiserver.api_calls import FaultRule, RequestFault, ScriptedFaults
@@ -116,3 +120,35 @@ async def test_a_config_map_that_may_not_be_used_is_a_problem(verb: str) -> None
     assert isinstance(problem, Problem)
     assert problem.code == "KPS105"
     assert "kube-system/policy-status" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("since_ns", "own_hash", "last", "restored"),
+    [
+        (KEPT.since_ns - 1, "sha256:0", "invalid", True),
+        (KEPT.since_ns, "sha256:0", "invalid", False),  # ours is as new
+        (KEPT.since_ns - 1, KEPT.hash, "invalid", False),
+        (KEPT.since_ns - 1, "sha256:0", "loaded", False),  # the present one is good
+    ],
+)
+async def test_a_replica_that_missed_the_newest_good_policy_takes_the_kept_one(
+    tmp_path: Path, since_ns: int, own_hash: str, last: str, restored: bool
+) -> None:
+    store = FolderStore(tmp_path)
+    assert await store.save(KEPT) is None
+    program = Program(own_hash, b"{}", (), ())
+    problem = Problem("KPS102", "the policy has 1 error") if last == "invalid" else None
+    reloader = Mock(spec=Reloader)
+    reloader.in_force = InForce(program, 1, since_ns)
+    reloader.last = Reloaded(last, problem=problem)
+    reloader.restore = AsyncMock(return_value=None)
+    assert await restore_newer(reloader, (store,))
+    assert reloader.restore.await_args_list == ([call(KEPT.sources)] if restored else [])
+
+
+async def test_a_kept_policy_that_cannot_be_read_is_asked_for_again(tmp_path: Path) -> None:
+    (tmp_path / "last-good.policy").write_bytes(b"damaged")
+    reloader = Mock(spec=Reloader)
+    reloader.in_force = InForce(Program("sha256:0", b"{}", (), ()), 1, 0)
+    reloader.last = Reloaded("invalid", problem=Problem("KPS102", "the policy has 1 error"))
+    assert not await restore_newer(reloader, (FolderStore(tmp_path),))

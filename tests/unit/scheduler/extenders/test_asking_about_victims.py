@@ -41,6 +41,12 @@ def preempting(answers: object, **fields: Any) -> Scripted:
 
 
 async def trimmed(*clients: Scripted, gone: tuple[str, ...] = ()) -> RemainingCandidates:
+    left = await asked(*clients, gone=gone)
+    assert not isinstance(left, Failed)
+    return left
+
+
+async def asked(*clients: Scripted, gone: tuple[str, ...] = ()) -> RemainingCandidates | Failed:
     async def located(uids: list[str]) -> list[Located]:
         return [Located(uid, "d", f"pod-{uid}", "n1") for uid in uids if uid == "other"]
 
@@ -122,9 +128,10 @@ async def test_a_node_without_victims_is_a_failure_or_left_out() -> None:
     assert await trimmed(preempting(null)) == RemainingCandidates(7, why, [])
 
 
-async def test_victims_that_cannot_be_read_are_a_failure() -> None:
-    whole = preempting(answer(), nodeCacheCapable=False)
-    assert await trimmed(whole) == RemainingCandidates(7, "no answer", [])
+@pytest.mark.parametrize("ignorable", [False, True])
+async def test_victims_that_cannot_be_read_are_no_failure_of_an_extender(ignorable: bool) -> None:
+    whole = preempting(answer(), nodeCacheCapable=False, ignorable=ignorable)
+    assert await asked(whole) == Failed("no answer")
     assert whole.asked == []
 
 
