@@ -83,7 +83,7 @@ fn judged(
         object.insert("seen".into(), seen(question.pod, &judgement, profile, cluster));
     }
     let rejected = &judgement.rejected;
-    let before = rejected.pre_filter.as_ref();
+    let before = rejected.pre_filter.as_deref();
     if let Some((filter, status)) = before {
         object.insert("preFilter".into(), rendered(name_of(profile.filters.get(*filter)), status));
     }

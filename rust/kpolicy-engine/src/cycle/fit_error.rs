@@ -39,7 +39,7 @@ impl FitError {
     /// What the user reads of a pod that fits nowhere, and for which this came of making room.
     pub(crate) fn of(unplaced: Unplaced<'_>, room: Room) -> Self {
         let Unplaced { profile, rejected, prepared, cluster, .. } = unplaced;
-        let before = rejected.pre_filter.as_ref().map(|(_, status)| status.message());
+        let before = rejected.pre_filter.as_deref().map(|(_, status)| status.message());
         let histogram = match before {
             Some(_) => Histogram::default(),
             None => rejected.histogram(profile, prepared, cluster),
@@ -54,7 +54,7 @@ impl FitError {
             message: text.into(),
             rejected_by: rejected.rejected_by(profile),
             rules: rejected.rules(),
-            before_nodes: rejected.pre_filter.as_ref().map(|(_, status)| status.rejection),
+            before_nodes: rejected.pre_filter.as_deref().map(|(_, status)| status.rejection),
             room,
         }
     }

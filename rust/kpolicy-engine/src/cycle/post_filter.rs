@@ -138,7 +138,7 @@ pub(crate) fn victim(pod: &Arc<Pod>, cluster: &Cluster) -> Victim {
 }
 
 fn before_preemption(profile: &Profile, rejected: &Rejected) -> Before {
-    match (profile.dynamic_resources(), &rejected.pre_filter) {
+    match (profile.dynamic_resources(), rejected.pre_filter.as_deref()) {
         (None, _) => Before::Silent,
         (Some(own), Some((filter, status)))
             if *filter < own && status.rejection == Rejection::Unresolvable =>

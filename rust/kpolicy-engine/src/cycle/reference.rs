@@ -124,7 +124,7 @@ fn filter(
     let left = match pre_filter::run(profile, &prepared, cluster) {
         Ok(left) => left,
         Err(rejected) => {
-            let status = rejected.pre_filter.clone();
+            let status = rejected.pre_filter.as_deref().cloned();
             nodes.extend(views(cluster).map(|view| NodeJudgement {
                 filter: status.clone(),
                 ..NodeJudgement::feasible(view.slot)

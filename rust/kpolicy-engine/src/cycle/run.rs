@@ -146,7 +146,7 @@ impl<'a, M: Meter> Run<'a, M> {
         let (profile, cluster) = (self.profile, self.cluster);
         self.shape.follow_filters(self.context(), self.stores);
         let left = pre_filter::run(profile, &self.shape.prepared(self.stores), cluster);
-        let rejection = left.as_ref().err().and_then(|rejected| rejected.pre_filter.as_ref());
+        let rejection = left.as_ref().err().and_then(|rejected| rejected.pre_filter.as_deref());
         let status = rejection.map_or(StatusCode::Success, |(_, status)| status.rejection.into());
         self.stages.end(Point::PreFilter, status);
         left.map_err(|rejected| {

@@ -14,7 +14,7 @@ pub(crate) fn filter_failure(profile: &Profile, filter: usize, status: Option<&S
 
 /// What the user reads where a rule could not judge the pod before any node was looked at.
 pub(crate) fn pre_filter_failure(profile: &Profile, rejected: &Rejected) -> Option<String> {
-    let (filter, status) = rejected.pre_filter.as_ref()?;
+    let (filter, status) = rejected.pre_filter.as_deref()?;
     let name = profile.filters.get(*filter).map_or("", |filter| filter.name.as_ref());
     (status.rejection == Rejection::Error)
         .then(|| format!("running PreFilter plugin {name:?}: {}", status.message()))

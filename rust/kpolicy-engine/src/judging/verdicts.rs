@@ -53,7 +53,7 @@ impl HeapBytes for NodeRejection {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rejected {
     /// The filter that rejected the pod before any node was looked at.
-    pub(crate) pre_filter: Option<(usize, Status)>,
+    pub(crate) pre_filter: Option<Box<(usize, Status)>>,
     /// Nodes looked at.
     pub(crate) nodes: Vec<NodeRejection>,
     /// Filters that left only some nodes to look at; the others are rejected for good.
@@ -67,7 +67,7 @@ pub(crate) type PreparedFilters<'a> = Vec<Option<&'a dyn PreparedFilter>>;
 
 impl Rejected {
     pub(crate) fn by_pre_filter(filter: usize, status: Status) -> Self {
-        Self { pre_filter: Some((filter, status)), ..Self::default() }
+        Self { pre_filter: Some(Box::new((filter, status))), ..Self::default() }
     }
 
     /// How many nodes have which reason, nodes not looked at included.
@@ -124,7 +124,7 @@ impl Rejected {
 
     /// Positions of those rules, in order.
     pub(crate) fn rules(&self) -> Vec<usize> {
-        let filters = self.pre_filter.iter().map(|(filter, _)| *filter);
+        let filters = self.pre_filter.as_deref().into_iter().map(|(filter, _)| *filter);
         let mut filters: Vec<usize> = filters
             .chain(self.narrowed_by.iter().copied())
             .chain(self.nodes.iter().map(|node| node.filter))

@@ -14,7 +14,7 @@ use super::Unplaced;
 /// In order of names.
 pub(super) fn nodes(unplaced: Unplaced<'_>) -> Vec<NodeSlot> {
     let ranked = unplaced.cluster.nodes().by_rank();
-    if let Some((_, status)) = &unplaced.rejected.pre_filter {
+    if let Some((_, status)) = unplaced.rejected.pre_filter.as_deref() {
         let any = status.rejection == Rejection::Unschedulable;
         return if any { ranked.to_vec() } else { Vec::new() };
     }
@@ -37,7 +37,7 @@ pub(super) fn nodes(unplaced: Unplaced<'_>) -> Vec<NodeSlot> {
 
 /// How one node was rejected.
 pub(super) fn rejection(unplaced: Unplaced<'_>, slot: NodeSlot) -> Rejection {
-    if let Some((_, status)) = &unplaced.rejected.pre_filter {
+    if let Some((_, status)) = unplaced.rejected.pre_filter.as_deref() {
         return status.rejection;
     }
     let node = unplaced.rejected.nodes.iter().find(|node| node.slot == slot);
