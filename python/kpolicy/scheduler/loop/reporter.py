@@ -197,8 +197,11 @@ class Reporter:
         *,
         urgent: bool = False,
     ) -> None:
-        condition = PodCondition(pod.namespace, pod.name, pod.uid, reason, message, nominated)
-        self.status.set(condition, urgent=urgent)
+        # A pod that left the queue meanwhile is bound or gone: a status requested now would be
+        # remembered for ever.
+        if self._queue.get(pod.uid) is not None:
+            condition = PodCondition(pod.namespace, pod.name, pod.uid, reason, message, nominated)
+            self.status.set(condition, urgent=urgent)
         self.events.failed_scheduling(_reference(pod), message, pod.profile)
 
 

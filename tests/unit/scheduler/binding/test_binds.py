@@ -147,6 +147,7 @@ class Rig:
     group: asyncio.TaskGroup
     reporter: Reporter
     sink: EngineSink
+    status: Silent
 
     def start(self, *uids: str, writes: Sequence[PreBindWrite] = ()) -> None:
         for uid in uids:
@@ -174,12 +175,13 @@ class Rig:
 @asynccontextmanager
 async def rig_of(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]:
     clock, engine, queue, events = ManualClock(), CountingEngine(), Queue(), Silent()
+    status = Silent()
     runtime, feed = runtime_of(engine, clock), feed_of(clock, queue)
     reporter = Reporter(
         runtime,
         queue,
         events=events,  # type: ignore[arg-type]
-        status=Silent(),  # type: ignore[arg-type]
+        status=status,  # type: ignore[arg-type]
         run_id="run",
         policies=tuple,
     )
@@ -210,6 +212,7 @@ async def rig_of(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]
             group,
             reporter,
             sink,
+            status,
         )
         assert await binds.drain(5)
         assert reservations.under_way == 0
@@ -274,6 +277,21 @@ async def test_a_pod_that_failed_comes_back_after_its_reservation_ended() -> Non
         assert pod is not None
         assert pod.errors == 1
         assert any("binding to n1 failed: it has gates" in words for words in rig.events.reports)
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_a_bind_that_fails_writes_a_status_only_while_the_pod_is_there(
+    is_deleted: bool,
+) -> None:
+    async with rig_of(Conflict("it has gates")) as rig:
+        rig.binder.answer.clear()
+        rig.start("a")
+        await rig.rest()
+        if is_deleted:
+            rig.queue.gone("a")
+        rig.binder.answer.set()
+        await rig.rest()
+        assert len(rig.status.reports) == (0 if is_deleted else 1)
 
 
 @pytest.mark.parametrize("outcome", [Gone(), TakenByOther("n2")])
