@@ -64,11 +64,11 @@ demo: dev ## Run the scheduler on an embedded control plane; needs no cluster, e
 .PHONY: test
 test: dev ## Run the tests (Rust and Python; no real cluster)
 	cargo test --workspace --locked --quiet
-	$(BIN)/pytest -q -m "not cluster and not peer" -n 2 --dist worksteal --durations=15 tests
+	$(BIN)/pytest -q -m "not cluster and not peer and not full" -n 2 --dist worksteal --durations=15 tests
 
 .PHONY: coverage
 coverage: dev ## Report the lines and branches of Python that tests without a cluster reach, in coverage/
-	$(BIN)/pytest -q -m "not cluster and not peer" -n 2 --dist worksteal --cov --cov-branch --cov-report=term:skip-covered \
+	$(BIN)/pytest -q -m "not cluster and not peer and not full" -n 2 --dist worksteal --cov --cov-branch --cov-report=term:skip-covered \
 		--cov-report=html:coverage tests/unit tests/spec tests/docs
 
 .PHONY: e2e
@@ -77,7 +77,7 @@ e2e: release control-plane ## Run tests on a real kube-apiserver and etcd
 
 .PHONY: e2e-full
 e2e-full: release control-plane ## Run the tests of e2e, and the scenarios and nemeses that take minutes
-	$(BIN)/pytest -q -m "cluster or peer" tests
+	$(BIN)/pytest -q -m "cluster or peer or full" tests
 
 .PHONY: control-plane
 control-plane: ## Build etcd, kube-apiserver, kube-scheduler (Go; takes minutes the first time, then cached)
