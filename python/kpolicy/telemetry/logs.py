@@ -15,6 +15,7 @@ import sys
 import threading
 from contextlib import suppress
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from typing import Any, Final, TextIO
 
 from kpolicy.telemetry import limits
@@ -118,13 +119,26 @@ class QueuedHandler(logging.Handler):
 def install(log_format: str, level: str, stream: TextIO = sys.stderr) -> QueuedHandler:
     """Send the logs of the process through one queued handler. `auto` means text on a terminal."""
     text = log_format == "text" or (log_format == "auto" and stream.isatty())
-    handler = QueuedHandler(stream)
+    handler = QueuedHandler(_unbuffered(stream))
     handler.setFormatter(TextFormatter() if text else JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("kpolicy").setLevel(level.upper())
     return handler
+
+
+def _unbuffered(stream: TextIO) -> TextIO:
+    """Writes straight to the file. What cannot be written must not stay in a buffer: Python would
+    flush it at the end of the process, wait for that, and exit with 120."""
+    try:
+        descriptor = stream.fileno()
+    except OSError:  # not a file
+        return stream
+    raw = open(descriptor, "wb", buffering=0, closefd=False)  # noqa: SIM115
+    return TextIOWrapper(
+        raw, encoding=stream.encoding, errors="backslashreplace", write_through=True
+    )
 
 
 def uninstall(handler: QueuedHandler) -> None:

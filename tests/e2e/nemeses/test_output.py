@@ -73,7 +73,12 @@ def test_n_a_log_without_a_reader_delays_nothing(
     flags = (lease, "--log-level=debug", "--log-format=json")
     with output() as descriptor:
         process = SchedulerProcess(
-            plane.kubeconfig(NORMAL), POLICY, tmp_path / "log", flags, output=descriptor
+            plane.kubeconfig(NORMAL),
+            POLICY,
+            tmp_path / "log",
+            flags,
+            environment={"PYTHONUNBUFFERED": ""},
+            output=descriptor,
         )
         with process:
             stage = Stage(plane, process, f"unheard-{next(_numbers)}")
