@@ -29,6 +29,9 @@ NAME = "I12"
 # The preemptor may have been deleted meanwhile: a silent watch is noticed after 75 s, and the
 # deletion of the victim is tried again for a while.
 STALE_S: Final = 120.0
+# The recorder sees a change a little after the API server made it, and on a busy machine later than
+# the scheduler.
+RECORDED_LATE_S: Final = 2.0
 
 
 def evictions(history: History, timeline: Timeline) -> Iterator[Violation]:
@@ -64,7 +67,7 @@ def unlawful(deletion: Write, history: History, timeline: Timeline) -> str:
     if not states:
         return "nobody knows that pod"
     low = timeline.version_at(deletion.received_ns - round(STALE_S * SECOND_NS))
-    high = timeline.version_at(deletion.received_ns)
+    high = timeline.version_at(deletion.received_ns + round(RECORDED_LATE_S * SECOND_NS))
     worth = [
         priority_of(pod)
         for pod in timeline.pods_within(Span(low, high))
