@@ -32,7 +32,7 @@ use crate::preemption::{Candidate, Trimmed};
 use crate::snapshot::{Cluster, NodeSlot};
 use crate::timing::{Lasted, Meter, Stages, Unmetered};
 
-pub(crate) use ahead::Prospect;
+pub(crate) use ahead::{Prospect, Prospects};
 pub(crate) use fit_error::FitError;
 pub(crate) use sampling::Sampling;
 pub use shapes::CACHE_BYTES_MAX;
@@ -102,9 +102,9 @@ pub(crate) struct CacheSize {
     pub(crate) uncached: u64,
 }
 
-/// Where no other pod is decided after the one in question.
-pub(crate) fn nobody() -> Vec<Prospect> {
-    Vec::new()
+/// Where nobody is looked ahead at.
+pub(crate) fn nobody() -> Prospects {
+    Prospects::default()
 }
 
 impl Cycle {
@@ -131,7 +131,7 @@ impl Cycle {
         question: Question<'_>,
         cluster: &Cluster,
         watched: Watched<'_, M>,
-        upcoming: impl FnOnce() -> Vec<Prospect>,
+        upcoming: impl FnOnce() -> Prospects,
     ) -> Timed<CycleOutcome> {
         let decided = self.run(question, cluster, watched, upcoming, |run| {
             let known = run.shape.fit_error(question.pod, cluster);
@@ -211,7 +211,7 @@ impl Cycle {
         question: Question<'_>,
         cluster: &Cluster,
         Watched { stopwatch, meter }: Watched<'_, M>,
-        upcoming: impl FnOnce() -> Vec<Prospect>,
+        upcoming: impl FnOnce() -> Prospects,
         work: impl FnOnce(&mut Run<'_, M>) -> T,
     ) -> Option<Timed<T>> {
         let mut stages = Stages::begin(stopwatch);
@@ -223,9 +223,12 @@ impl Cycle {
             None => {
                 let (shapes, program) = (&mut self.shapes, question.program);
                 let prospects = upcoming();
-                if prospects.len() > 1 {
-                    let make = || shapes.make_ahead(&prospects, program, cluster, stopwatch);
-                    question.threads.inside(make);
+                if prospects.are_enough(prospects.pods.len()) {
+                    let mut make = || shapes.make_ahead(&prospects, program, cluster, stopwatch);
+                    match cluster.nodes().may_be_asked_at_once() {
+                        true => question.threads.inside(make),
+                        false => make(),
+                    }
                     stages = Stages::begin(stopwatch);
                 }
                 self.shapes.find_or_make(&self.key, context)

@@ -97,6 +97,12 @@ impl Nodes {
         self.domains.column(key, self)
     }
 
+    /// Whether columns of several label keys may be asked for at once: which of them are kept must not
+    /// rest on who is first.
+    pub(crate) fn may_be_asked_at_once(&self) -> bool {
+        self.domains.has_room()
+    }
+
     /// Whether any node has a label of this key.
     pub(crate) fn any_has_label(&self, key: &str) -> bool {
         self.label_keys.contains(key)
@@ -131,6 +137,7 @@ impl Nodes {
 
     /// Puts the nodes in order of names, if they are not.
     pub(super) fn rank(&mut self) {
+        self.domains.age();
         if self.is_ranked {
             return;
         }
@@ -200,6 +207,7 @@ impl Nodes {
     pub(super) fn put(&mut self, slot: NodeSlot, pod: Arc<Pod>) {
         if let Some(Some(entry)) = self.entries.get_mut(slot.index()) {
             entry.load.put(pod);
+            self.domains.age();
             self.columns.set(slot.index(), &entry.node, &entry.load);
         }
     }
