@@ -76,7 +76,7 @@ e2e: release control-plane ## Run tests on a real kube-apiserver and etcd
 	$(BIN)/pytest -q -m "(cluster or peer) and not full" tests
 
 .PHONY: e2e-full
-e2e-full: release control-plane ## Run the tests of e2e, and the scenarios and nemeses that take minutes
+e2e-full: release control-plane ## Run the tests of e2e, and all tests that take minutes
 	$(BIN)/pytest -q -m "cluster or peer or full" tests
 
 .PHONY: control-plane

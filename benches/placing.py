@@ -11,30 +11,16 @@ import gc
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from random import Random
 from typing import Any, Final
 
 from benches.crossings import CountingEngine
-from kpolicy.clock import Pulse, SystemClock
+from kpolicy.clock import SystemClock
 from kpolicy.cluster.limits import LIST_PAGE_OBJECTS
-from kpolicy.cluster.writes.binder import Binding, BindOutcome, Bound, Unknown
-from kpolicy.engine import Decision
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.snapshots.cluster_snapshot import PolicyRefusedError, Progress
 from kpolicy.policy.assembly.assemble import Program
-from kpolicy.scheduler.binding.binds import Binds
-from kpolicy.scheduler.binding.reservations import BindEnd, Reservations
-from kpolicy.scheduler.limits import BINDS_IN_FLIGHT_MAX
-from kpolicy.scheduler.loop.consequences import Consequences
-from kpolicy.scheduler.loop.cycle import Cycle
-from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queue_feed import EVERY_PROFILE, EngineSink, QueueFeed, Signals
-from kpolicy.scheduler.loop.queued_pod import Attempt
-from kpolicy.scheduler.loop.reporter import Reporter
-from kpolicy.scheduler.preemption.preemptions import Preemptions
-from kpolicy.scheduler.runtime import EngineThread, Runtime
-from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
-from kpolicy.telemetry.traces import Traces
+from kpolicy.scheduler.loop.queue_feed import EngineSink
+from tests.loop_without_server import WritesAtOnce, loop_of
 
 WORKLOAD: Final = "basic"
 # About the bytes of one read from a socket: some sixty pods.
@@ -80,44 +66,6 @@ class Run:
         }
 
 
-class _Bound:
-    """A binder that binds at once, and records what the watch must confirm. Events and conditions
-    are dropped."""
-
-    def __init__(self) -> None:
-        self.waiting: list[Binding] = []
-        self.came = asyncio.Event()
-
-    async def bind(
-        self, binding: Binding, traceparent: str | None = None, *, pulse: Pulse
-    ) -> BindOutcome:
-        pulse.beat()
-        self.waiting.append(binding)
-        self.came.set()
-        return Bound()
-
-    async def settle(
-        self,
-        binding: Binding,
-        doubt: Unknown,
-        traceparent: str | None = None,
-        *,
-        may_send: bool = True,
-    ) -> BindOutcome:
-        raise AssertionError("nothing is in doubt here")
-
-    def is_by_extender(self, uid: str) -> bool:
-        return False
-
-    async def pre_bind(self, pod: Attempt, decision: Decision) -> BindEnd | None:
-        return None  # pods of this workload have no volumes
-
-    def scheduled(self, *_: object, **__: object) -> None:
-        pass
-
-    failed_scheduling = set = forget = scheduled
-
-
 class Placing:
     def __init__(self, nodes: int, pods: int, program: Program) -> None:
         self._size = generated_cluster.Size(nodes, 0, pods)
@@ -154,60 +102,27 @@ class Placing:
         )
 
     async def _place(self, progress: Progress | None) -> None:
-        clock, api, metrics, signals = SystemClock(), _Bound(), SchedulerMetrics(), Signals()
-        thread = EngineThread(self._engine, clock, metrics)
-        runtime = Runtime(clock, thread, metrics, Traces(), Random(1))
-        feed = QueueFeed(Queue(), clock, signals, on_left=self._one_left)
-        feed.serve(frozenset({EVERY_PROFILE}))
-        reporter = Reporter(
-            runtime,
-            feed.queue,
-            events=api,  # type: ignore[arg-type]
-            status=api,  # type: ignore[arg-type]
-            run_id="bench",
-            policies=tuple,
-        )
-        reservations = Reservations(BINDS_IN_FLIGHT_MAX, signals.work_came)
-        sink = EngineSink(runtime, feed, reservations, on_heard=lambda resource: None)
-        binds = Binds(
-            runtime,
-            feed,
-            reservations,
-            reporter,
-            binder=api,  # type: ignore[arg-type]
-            pre_binder=api,  # type: ignore[arg-type]
-        )
-        # No pod is evicted, because all fit.
-        preemptions = Preemptions(
-            runtime,
-            feed,
-            reservations,
-            reporter,
-            evictor=api,  # type: ignore[arg-type]
-        )
-        consequences = Consequences(
-            runtime, reservations, reporter, binds=binds, preemptions=preemptions
-        )
-        cycle = Cycle(runtime, feed, consequences, extended=None)
+        api = WritesAtOnce()
+        loop = loop_of(self._engine, SystemClock(), api, run_id="bench", on_left=self._one_left)
         try:
             async with asyncio.TaskGroup() as group:
-                await self._list(sink)
-                settling = group.create_task(binds.run())
-                deciding = group.create_task(cycle.run(group))
-                confirming = group.create_task(self._confirm(sink, api))
+                await self._list(loop.sink)
+                settling = group.create_task(loop.binds.run())
+                deciding = group.create_task(loop.cycle.run(group))
+                confirming = group.create_task(self._confirm(loop.sink, api))
                 for chunk in self._chunks:
-                    await sink.lines("pods", chunk)
+                    await loop.sink.lines("pods", chunk)
                 while self._left < self._size.pods:
                     await asyncio.sleep(_LOOK_EVERY_S)
                     if progress is not None:
                         progress(self._left, self._size.pods)
-                cycle.stop()
+                loop.cycle.stop()
                 await deciding
-                assert await binds.drain(RUN_S_MAX), "every reservation ends"
+                assert await loop.binds.drain(RUN_S_MAX), "every reservation ends"
                 settling.cancel()
                 confirming.cancel()
         finally:
-            thread.stop()
+            loop.thread.stop()
 
     async def _list(self, sink: EngineSink) -> None:
         for resource in self._resources:
@@ -217,7 +132,7 @@ class Placing:
                 await sink.list_page(resource, page)
             await sink.list_end(resource, "1")
 
-    async def _confirm(self, sink: EngineSink, api: _Bound) -> None:
+    async def _confirm(self, sink: EngineSink, api: WritesAtOnce) -> None:
         """Sends watch lines for all binds since the last call."""
         while True:
             await api.came.wait()

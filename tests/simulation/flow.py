@@ -12,26 +12,14 @@ import os
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 from typing import Final
 
 from kpolicy.clock import Pulse
-from kpolicy.cluster.writes.binder import Binding, BindOutcome, Bound, Unknown
-from kpolicy.engine import Decision, Engine
+from kpolicy.cluster.writes.binder import Binding, BindOutcome
+from kpolicy.engine import Engine
 from kpolicy.policy.compile import compile_policy
-from kpolicy.scheduler.binding.binds import Binds
-from kpolicy.scheduler.binding.reservations import BindEnd, Reservations
-from kpolicy.scheduler.limits import BINDS_IN_FLIGHT_MAX
-from kpolicy.scheduler.loop.consequences import Consequences
-from kpolicy.scheduler.loop.cycle import Cycle
-from kpolicy.scheduler.loop.queue import Queue
-from kpolicy.scheduler.loop.queue_feed import EngineSink, QueueFeed, Signals
-from kpolicy.scheduler.loop.queued_pod import Attempt
-from kpolicy.scheduler.loop.reporter import Reporter
-from kpolicy.scheduler.preemption.preemptions import Preemptions
-from kpolicy.scheduler.runtime import EngineThread, Runtime
-from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
-from kpolicy.telemetry.traces import Traces
+from kpolicy.scheduler.loop.queue_feed import EngineSink
+from tests.loop_without_server import Loop, WritesAtOnce, loop_of
 from tests.manual_clock import ManualClock
 
 NODES: Final = 100
@@ -60,46 +48,23 @@ class Course:
     resident_bytes: list[int] = field(default_factory=list)
 
 
-class _Api:
-    """A binder that succeeds at once; events and conditions are dropped."""
+class _Api(WritesAtOnce):
+    """Checks each bind when it is sent."""
 
     def __init__(self, course: Course) -> None:
-        self.course = course
-        self.waiting: list[Binding] = []
+        super().__init__()
+        self._course = course
 
     async def bind(
         self, binding: Binding, traceparent: str | None = None, *, pulse: Pulse
     ) -> BindOutcome:
-        pulse.beat()
-        course = self.course
+        course = self._course
         course.binds += 1
         course.bound[binding.uid] += 1
         course.twice += course.bound[binding.uid] > 1
         course.on_node[binding.node] += 1
         course.fullest = max(course.fullest, course.on_node[binding.node])
-        self.waiting.append(binding)
-        return Bound()
-
-    async def settle(
-        self,
-        binding: Binding,
-        doubt: Unknown,
-        traceparent: str | None = None,
-        *,
-        may_send: bool = True,
-    ) -> BindOutcome:
-        raise AssertionError("nothing is in doubt here")
-
-    def is_by_extender(self, uid: str) -> bool:
-        return False
-
-    async def pre_bind(self, pod: Attempt, decision: Decision) -> BindEnd | None:
-        return None  # no pod has volumes
-
-    def scheduled(self, *_: object, **__: object) -> None:
-        pass
-
-    failed_scheduling = set = forget = scheduled
+        return await super().bind(binding, traceparent, pulse=pulse)
 
 
 def _node(number: int) -> dict[str, object]:
@@ -131,71 +96,37 @@ class Flow:
         self._nodes: dict[int, str] = {}  # of each pod that lives
 
     async def run(self) -> Course:
-        clock, metrics, signals = ManualClock(), SchedulerMetrics(), Signals()
-        engine, api, course = Engine(1, threads=1), _Api(self.course), self.course
+        clock, engine = ManualClock(), Engine(1, threads=1)
+        api, course = _Api(self.course), self.course
         program = compile_policy(()).program
         assert program is not None
         assert engine.load(program.bytes) == []
-        thread = EngineThread(engine, clock, metrics)
-        runtime = Runtime(clock, thread, metrics, Traces(), Random(1))
-        feed = QueueFeed(Queue(), clock, signals, on_left=lambda uid: None)
-        feed.serve(frozenset({SCHEDULER}))
-        reporter = Reporter(
-            runtime,
-            feed.queue,
-            events=api,  # type: ignore[arg-type]
-            status=api,  # type: ignore[arg-type]
-            run_id="flow",
-            policies=tuple,
-        )
-        reservations = Reservations(BINDS_IN_FLIGHT_MAX, signals.work_came)
-        sink = EngineSink(runtime, feed, reservations, on_heard=lambda resource: None)
-        binds = Binds(
-            runtime,
-            feed,
-            reservations,
-            reporter,
-            binder=api,  # type: ignore[arg-type]
-            pre_binder=api,  # type: ignore[arg-type]
-        )
-        preemptions = Preemptions(
-            runtime,
-            feed,
-            reservations,
-            reporter,
-            evictor=api,  # type: ignore[arg-type]
-        )
-        consequences = Consequences(
-            runtime, reservations, reporter, binds=binds, preemptions=preemptions
-        )
-        cycle = Cycle(runtime, feed, consequences, extended=None)
+        loop = loop_of(engine, clock, api, run_id="flow")
         try:
             async with asyncio.TaskGroup() as group:
-                await _list(sink, engine.resources())
-                settling = group.create_task(binds.run())
-                deciding = group.create_task(cycle.run(group))
-                await self._flow(clock, sink, api, reservations)
-                cycle.stop()
+                await _list(loop.sink, engine.resources())
+                settling = group.create_task(loop.binds.run())
+                deciding = group.create_task(loop.cycle.run(group))
+                await self._flow(clock, loop, api)
+                loop.cycle.stop()
                 await deciding
                 settling.cancel()
             statistics = json.loads(engine.statistics())
         finally:
-            thread.stop()
+            loop.thread.stop()
         course.left_in_engine, course.left_reserved = statistics["pods"], statistics["podsAssumed"]
-        course.left_in_queue = len(feed.queue.entries())
+        course.left_in_queue = len(loop.queue.entries())
         return course
 
-    async def _flow(
-        self, clock: ManualClock, sink: EngineSink, api: _Api, reservations: Reservations
-    ) -> None:
-        course, alive = self.course, deque[range]()
+    async def _flow(self, clock: ManualClock, loop: Loop, api: _Api) -> None:
+        course, alive, sink = self.course, deque[range](), loop.sink
         for second in range(self._seconds + LIFE_S):
             due = self._pods * min(second + 1, self._seconds) // self._seconds
             fresh = range(course.made, due)
             course.made = due
             await self._watch(sink, "ADDED", fresh)
             for _ in range(TURNS_MAX):
-                if course.binds == due and reservations.under_way == 0:
+                if course.binds == due and loop.reservations.under_way == 0:
                     break
                 await asyncio.sleep(0)
                 await clock.advance(0.01)

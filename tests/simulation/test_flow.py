@@ -21,7 +21,7 @@ def judge(course: Course, pods: int) -> None:
     assert course.resident_bytes[-1] - warm < GROWTH_BYTES_MAX
 
 
-async def test_pods_of_ten_minutes_at_the_same_rate_leave_nothing_behind() -> None:
+async def test_pods_of_ten_minutes_leave_nothing_behind() -> None:
     judge(await Flow(8_000, HOUR_S // 6).run(), 8_000)
 
 

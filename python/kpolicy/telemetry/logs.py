@@ -133,7 +133,7 @@ def _unbuffered(stream: TextIO) -> TextIO:
     flush it at the end of the process, wait for that, and exit with 120."""
     try:
         descriptor = stream.fileno()
-    except OSError:  # not a file
+    except (OSError, ValueError):  # not a file, or closed
         return stream
     raw = open(descriptor, "wb", buffering=0, closefd=False)  # noqa: SIM115
     return TextIOWrapper(
