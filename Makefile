@@ -169,10 +169,12 @@ generated: dev ## Write the files that follow from the engine's tables: built-in
 	@$(BIN)/python -m build.engine_tables
 
 .PHONY: lock
-lock: $(STAMPS)/python ## Write requirements.lock and requirements-run.lock again from pyproject.toml
+lock: $(STAMPS)/python ## Write requirements.lock and requirements-run.lock again from pyproject.toml, and the bill of materials
 	$(BIN)/pip install --quiet uv
 	$(LOCK) --extra dev --output-file requirements.lock pyproject.toml
 	$(LOCK) --constraints requirements.lock --output-file requirements-run.lock pyproject.toml
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m build.bill_of_materials
 
 .PHONY: hooks
 hooks: $(STAMPS)/python ## Install hooks that run the fast checks before each commit

@@ -83,7 +83,10 @@ def test_the_container_file_copies_what_is_there_and_runs_as_nobody() -> None:
     sources = [source for some in copied for source in some]
     assert len(sources) == 4
     assert all((ROOT / source).exists() for source in sources)
-    assert [line for line in lines if line.startswith("FROM")][-1].endswith(":nonroot")
+    images = dict(re.findall(r"^ARG (\w+_IMAGE)=(\S+)$", CONTAINERFILE.read_text(), re.MULTILINE))
+    stages = [line.split()[1] for line in lines if line.startswith("FROM")]
+    assert stages == [f"${{{name}}}" for name in images], "every base image can be pinned"
+    assert list(images.values())[-1].endswith(":nonroot")
     assert f"USER {NOBODY}:{NOBODY}" in lines
     allowed = (ROOT / ".dockerignore").read_text().splitlines()
     kept = {line[1:] for line in allowed if line.startswith("!")}
