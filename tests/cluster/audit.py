@@ -34,14 +34,20 @@ class AuditEvent:
     namespace: str
     name: str
     code: int
+    message: str  # of a refusal
     received_at: datetime
     answered_at: datetime
     request: Mapping[str, Any] | None
     response: Mapping[str, Any] | None
 
     @property
+    def is_dry_run(self) -> bool:
+        return "dryRun=" in self.uri
+
+    @property
     def writes(self) -> bool:
-        return self.verb in {"create", "update", "patch", "delete", "deletecollection"}
+        verbs = {"create", "update", "patch", "delete", "deletecollection"}
+        return self.verb in verbs and not self.is_dry_run
 
     @property
     def what(self) -> str:
@@ -83,7 +89,7 @@ def binds(events: Iterable[AuditEvent], namespace: str = "") -> tuple[Bind, ...]
             answered_at=event.answered_at,
         )
         for event in events
-        if event.what == "pods/binding" and event.verb == "create" and event.request is not None
+        if event.what == "pods/binding" and event.writes and event.request is not None
         if namespace in ("", event.namespace)
     )
 
@@ -122,6 +128,7 @@ def parse_event(raw: Mapping[str, Any]) -> AuditEvent:
         namespace=target.get("namespace", ""),
         name=target.get("name", ""),
         code=raw.get("responseStatus", {}).get("code", 0),
+        message=raw.get("responseStatus", {}).get("message", ""),
         received_at=datetime.fromisoformat(raw["requestReceivedTimestamp"]),
         answered_at=datetime.fromisoformat(raw["stageTimestamp"]),
         request=raw.get("requestObject"),

@@ -53,10 +53,18 @@ class Client:
     # By path -------------------------------------------------------------------------------
 
     def request(
-        self, method: str, path: str, body: object = None, *, query: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        kind: str = "",
     ) -> Response:
-        """Whatever the status is; the verbs below raise ApiError from 400 on."""
-        return self._connections.request(method, path, body, query=query)
+        """Whatever the status is; the verbs below raise ApiError from 400 on. `kind`: of a patch,
+        as below."""
+        content_type = PATCH_TYPES.get(kind, "application/json")
+        return self._connections.request(method, path, body, query=query, content_type=content_type)
 
     def get(self, path: str, **query: str) -> Json:
         return self._connections.checked("GET", path, query=query)

@@ -8,14 +8,14 @@ from pathlib import Path
 from tests.cluster.audit import AuditLog, binds
 
 
-def line(pod: str, *, code: int = 201) -> str:
+def line(pod: str, *, code: int = 201, query: str = "") -> str:
     return json.dumps(
         {
             "auditID": f"id-{pod}",
             "stage": "ResponseComplete",
             "verb": "create",
             "user": {"username": "kpolicy"},
-            "requestURI": f"/api/v1/namespaces/ns/pods/{pod}/binding",
+            "requestURI": f"/api/v1/namespaces/ns/pods/{pod}/binding{query}",
             "objectRef": {
                 "resource": "pods",
                 "subresource": "binding",
@@ -49,3 +49,11 @@ def test_a_line_counts_once_and_when_it_is_whole(tmp_path: Path) -> None:
     event = log.events()[0]
     assert (event.what, event.writes) == ("pods/binding", True)
     assert event.answered_at > event.received_at
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    path.write_text(f"{line('a', query='?dryRun=All')}\n")
+    (event,) = AuditLog(path).events()
+    assert (event.verb, event.is_dry_run, event.writes) == ("create", True, False)
+    assert binds([event]) == ()

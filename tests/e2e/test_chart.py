@@ -21,6 +21,7 @@ from kpolicy.version import VERSION
 from tests.cluster.build import ControlPlaneBinary
 from tests.cluster.control_plane import ControlPlane
 from tests.e2e.dry_run import dry_run
+from tests.e2e.fenced import FENCES
 from tests.e2e.rendered import NAMESPACE, OVERLAYS, Json, Manifest, of_kind, rendered
 
 pytestmark = pytest.mark.cluster
@@ -45,6 +46,12 @@ _AFFINITY: Final = (
     "affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
     ".nodeSelectorTerms[0].matchExpressions[0]"
 )
+_RULE: Final = "networkPolicy.extenders[0]"
+EXTENDER: Final = (
+    "extenders.hosts={licences.tools.svc:8443}",
+    f"{_RULE}.to[0].podSelector.matchLabels.app=licences",
+    f"{_RULE}.ports[0].port=8443",
+)
 # Beside the chart's own, every switch that is off by default and needs no CRD; and all off.
 VARIANTS: Final = {
     **AS_OVERLAY,
@@ -62,6 +69,11 @@ VARIANTS: Final = {
         "env[0].value=json",
         "replicas=3",
         "networkPolicy.egress[0].ports[0].port=8888",
+        *EXTENDER,
+        "networkPolicy.apiServers={10.0.0.1/32}",
+        "networkPolicy.apiServerPorts={16443}",
+        "networkPolicy.dns[0].ipBlock.cidr=169.254.20.10/32",
+        "metrics.scrapers[0].ipBlock.cidr=10.1.0.0/16",
         f"image.digest=sha256:{'a' * 64}",
         f"{_AFFINITY}.key=a",
         f"{_AFFINITY}.operator=Exists",
@@ -202,22 +214,56 @@ def test_two_releases_share_nothing(chart: Helm) -> None:
     first = chart.template()
     second = chart.template("schedulerNames={team-a}", release="team-a", namespace="team-a")
     cluster_wide = {(document.kind, document.name) for document in first if not document.namespace}
-    assert len(cluster_wide) == 10
+    assert len(cluster_wide) == 20
     assert not cluster_wide & {(document.kind, document.name) for document in second}
     shown = json.dumps([document.document for document in second])
     assert NAMESPACE not in shown
-    (fence,) = [document for document in second if document.name == "team-a-kpolicy-status-fence"][
-        :1
+    (fence, _binding) = [
+        document for document in second if document.name == "team-a-kpolicy-status-fence"
     ]
     (served, *_) = fence.document["spec"]["variables"]
     assert served["expression"] == "oldObject.spec.schedulerName in ['team-a']"
-    (condition,) = fence.document["spec"]["matchConditions"]
     account = "'system:serviceaccount:team-a:team-a-kpolicy'"
-    assert condition["expression"] == f"request.userInfo.username == {account}"
+    fences = of_kind(second, "ValidatingAdmissionPolicy")
+    assert len(fences) == len(list(FENCES.glob("*-fence.yaml")))
+    for fence in fences:
+        (condition,) = fence.document["spec"]["matchConditions"]
+        assert condition["expression"] == f"request.userInfo.username == {account}"
+    assert first_rule(second, "event-fence").endswith("in ['kpolicy', 'team-a']")
+    assert first_rule(second, "lease-fence") == "object.metadata.name in ['team-a-kpolicy']"
     (deployment,) = of_kind(second, "Deployment")
     (container,) = deployment.document["spec"]["template"]["spec"]["containers"]
     assert "--lease-name=team-a-kpolicy" in container["args"]
     assert "--policy-configmap=$(POD_NAMESPACE)/team-a-kpolicy-policy" in container["args"]
+
+
+def first_rule(manifests: Sequence[Manifest], fence: str) -> str:
+    (found,) = [
+        manifest
+        for manifest in manifests
+        if manifest.kind == "ValidatingAdmissionPolicy" and manifest.name.endswith(fence)
+    ]
+    return str(found.document["spec"]["validations"][0]["expression"])
+
+
+def test_the_network_policy_names_sources_and_destinations(chart: Helm) -> None:
+    """Nobody is let in unless scrapers are named, and each rule names who it is about."""
+    (closed,) = of_kind(chart.template(), "NetworkPolicy")
+    assert closed.document["spec"]["ingress"] == []
+    (named,) = of_kind(chart.template(*VARIANTS["everything"]), "NetworkPolicy")
+    spec = named.document["spec"]
+    assert [rule["from"] for rule in spec["ingress"]] == [[{"ipBlock": {"cidr": "10.1.0.0/16"}}]]
+    servers, names, collector, extender, _ours = spec["egress"]
+    assert servers == {
+        "to": [{"ipBlock": {"cidr": "10.0.0.1/32"}}],
+        "ports": [{"port": 16443, "protocol": "TCP"}],
+    }
+    assert names["to"] == [{"ipBlock": {"cidr": "169.254.20.10/32"}}]
+    assert collector["ports"] == [{"port": 4318, "protocol": "TCP"}]
+    assert extender["to"] == [{"podSelector": {"matchLabels": {"app": "licences"}}}]
+    rules = closed.document["spec"]["egress"]
+    assert len(rules) == 2
+    assert all(rule["to"] and rule["ports"] for rule in rules)
 
 
 @pytest.mark.parametrize("mode", ["second-scheduler", "replacement"])
@@ -242,6 +288,11 @@ REFUSED: Final = {
     "leaderElection=false,replicas=1,mode=replacement": "shares kube-scheduler's lease",
     "schedulerNames={default-scheduler}": "two schedulers would serve default-scheduler",
     "mode=replacement,schedulerNames={kpolicy}": "a replacement serves default-scheduler",
+    "extenders.hosts={a.b.svc:443}": "networkPolicy.extenders has to say where these are",
+    f"{_RULE}.ports[0].port=8443": "/networkPolicy/extenders/0",
+    "networkPolicy.apiServers={example.com}": "/networkPolicy/apiServers/0",
+    "metrics.scrapers=null": "missing property 'scrapers'",
+    "networkPolicy.dns=null": "missing property 'dns'",
     r"policy.create=false,policy.files.a\.yaml=x": "nobody would write them",
 }
 

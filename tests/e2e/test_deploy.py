@@ -9,23 +9,30 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cluster.build import ControlPlaneBinary
-from tests.cluster.client import Client, wait_for
-from tests.cluster.connection import ApiError, Response
+from tests.cluster.client import Client
+from tests.cluster.connection import ApiError
 from tests.cluster.control_plane import ControlPlane
 from tests.e2e.dry_run import dry_run
-from tests.e2e.rendered import ACCOUNT, NAMESPACE, OVERLAYS, Manifest, apply, of_kind, rendered
+from tests.e2e.fenced import (
+    FENCES,
+    LOAD,
+    Json,
+    Write,
+    account_of_scheduler,
+    asked,
+    binding,
+    patch_status,
+)
+from tests.e2e.rendered import ACCOUNT, OVERLAYS, Manifest, apply, of_kind, rendered
 
 pytestmark = pytest.mark.cluster
 
-FENCES = Path(__file__).parents[2] / "deploy/kustomize/components/admission-fences"
-BINDING = {"apiVersion": "v1", "kind": "Binding"}
-Json = dict[str, Any]
+CREATED = 201
 
 
 @pytest.fixture(scope="module")
@@ -34,45 +41,20 @@ def cluster(control_plane_binary: ControlPlaneBinary) -> Iterator[ControlPlane]:
     with ControlPlane() as plane:
         apply(plane, "second-scheduler")
         plane.admin.create_node("node-0")
-        plane.admin.create_namespace("load")
+        plane.admin.create_namespace(LOAD)
         yield plane
 
 
 @pytest.fixture(scope="module")
 def account(cluster: ControlPlane) -> Iterator[Client]:
-    """kpolicy's ServiceAccount, by a token that the API server issued; its fences are awake."""
-    token = cluster.kubectl("create", "token", "kpolicy", "-n", NAMESPACE).strip()
-    client = Client(cluster.server, cluster.ca_file, token)
-    cluster.admin.create_pod("sentinel", namespace="load", scheduler_name="kpolicy")
-
-    def fenced() -> bool:
-        return patch_status(client, "sentinel", {"metadata": {"labels": {"a": "b"}}}) == FORBIDDEN
-
-    wait_for(fenced, "the status fence to be in force")
-    yield client
-    client.close()
+    with account_of_scheduler(cluster) as client:
+        yield client
 
 
-FORBIDDEN = 422
-CREATED = 201
-
-
-def patch_status(client: Client, pod: str, patch: Json) -> int:
-    try:
-        client.patch(f"/api/v1/namespaces/load/pods/{pod}/status", patch, kind="strategic")
-    except ApiError as error:
-        return error.status
-    return 200
-
-
-def bind(client: Client, pod: Json, **metadata: Any) -> Response:
+def bind(client: Client, pod: Json, **metadata: Any) -> int | str:
     name = pod["metadata"]["name"]
-    body = {
-        **BINDING,
-        "metadata": {"name": name, "uid": pod["metadata"]["uid"], **metadata},
-        "target": {"kind": "Node", "name": "node-0"},
-    }
-    return client.request("POST", f"/api/v1/namespaces/load/pods/{name}/binding", body)
+    body = binding(name, **{"uid": pod["metadata"]["uid"], **metadata})
+    return asked(client, Write("POST", f"/api/v1/namespaces/{LOAD}/pods/{name}/binding", body))
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
@@ -150,23 +132,25 @@ def allowed(admin: Client, verb: str, group: str, resource: str, subresource: st
     asked = {"verb": verb, "group": group, "resource": resource, "subresource": subresource}
     review = admin.create(
         "/apis/authorization.k8s.io/v1/subjectaccessreviews",
-        {"spec": {"user": ACCOUNT, "resourceAttributes": {**asked, "namespace": "load"}}},
+        {"spec": {"user": ACCOUNT, "resourceAttributes": {**asked, "namespace": LOAD}}},
     )
     return bool(review["status"].get("allowed"))
 
 
 def test_the_status_fence(cluster: ControlPlane, account: Client) -> None:
     admin = cluster.admin
-    admin.create_pod("served", namespace="load", scheduler_name="kpolicy", labels={"app": "web"})
-    admin.create_pod("foreign", namespace="load", scheduler_name="someone-else")
+    admin.create_pod("served", namespace=LOAD, scheduler_name="kpolicy", labels={"app": "web"})
+    admin.create_pod("foreign", namespace=LOAD, scheduler_name="someone-else")
 
-    def condition(kind: str) -> Json:
-        return {"status": {"conditions": [{"type": kind, "status": "False", "reason": "Testing"}]}}
+    def condition(kind: str, status: str = "False", reason: str = "Testing") -> Json:
+        return {"status": {"conditions": [{"type": kind, "status": status, "reason": reason}]}}
+
+    preempted = condition("DisruptionTarget", "True", "PreemptionByScheduler")
 
     legitimate: list[tuple[str, Json]] = [
         ("served", condition("PodScheduled")),
         ("served", {"status": {"nominatedNodeName": "node-0"}}),
-        ("foreign", condition("DisruptionTarget")),
+        ("foreign", preempted),
         ("foreign", {"status": {"nominatedNodeName": ""}}),
     ]
     attacks: list[tuple[str, Json]] = [
@@ -186,7 +170,8 @@ def test_the_status_fence(cluster: ControlPlane, account: Client) -> None:
         ("foreign", {"metadata": {"labels": {"app": "evil"}}}),
     ]
     assert [patch_status(account, *patch) for patch in legitimate] == [200] * len(legitimate)
-    assert [patch_status(account, *attack) for attack in attacks] == [FORBIDDEN] * len(attacks)
+    answers = [patch_status(account, *attack) for attack in attacks]
+    assert answers == ["status-fence"] * len(attacks)
     # The fence is ours alone: others patch as before.
     assert patch_status(admin, "foreign", condition("Ready")) == 200
 
@@ -204,13 +189,16 @@ def test_the_status_fence_knows_every_field_of_a_pods_status(cluster: ControlPla
 
 def test_the_binding_fence(cluster: ControlPlane, account: Client) -> None:
     admin = cluster.admin
-    pod = admin.create_pod("bound", namespace="load", scheduler_name="kpolicy")
-    assert bind(account, pod, labels={"app": "evil"}).status == FORBIDDEN
-    assert bind(account, pod, annotations={"example.com/x": "y"}).status == FORBIDDEN
-    assert bind(account, pod, uid=None).status == FORBIDDEN
-    assert admin.placements("load").get("bound") is None
-    answer = bind(account, pod, annotations={"kpolicy.dev/policy-hash": "abc"})
-    assert answer.status == CREATED, answer.body
-    after = admin.pod("bound", namespace="load")
+    pod = admin.create_pod("bound", namespace=LOAD, scheduler_name="kpolicy")
+    attacks: list[Json] = [
+        {"labels": {"app": "evil"}},
+        {"annotations": {"example.com/x": "y"}},
+        {"uid": None},
+    ]
+    answers = [bind(account, pod, **attack) for attack in attacks]
+    assert answers == ["binding-fence"] * len(attacks)
+    assert admin.placements(LOAD).get("bound") is None
+    assert bind(account, pod, annotations={"kpolicy.dev/policy-hash": "abc"}) == CREATED
+    after = admin.pod("bound", namespace=LOAD)
     assert after["spec"]["nodeName"] == "node-0"
     assert after["metadata"]["annotations"] == {"kpolicy.dev/policy-hash": "abc"}

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import yaml
 
-from tests.cluster.audit import binds
+from tests.cluster.audit import AuditEvent, binds
 from tests.cluster.build import ControlPlaneBinary
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
-from tests.cluster.users import NORMAL
 from tests.e2e import volumes
+from tests.e2e.fenced import account_of_scheduler, kubeconfig_of_account
 from tests.e2e.rendered import ACCOUNT, NAMESPACE, apply, of_kind, rendered
 from tests.e2e.rights import CONFIG_MAP_WRITES, VOLUME_WRITES_ALLOWED, WRITES_ALLOWED_EVICTING
 from tests.e2e.scheduler_process import SchedulerProcess
@@ -52,7 +51,8 @@ def cluster(control_plane_binary: ControlPlaneBinary) -> Iterator[ControlPlane]:
         plane.admin.create(
             "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "high"}, "value": 9}
         )
-        yield plane
+        with account_of_scheduler(plane):
+            yield plane
 
 
 def named(index: int) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def scheduler(
     (container,) = deployment.document["spec"]["template"]["spec"]["containers"]
     folder = tmp_path_factory.mktemp("deployed")
     with SchedulerProcess(
-        kubeconfig(cluster, folder),
+        kubeconfig_of_account(cluster, folder),
         None,
         folder / "kpolicy.log",
         flags(container),
@@ -96,15 +96,6 @@ def environment(container: dict[str, Any]) -> dict[str, str]:
         path = variable.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath", "")
         values[variable["name"]] = variable.get("value") or fields.get(path, "node-0")
     return values
-
-
-def kubeconfig(cluster: ControlPlane, folder: Path) -> Path:
-    token = cluster.kubectl("create", "token", "kpolicy", "-n", NAMESPACE).strip()
-    document = yaml.safe_load(cluster.kubeconfig(NORMAL).read_text())
-    document["users"][0]["user"] = {"token": token}
-    target = folder / "kubeconfig.json"
-    target.write_text(json.dumps(document))
-    return target
 
 
 def test_it_places_evicts_and_follows_its_policy(
@@ -167,10 +158,17 @@ def rights_granted(kubectl: Path) -> set[tuple[str, str]]:
     return found
 
 
+def asked_by_account(cluster: ControlPlane) -> list[AuditEvent]:
+    """Without the dry runs that waited for the fences."""
+    return [
+        event for event in cluster.audit_events() if event.user == ACCOUNT and not event.is_dry_run
+    ]
+
+
 def test_nothing_that_it_asked_was_refused_and_all_that_it_may_it_needs(
     cluster: ControlPlane, scheduler: SchedulerProcess, control_plane_binary: ControlPlaneBinary
 ) -> None:
-    asked = [event for event in cluster.audit_events() if event.user == ACCOUNT]
+    asked = asked_by_account(cluster)
     assert len(asked) > PODS
     assert [event.uri for event in asked if event.code in FORBIDDEN] == []
     writes = {(event.verb, event.what) for event in asked if event.writes}
@@ -178,7 +176,7 @@ def test_nothing_that_it_asked_was_refused_and_all_that_it_may_it_needs(
     bound = [bind for bind in binds(asked) if bind.succeeded]
     assert len({bind.uid for bind in bound}) == len(bound) == PODS + 3
     assert scheduler.terminate() == 0
-    asked = [event for event in cluster.audit_events() if event.user == ACCOUNT]
+    asked = asked_by_account(cluster)
     used = {(event.verb, event.what) for event in asked}
     granted = rights_granted(control_plane_binary.path)
     assert len(granted) > 40

@@ -16,6 +16,7 @@ from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import KUBE_SCHEDULER, NORMAL
 from tests.e2e.extender_server import Answer, ExtenderServer, keep_all
+from tests.e2e.fenced import fenced
 from tests.e2e.judged import Judged, judged_run
 from tests.e2e.preemption_stage import create_priorities
 from tests.e2e.rights import VOLUME_RULES, WRITES_ALLOWED_EVICTING
@@ -72,7 +73,8 @@ def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
         for name in NODES:
             control_plane.admin.create_node(name, cpu="500m")
         control_plane.admin.create_namespace("load")
-        yield control_plane
+        with fenced(control_plane, NORMAL, (OURS,)):
+            yield control_plane
 
 
 @pytest.fixture(scope="module")
@@ -283,7 +285,7 @@ def test_e09_a_victim_that_goes_while_extenders_are_asked_does_not_fail_the_atte
     messages = [
         condition["reason"]
         for event in cluster.audit_events()
-        if event.what == "pods/status" and event.user == NORMAL
+        if event.what == "pods/status" and event.user == NORMAL and event.writes
         if event.request is not None and event.request["metadata"]["uid"] == uid
         for condition in event.request["status"].get("conditions") or ()
     ]

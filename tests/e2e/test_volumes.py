@@ -1,6 +1,7 @@
 """Volumes of pods that wait for their first consumer, on a real API server (F-08, Q-08).
 
-The controller that binds volumes is the real one; the provisioner is played by the test.
+The controller that binds volumes is the real one; the provisioner is played by the test. The
+scheduler writes through the admission policies of deploy/kustomize.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
 from tests.e2e import volumes
+from tests.e2e.fenced import fenced
 from tests.e2e.judged import Judged, judged_run
 from tests.e2e.rights import VOLUME_RULES, VOLUME_WRITES_ALLOWED
 from tests.e2e.scheduler_process import SchedulerProcess
@@ -35,7 +37,8 @@ def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
         control_plane.start_controller_manager(controllers=volumes.CONTROLLERS)
         control_plane.admin.create_nodes(len(NODES))
         volumes.create_classes(control_plane.admin)
-        yield control_plane
+        with fenced(control_plane, NORMAL, ("hasty",)):
+            yield control_plane
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,5 @@
-"""One control plane and one scheduler that may evict for each module, and a stage for each test."""
+"""One control plane with the admission policies of deploy/kustomize and one scheduler that may
+evict for each module, and a stage for each test."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import pytest
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
-from tests.e2e.preemption_stage import POLICY, Stage, create_priorities, judged_stage
+from tests.e2e.fenced import OF_VOLUMES, fenced
+from tests.e2e.preemption_stage import JUDGED, POLICY, Stage, create_priorities, judged_stage
 from tests.e2e.rights import RULES
 from tests.e2e.scheduler_process import SchedulerProcess
 
@@ -19,7 +21,8 @@ def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
     with ControlPlane() as plane:
         plane.grant(NORMAL, RULES)
         create_priorities(plane)
-        yield plane
+        with fenced(plane, NORMAL, sorted(JUDGED.profiles), without=OF_VOLUMES):
+            yield plane
 
 
 @pytest.fixture(scope="module")
