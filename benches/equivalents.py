@@ -119,7 +119,7 @@ def policy(*predicates: str) -> str:
     lines = "".join(f"    - {{{predicate}}}\n" for predicate in predicates)
     return (
         "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: compared}\n"
-        "spec:\n  profiles:\n    - schedulerName: default-scheduler\n"
+        "spec:\n  base: none\n  profiles:\n    - schedulerName: default-scheduler\n"
         + (f"  predicates:\n{lines}" if lines else "")
     )
 

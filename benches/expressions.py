@@ -87,7 +87,7 @@ def _program(expression: str, count: int) -> Program:
     )
     text = (
         "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: measured}\n"
-        "spec:\n  extends: kube-scheduler-default\n  profiles:\n"
+        "spec:\n  base: kube-scheduler-default\n  profiles:\n"
         "    - schedulerName: default-scheduler\n  predicates:\n" + predicates
     )
     compiled = compile_policy(text, every_pod=True)

@@ -42,7 +42,7 @@ apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
 metadata: {{name: measured}}
 spec:
-  extends: kube-scheduler-default
+  base: kube-scheduler-default
   profiles: [{{schedulerName: {PROFILE}}}]
   predicates:
     - {{name: changing, expression: "!('retired-{number}' in node.labels)"}}

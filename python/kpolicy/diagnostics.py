@@ -78,10 +78,12 @@ class Edit:
 @dataclass(frozen=True, slots=True)
 class Fix:
     """Edits that resolve a finding when all are applied. `is_safe`: the meaning is certain, so
-    `kpolicy lint --fix` applies it without `--unsafe-fixes`."""
+    `kpolicy lint --fix` applies it without `--unsafe-fixes`. `keeps_program`: a policy decides the
+    same afterwards; otherwise the fix writes what a document meant before a change of kpolicy."""
 
     edits: tuple[Edit, ...]
     is_safe: bool = True
+    keeps_program: bool = True
 
 
 @dataclass(frozen=True, slots=True)

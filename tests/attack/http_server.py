@@ -26,7 +26,7 @@ POLICY: Final = """\
 apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
 metadata: {name: attacked}
-spec: {extends: kube-scheduler-default, profiles: [{schedulerName: kpolicy}]}
+spec: {base: kube-scheduler-default, profiles: [{schedulerName: kpolicy}]}
 """
 METRICS: Final = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
 

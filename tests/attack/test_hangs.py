@@ -59,7 +59,7 @@ apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
 metadata: {name: hangs}
 spec:
-  extends: kube-scheduler-default
+  base: kube-scheduler-default
   profiles: [{schedulerName: kpolicy}]
   extenders:
     - urlPrefix: https://127.0.0.1:1/

@@ -65,12 +65,14 @@ def _compare(text: str, clusters: list[dict[str, Any]], counted: Counted) -> Non
 
 
 def test_configurations() -> None:
-    counted = Counted()
+    counted, disabling = Counted(), 0
     for name in golden.case_names():
         case = golden.read(name)
         if case.config:
             _compare(case.config, [case.cluster], counted)
+            disabling += "disabled:" in case.config
     assert (counted.documents, counted.refused, counted.clusters) == (54, 0, 54)
+    assert disabling > 0
     assert counted.pods >= 100
     assert counted.bytes > 100_000
 

@@ -31,7 +31,7 @@ apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
 metadata: {name: shop}
 spec:
-  extends: kube-scheduler-default
+  base: kube-scheduler-default
   profiles: [{schedulerName: kpolicy}]
   predicates:
     - {name: on-linux, enforcement: audit, expression: "node.labels['os'] == 'linux'"}

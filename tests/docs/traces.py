@@ -36,7 +36,7 @@ kind: SchedulingPolicy
 metadata:
   name: shop
 spec:
-  extends: kube-scheduler-default
+  base: kube-scheduler-default
   profiles:
     - schedulerName: kpolicy
 """,

@@ -330,7 +330,7 @@ def test_an_upgrade_changes_the_policy_and_restarts_nothing(
     policy = tmp_path / "policy.yaml"
     policy.write_text(
         "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: ours}\n"
-        "spec: {extends: kube-scheduler-default, profiles: [{schedulerName: kpolicy}]}\n"
+        "spec: {base: kube-scheduler-default, profiles: [{schedulerName: kpolicy}]}\n"
     )
     chart.done(
         "upgrade", "kpolicy", CHART, *where, "--set-file", rf"policy.files.policy\.yaml={policy}"

@@ -42,7 +42,6 @@ metadata: {{name: disks}}
 spec:
   profiles: [{{schedulerName: kpolicy}}]
   predicates:
-    - builtin: NodeResourcesFit
     - {{name: disk, expression: "node.labels['disk'] == '{disk}'", onError: reject}}
 {extra}"""
 

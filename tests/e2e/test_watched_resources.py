@@ -20,6 +20,7 @@ apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
 metadata: {name: few}
 spec:
+  base: none
   profiles: [{schedulerName: kpolicy}]
   preemption: {policy: Never}
   predicates:
@@ -31,7 +32,7 @@ apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
 metadata: {name: default}
 spec:
-  extends: kube-scheduler-default
+  base: kube-scheduler-default
   profiles: [{schedulerName: kpolicy}]
 """
 READ_BY_FEW = {"nodes", "pods"}

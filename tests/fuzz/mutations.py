@@ -70,7 +70,7 @@ PIECES: Final[tuple[str, ...]] = (
     "builtin: ",
     "spec: ",
     "kind: Policy\n",
-    "extends: ",
+    "base: ",
     "# kpolicy: ignore[KP301]",
     "matches('(a+)+$')",
     "selector('",

@@ -156,6 +156,7 @@ def _compiled(predicates: list[Any], priorities: list[Any]) -> dict[str, Any] | 
         "metadata": {"name": "hostile"},
         "spec": {
             "profiles": [{"schedulerName": "default-scheduler"}],
+            "base": "none",
             "predicates": predicates,
             "priorities": priorities,
         },

@@ -42,7 +42,7 @@ def policy_text(name: str, rules: str = "") -> str:
         f"metadata: {{name: {name}}}\n"
         "spec:\n"
         f"  profiles: [{{schedulerName: {PROFILE}}}]\n"
-        "  extends: kube-scheduler-default\n"
+        "  base: kube-scheduler-default\n"
         f"{rules}"
     )
 

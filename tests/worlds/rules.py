@@ -58,6 +58,7 @@ def _victims() -> list[Any]:
     for number, text in enumerate(yaml.safe_load(VICTIMS.read_text())):
         spec = {
             "profiles": [{"schedulerName": "default-scheduler"}],
+            "base": "none",
             "preemption": {"victims": {"expression": text}},
         }
         program = _program(Source(f"victims-{number}", json.dumps({**policy, "spec": spec})))

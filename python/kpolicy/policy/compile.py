@@ -28,6 +28,7 @@ from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import find_documents
 from kpolicy.policy.limits import DIAGNOSTICS_MAX, PROGRAM_NODES_MAX
 from kpolicy.policy.lint import check_rules
+from kpolicy.policy.models.scheduling_policy import BASE_DEFAULT
 from kpolicy.policy.yaml.source import Source, SourceText, named_sources, placed
 
 _COMMENT: Final = re.compile(r"(?m)(?:^|(?<=\s))#[ \t]*kpolicy:[ \t]*ignore\[([^\]\n]*)\][^\r\n]*")
@@ -130,7 +131,6 @@ def _listed(codes: list[re.Match[str]], index: int) -> Span:
     return Span(codes[0].start(), codes[1].start())
 
 
-DEFAULT: Final = "kube-scheduler-default"
 # The scheduler name of a profile that serves every pending pod (offline verbs).
 EVERY_POD: Final = "*"
 
@@ -158,7 +158,7 @@ def compile_policy(
     serves every pending pod, whatever scheduler it names. `params` win over all other values of
     params; `paramsFrom` may name the ConfigMaps among the sources. `release` is the release of
     kube-scheduler whose meaning of legacy names is wanted. `library` holds further policies that
-    may be extended by name. `authority`: what the process allows policies to do.
+    may be named as a base. `authority`: what the process allows policies to do.
     """
     return examine(
         sources,
@@ -207,18 +207,18 @@ def examine(
     authority: Authority = UNLIMITED,
 ) -> Examined:
     """`compile_policy` describes the arguments."""
-    named = named_sources(sources) or [shipped_source(DEFAULT)]
+    named = named_sources(sources) or [shipped_source(BASE_DEFAULT)]
     found = find_documents(named, release)
     read = read_policies(found.documents)
     findings = [*found.diagnostics, *read.diagnostics]
     policies = _distinct(read.policies, findings)
-    extended = extended_policies(policies, library)
-    everyone = [*policies, *extended.values()]
+    bases = base_policies(policies, library)
+    everyone = [*policies, *bases.values()]
     rules = {policy.name: written_rules(policy) for policy in everyone}
-    lines, line_findings = lineages(everyone, extended)
+    lines, line_findings = lineages(everyone, bases)
     values = ParamValues(params or {}, found.config_maps)
     expressions = ExpressionSets(lines, values)
-    resolution = resolve(effective(lines[policy.name], rules) for policy in policies)
+    resolution = resolve([effective(lines[policy.name], rules) for policy in policies])
     findings += [
         *chain.from_iterable(written.diagnostics for written in rules.values()),
         *line_findings,
@@ -226,7 +226,7 @@ def examine(
         *resolution.diagnostics,
         *check_policies(policies, resolution),
         *check_extenders(policies),
-        *check_authority(policies, extended.values(), authority),
+        *check_authority(policies, bases.values(), authority),
         *chain.from_iterable(
             beyond(policy, expressions.own[policy.name], 1) for policy in policies
         ),
@@ -277,7 +277,7 @@ def _program(
     *,
     every_pod: bool,
 ) -> Program | None:
-    """The program of all profiles; `everyone` are `policies` and those that they extend."""
+    """The program of all profiles; `everyone` are `policies` and their bases."""
     profiles = dict(resolution.profiles)
     if every_pod and len(profiles) == 1:
         profiles = {EVERY_POD: next(iter(profiles.values()))}
@@ -330,7 +330,7 @@ def _tie_break(policies: Sequence[Policy], findings: list[Diagnostic]) -> str:
     return chosen[0] if chosen else "random"
 
 
-# Policies that others extend by name: those that come with kpolicy, and those of a library.
+# Policies that others stand on by name: those that come with kpolicy, and those of a library.
 
 
 @cache
@@ -352,19 +352,19 @@ def _shipped_policy(name: str) -> Policy | None:
     return offered([shipped_source(name)]).get(name) if name in shipped_names() else None
 
 
-def extended_policies(policies: Sequence[Policy], sources: Sequence[Source]) -> dict[str, Policy]:
-    """The policies of `sources` or of kpolicy that `policies` extend, directly or not, by name."""
+def base_policies(policies: Sequence[Policy], sources: Sequence[Source]) -> dict[str, Policy]:
+    """The policies of `sources` or of kpolicy that `policies` stand on, by name."""
     own = {policy.name for policy in policies}
-    extended: dict[str, Policy] = {}
-    wanted = {policy.model.spec.extends for policy in policies} - own
+    bases: dict[str, Policy] = {}
+    wanted = {policy.base for policy in policies} - own
     others = offered(sources) if wanted - {None} else {}
     while wanted:
         name = wanted.pop() or ""
         found = others.get(name) or _shipped_policy(name)
         if found is not None:
-            extended[name] = found
-            wanted |= {found.model.spec.extends} - own - extended.keys()
-    return extended
+            bases[name] = found
+            wanted |= {found.base} - own - bases.keys()
+    return bases
 
 
 def offered(sources: Sequence[Source]) -> dict[str, Policy]:

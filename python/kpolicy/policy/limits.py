@@ -15,8 +15,8 @@ DOCUMENTS_MAX: Final = 256
 # int64 has 19 digits and a sign; anything longer is read as text.
 INTEGER_CHARACTERS_MAX: Final = 20
 
-# `extends` of `extends`: design §4.
-EXTENDS_DEPTH_MAX: Final = 4
+# The base of a base, and so on: design §4.
+BASES_MAX: Final = 4
 # The most findings that are shown: a person reads the first few.
 DIAGNOSTICS_MAX: Final = 500
 # Rounds of leaving out invalid values and validating the rest.

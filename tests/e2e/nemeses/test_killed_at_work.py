@@ -77,7 +77,7 @@ kind: SchedulingPolicy
 metadata: {{name: at-work}}
 spec:
   profiles: [{{schedulerName: kpolicy}}]
-  extends: kube-scheduler-default
+  base: kube-scheduler-default
   priorities: [{{name: flat, weight: {number + 1}, expression: "1"}}]
 """
 

@@ -31,6 +31,7 @@ spec:
       expression: "label(node, 'disk') == 'ssd' ? 100 : 0"
   preemption:
     policy: Never
+  base: none  # kpolicy: ignore[KP325]
 """
 CREATED = "2026-01-01T00:00:00Z"
 

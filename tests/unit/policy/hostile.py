@@ -47,7 +47,7 @@ def _nested(levels: int, macro: str, body: str = "true") -> str:
 
 def _extending(count: int, base: str) -> str:
     documents = [
-        f"{HEAD}metadata: {{name: p{index}}}\nspec: {{extends: {base.format(index + 1)}, "
+        f"{HEAD}metadata: {{name: p{index}}}\nspec: {{base: {base.format(index + 1)}, "
         f"profiles: [{{schedulerName: s{index}}}]}}\n"
         for index in range(count)
     ]

@@ -11,11 +11,15 @@ from kpolicy.policy.compile import Compiled
 HEAD = "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\n"
 
 
-def policy(spec: str, name: str = "p", *, profile: str = "kpolicy") -> str:
-    """A document whose `spec` has these lines, indented by two."""
+def policy(spec: str, name: str = "p", *, profile: str = "kpolicy", base: str = "none") -> str:
+    """A document whose `spec` has these lines, indented by two.
+
+    It stands on nothing, unless its lines or `base` say so; an empty `base` leaves it out."""
     served = f"  profiles: [{{schedulerName: {profile}}}]\n" if profile else ""
+    silenced = "  # kpolicy: ignore[KP325]" if profile and base == "none" else ""
     body = "".join(f"  {line}\n" for line in spec.strip("\n").splitlines())
-    return f"{HEAD}metadata: {{name: {name}}}\nspec:\n{served}{body}"
+    stands_on = f"  base: {base}{silenced}\n" if base and "  base: " not in body else ""
+    return f"{HEAD}metadata: {{name: {name}}}\nspec:\n{served}{body}{stands_on}"
 
 
 def document(compiled: Compiled) -> dict[str, Any]:

@@ -18,17 +18,15 @@ from tests.unit.policy.policies import codes_and_places, document, names, policy
 DEMO = shipped_source("demo")
 
 
-def test_the_demo_is_three_built_ins_a_predicate_and_a_priority() -> None:
+def test_the_demo_is_the_default_profile_with_a_predicate_and_a_priority() -> None:
     compiled = compile_policy([DEMO])
     assert compiled.diagnostics == ()
     entry = profile(compiled)
-    assert names(entry["filters"]) == [
-        "NodeUnschedulable",
-        "TaintToleration",
-        "NodeResourcesFit",
-        "critical-off-spot",
-    ]
-    assert names(entry["scores"]) == ["NodeResourcesFit", "prefer-ssd"]
+    default = profile(compile_policy())
+    assert len(default["filters"]) == 14
+    assert entry["filters"][:-1] == default["filters"]
+    assert entry["scores"][:-1] == default["scores"]
+    assert names(entry["scores"])[-1] == "prefer-ssd"
     rule = entry["filters"][-1]
     assert rule["expression"]["nodes"]
     del rule["expression"]
@@ -43,7 +41,7 @@ def test_the_demo_is_three_built_ins_a_predicate_and_a_priority() -> None:
         "preemptible": True,
         "enforcement": "deny",
         "onError": "reject",
-        "place": "demo.yaml:13:19",
+        "place": "demo.yaml:10:19",
     }
 
 
@@ -56,7 +54,7 @@ def test_the_program_is_canonical_json_named_by_its_hash() -> None:
     assert program.bytes == shown.encode()
     assert program.hash == read["hash"]
     assert re.fullmatch(r"sha256:[0-9a-f]{64}", program.hash)
-    assert program.policies == ("demo",)
+    assert program.policies == ("demo", "kube-scheduler-default")
     assert program.scheduler_names == ("kpolicy",)
 
 
@@ -178,7 +176,7 @@ def test_other_kinds_found_in_a_folder_are_passed_over() -> None:
 
 
 def test_policies_with_one_name_are_a_finding_at_the_second() -> None:
-    text = policy("predicates: []")
+    text = policy("predicates: []", base="")
     compiled = compile_policy([Source("a.yaml", text), Source("b.yaml", text)])
     assert [
         (finding.code, finding.place.file) for finding in compiled.diagnostics if finding.place

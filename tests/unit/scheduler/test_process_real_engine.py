@@ -23,7 +23,7 @@ apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
 metadata: {name: off-spot}
 spec:
-  extends: kube-scheduler-default
+  base: kube-scheduler-default
   profiles: [{schedulerName: kpolicy}]
   predicates:
     - name: important-pods-stay-off-spot

@@ -31,6 +31,7 @@ kind: SchedulingPolicy
 metadata: {{name: of-a-test}}
 spec:
   profiles: {profiles}
+  base: none
   predicates:{rules}
 """
 

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 _STDIN: Final = "<stdin>"
 _EPILOG: Final = """\
-The policies of a folder are checked together, as `kpolicy run` would load them. A policy can extend
-the policies of other arguments by name. Without an argument, stdin is read.
+The policies of a folder are checked together, as `kpolicy run` would load them. A policy can name
+one of another argument as its base. Without an argument, stdin is read.
 
 With --snapshot, the rules are also checked against the recorded cluster. lint then reports names
 that nothing in the cluster has, and rules and scores that are the same on all nodes.

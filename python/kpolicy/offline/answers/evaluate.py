@@ -62,10 +62,10 @@ class NothingMeant:
 def names_in(examined: Examined, rule: str = "") -> PolicyNames | NothingMeant:
     """The names of the policy that has `rule` (`NAME`, or `POLICY/NAME`), or of the only policy.
 
-    Policies that others extend do not count, because those others have their names too."""
+    Bases of others do not count, because those others have their names too."""
     if rule:
         return _of_rule(examined, rule)
-    bases = {policy.model.spec.extends for policy in examined.policies}
+    bases = {policy.base for policy in examined.policies}
     leaves = [policy for policy in examined.policies if policy.name not in bases]
     if len(leaves) != 1:
         listed = ", ".join(f"`{policy.name}`" for policy in leaves)

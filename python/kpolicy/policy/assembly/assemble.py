@@ -8,7 +8,7 @@ the encoding are described in `docs/internals/program.md`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import chain
@@ -264,8 +264,29 @@ def _filters(served: Sequence[Served], expressions: ExpressionSets) -> list[Appl
 
 
 def _scores(served: Sequence[Served], expressions: ExpressionSets) -> list[AppliedRule]:
+    """A base's score counts as the policy says that changes it, also beside policies that do not:
+    a predicate more is safe, but the score of a base beside its replacement would be a third."""
+    changes = [change for policy in served for change in _changes(policy)]
     rules = _united((rule for policy in served for rule in policy.priorities), expressions)
-    return [rule for rule in rules if not rule.written.policy.model.spec.shadow]
+    changed = (_with_changes(rule, changes) for rule in rules)
+    return [r for r in changed if r.weight and not r.written.policy.model.spec.shadow]
+
+
+def _changes(served: Served) -> Iterator[AppliedRule]:
+    """The scores of its bases that the policy of the profile changes: removed ones weigh 0."""
+    has = {rule.written.identity: rule for rule in served.priorities}
+    for base in served.effective.priorities_of_bases:
+        applied = has.get(base.written.identity) or replace(base, weight=0)
+        if (applied.weight, applied.unless) != (base.weight, base.unless):
+            yield applied
+
+
+def _with_changes(rule: AppliedRule, changes: Iterable[AppliedRule]) -> AppliedRule:
+    for change in changes:
+        if change.written.identity == rule.written.identity:
+            unless = {policy.name: policy for policy in (*rule.unless, *change.unless)}
+            rule = replace(rule, weight=change.weight, unless=tuple(unless.values()))
+    return rule
 
 
 def _position(rule: AppliedRule) -> int:

@@ -1,7 +1,7 @@
 """The expressions of policies, compiled where they are written.
 
 `Expressions` are those of one document; `ExpressionSets` those of all documents, also with the
-params of the policies that extend them. Findings are placed in the file of the expression.
+params of the policies that stand on them. Findings are placed in the file of the expression.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Span, has_errors
+from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Severity, Span, has_errors
 from kpolicy.policy.assembly.params import ParamValues
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths
 from kpolicy.policy.cel import (
@@ -34,7 +34,7 @@ class ExpressionRoom:
     """How many IR nodes all expressions of a compilation may still have.
 
     A small policy can have a large program: each rule contains the variables that it uses, and a
-    policy that extends others has their rules again.
+    policy has the rules of its bases again.
     """
 
     left: int = EXPRESSION_NODES_MAX
@@ -59,6 +59,8 @@ STRING: Final = (Type("string"),)
 # The names that an expression sees: about a pod, a pod and a node, or a possible victim.
 POD_ROOTS: Final = ("pod", "namespaceObject", "cluster")
 NODE_ROOTS: Final = ("pod", "node", "namespaceObject", "cluster")
+# CEL has an answer, so that `kpolicy eval` warns; in a policy it is a mistake.
+_ERRORS_IN_POLICIES: Final = frozenset({"KP206"})
 VICTIM_ROOTS: Final = (*NODE_ROOTS, "victim")
 
 
@@ -158,11 +160,11 @@ class Expressions:
         return self._room.is_full
 
     def _inherit(self, bases: tuple[Policy, ...]) -> None:
-        """Variables of the policies that this one extends; their findings are reported there."""
+        """Variables of the bases of this policy; their findings are reported there."""
         for base in reversed(bases):
             for variable in base.model.spec.variables:
                 compiled = CompiledExpression(variable.expression, ERROR, ())
-                if not self._has_no_room(("spec", "extends")):
+                if not self._has_no_room(("spec", "base")):
                     compiled = self._compiled_in(
                         variable.expression, ANY, NODE_ROOTS, is_variable=True
                     )
@@ -220,7 +222,10 @@ class Expressions:
                 field=dotted(path),
                 fix=_fix_in_file(diagnostic.fix, to_file, node),
             )
-            yield placed(self._policy.text, self._too_early(node, diagnostic.span, moved))
+            found = self._too_early(node, diagnostic.span, moved)
+            if found.code in _ERRORS_IN_POLICIES:
+                found = replace(found, severity=Severity.ERROR)
+            yield placed(self._policy.text, found)
 
     def _too_early(self, node: Scalar, span: Span | None, finding: Diagnostic) -> Diagnostic:
         """An unknown variable that is defined further down is a finding of its own."""
@@ -291,7 +296,7 @@ class ExpressionSets:
             values[name], findings = params.of(line, of_heirs)
             if has_errors(findings):
                 wrong.add(name)
-            # If others extend a policy without profiles, its params get their values from those.
+            # If others stand on a policy without profiles, its params get their values from those.
             if line[0].model.spec.profiles or name not in extended:
                 self.diagnostics += findings
             self.own[name] = Expressions(line[0], line, values[name], room)
@@ -307,12 +312,12 @@ class ExpressionSets:
             self.diagnostics += expressions.diagnostics
 
     def of(self, heir: str, policy: str) -> Expressions:
-        """The expressions of `policy` with the params of `heir`, which is or extends it."""
+        """The expressions of `policy` with the params of `heir`, which is it or stands on it."""
         return self._inherited.get((heir, policy)) or self.own[policy]
 
 
 def _params_of_heirs(lineages: Iterable[Sequence[Policy]]) -> dict[str, set[str]]:
-    """By policy: the params that it and those that extend it declare, inherited ones included."""
+    """By policy: the params that it and those that stand on it declare, inherited ones included."""
     found: dict[str, set[str]] = {}
     for line in lineages:
         declared = {name for policy in line for name in policy.model.spec.params}

@@ -69,7 +69,7 @@ def held_texts(
 ) -> dict[str, HeldText]:
     """The texts for `declared` params by name; a later ConfigMap of the policy wins.
 
-    A key that is neither declared nor `expected` by a policy that extends this one is a finding.
+    A key that is neither declared nor `expected` by a policy that stands on this one is a finding.
     """
     texts: dict[str, HeldText] = {}
     for index, reference in enumerate(_references(policy)):
@@ -123,7 +123,7 @@ def _entries(config_map: ConfigMap) -> Iterator[tuple[Scalar, Scalar]]:
 
 
 class ParamValues:
-    """The params of policies, with those of the policies that they extend.
+    """The params of policies, with those of their bases.
 
     `overrides` (from `--param`) win over ConfigMaps, and these over the default of the nearest
     policy that declares the param. The params of a policy also hold in the rules it inherits.
@@ -138,7 +138,7 @@ class ParamValues:
     ) -> tuple[dict[str, Parameter], list[Diagnostic]]:
         """The params that the rules of `lineage[0]` see, its inherited rules included.
 
-        `of_heirs`, by policy: the params of policies that extend it. A ConfigMap may hold them too.
+        `of_heirs`, by policy: the params of those that stand on it, which a ConfigMap may hold too.
         """
         declared: dict[str, list[tuple[Policy, Param]]] = {}
         for policy in lineage:

@@ -102,8 +102,8 @@ def _messages(policy: Policy) -> Iterator[Diagnostic]:
 
 
 def _unused(policy: Policy, policies: Sequence[Policy]) -> Iterator[Diagnostic]:
-    """Variables that no expression uses, of policies that no other policy extends."""
-    if any(other.model.spec.extends == policy.name for other in policies):
+    """Variables that no expression uses, of policies that are the base of no other policy."""
+    if any(other.base == policy.name for other in policies):
         return
     texts = (scalar.value for scalar in scalars(policy.tree) if isinstance(scalar.value, str))
     used = set(chain.from_iterable(map(_VARIABLE.findall, texts)))

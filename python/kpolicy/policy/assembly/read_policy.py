@@ -28,7 +28,9 @@ from kpolicy.policy.legacy.meanings import (
     PRIORITIES as LEGACY_PRIORITIES,
 )
 from kpolicy.policy.models.builtins import BUILTINS, PREEMPTION, Builtin, filled
+from kpolicy.policy.models.former_names import with_names_of_today
 from kpolicy.policy.models.scheduling_policy import (
+    NO_BASE,
     Predicate,
     Priority,
     Rule,
@@ -66,6 +68,17 @@ class Policy:
     kind: str
     # By the span of a map: the keys that were left out because they were wrong.
     left_out: dict[Span, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def base(self) -> str | None:
+        """The name of the policy that this one stands on."""
+        name = self.model.spec.base
+        return None if name == NO_BASE else name
+
+    @property
+    def names_its_base(self) -> bool:
+        """Whether `base` is written, also as `base: none`."""
+        return find(self.tree, ("spec", "base")) is not None
 
     def rules(self) -> Iterator[tuple[Path, Predicate | Priority]]:
         """Predicates and priorities as they are written, each with its path."""
@@ -158,11 +171,13 @@ def read_policies(documents: Iterable[Document]) -> ReadPolicies:
     policies: list[Policy] = []
     diagnostics: list[Diagnostic] = []
     for document in documents:
-        model, tree, findings = validated(SchedulingPolicy, document.root)
+        root, renamed = with_names_of_today(document.root)
+        model, tree, findings = validated(SchedulingPolicy, root)
+        findings = (*renamed, *findings)
         diagnostics += [placed(document.text, finding) for finding in findings]
         if model is not None:
             name = model.metadata.name
-            left_out = _left_out(document.root, tree) if findings else {}
+            left_out = _left_out(root, tree) if findings else {}
             policies.append(Policy(name, document.text, tree, model, document.kind, left_out))
     return ReadPolicies(tuple(policies), tuple(diagnostics))
 

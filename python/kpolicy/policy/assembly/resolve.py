@@ -1,19 +1,24 @@
-"""Which rules serve which profile: `extends`, `overrides`, and several policies of one profile.
+"""Which rules serve which profile: bases, `overrides`, and several policies of one profile.
 
-A document's `matchConditions` concern the rules written in it. A rule inherited by `extends` stays
-under the conditions of the document that wrote it. So a pod that a document does not match still
-gets the rules of its base, also those that the document replaces.
+A policy stands on a base: `kube-scheduler-default`, unless it names another, or `none`. It has the
+rules of its base, and a rule of the same name replaces the base's. A document's `matchConditions`
+concern the rules written in it; an inherited rule stays under the conditions of the document that
+wrote it. So a pod that a document does not match still gets the rules of its base, also those that
+the document replaces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from kpolicy.diagnostics import Diagnostic, Note, did_you_mean
 from kpolicy.policy.assembly.read_policy import Policy, WrittenRule, WrittenRules
-from kpolicy.policy.limits import EXTENDS_DEPTH_MAX
+from kpolicy.policy.limits import BASES_MAX
 from kpolicy.policy.models.scheduling_policy import (
+    BASE_DEFAULT,
+    NO_BASE,
     Preemption,
     Priority,
     Profile,
@@ -35,11 +40,14 @@ class AppliedRule:
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """A policy with the rules it inherits. `lineage`: the policy itself, then those it extends."""
+    """A policy with the rules it inherits. `lineage`: the policy itself, then its bases."""
 
     lineage: tuple[Policy, ...]
     predicates: tuple[AppliedRule, ...]
     priorities: tuple[AppliedRule, ...]
+    # The rules as the bases wrote them; the policy may have replaced or removed some.
+    predicates_of_bases: tuple[AppliedRule, ...]
+    priorities_of_bases: tuple[AppliedRule, ...]
 
     @property
     def policy(self) -> Policy:
@@ -65,6 +73,8 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
+    # By the name of the policy.
+    effectives: Mapping[str, Effective]
     # By scheduler name; policies by `order`, then name.
     profiles: Mapping[str, tuple[Served, ...]]
     diagnostics: tuple[Diagnostic, ...]
@@ -73,7 +83,7 @@ class Resolution:
 def lineages(
     policies: Sequence[Policy], library: Mapping[str, Policy]
 ) -> tuple[dict[str, tuple[Policy, ...]], list[Diagnostic]]:
-    """Each policy by name with those it extends, nearest first; `library`: further policies."""
+    """Each policy by name with its bases, nearest first; `library`: further policies."""
     known = {**library, **{policy.name: policy for policy in policies}}
     findings: list[Diagnostic] = []
     return {policy.name: _lineage(policy, known, findings) for policy in policies}, findings
@@ -83,8 +93,8 @@ def _lineage(
     policy: Policy, known: Mapping[str, Policy], findings: list[Diagnostic]
 ) -> tuple[Policy, ...]:
     line = [policy]
-    at: Path = ("spec", "extends")
-    while (name := line[-1].model.spec.extends) is not None:
+    at: Path = ("spec", "base")
+    while (name := line[-1].base) is not None:
         parent = known.get(name)
         if parent is None:
             # Reported once, for the document that names it.
@@ -92,20 +102,27 @@ def _lineage(
                 findings.append(
                     policy.remark(
                         "KP120",
-                        f"there is no policy `{name}` to extend",
+                        f"there is no policy `{name}` to stand on",
                         at,
-                        hint=did_you_mean(name, set(known) - {policy.name}),
+                        hint=did_you_mean(name, {*known, NO_BASE} - {policy.name}),
                     )
                 )
             break
         if parent in line:
             circle = " → ".join(f"`{policy.name}`" for policy in (*line, parent))
-            findings.append(policy.remark("KP120", f"`extends` runs in a circle: {circle}", at))
-            return (policy,)
-        if len(line) > EXTENDS_DEPTH_MAX:
+            hint = f"a policy called `{BASE_DEFAULT}` says `base: {NO_BASE}`"
             findings.append(
-                policy.remark("KP120", f"`extends` is more than {EXTENDS_DEPTH_MAX} deep", at)
+                policy.remark(
+                    "KP120",
+                    f"`base` runs in a circle: {circle}",
+                    at,
+                    hint=hint if parent.name == BASE_DEFAULT else "",
+                )
             )
+            return (policy,)
+        if len(line) > BASES_MAX and line[-1].names_its_base:
+            message = f"more than {BASES_MAX} policies follow each other by `base`"
+            findings.append(policy.remark("KP120", message, at))
             break
         line.append(parent)
     return tuple(line)
@@ -119,14 +136,29 @@ def effective(lineage: tuple[Policy, ...], rules: Mapping[str, WrittenRules]) ->
         written = rules[policy.name]
         predicates = _merged(predicates, policy, written.predicates, heir)
         priorities = _merged(priorities, policy, written.priorities, heir)
-    return Effective(lineage, tuple(predicates), tuple(priorities))
+    bases = [rules[base.name] for base in lineage[1:]]
+    return Effective(
+        lineage,
+        tuple(predicates),
+        tuple(priorities),
+        tuple(_as_written(chain.from_iterable(base.predicates for base in bases), heir)),
+        tuple(_as_written(chain.from_iterable(base.priorities for base in bases), heir)),
+    )
+
+
+def _as_written(rules: Iterable[WrittenRule], heir: str) -> Iterator[AppliedRule]:
+    return (AppliedRule(rule, heir, _weight(rule)) for rule in rules)
 
 
 def _merged(
     base: list[AppliedRule], policy: Policy, written: Iterable[WrittenRule], heir: str
 ) -> list[AppliedRule]:
-    """A rule replaces the base's rule of the same name, at its place; new rules follow."""
+    """A rule replaces the base's rule of the same name, at its place; new rules follow.
+
+    A rule of a shadow policy replaces nothing."""
     own = {rule.name: AppliedRule(rule, heir, _weight(rule)) for rule in written}
+    if policy.model.spec.shadow:
+        return [*base, *own.values()]
     is_conditional = bool(policy.model.spec.match_conditions)
     merged: list[AppliedRule] = []
     for rule in base:
@@ -145,7 +177,7 @@ def _weight(written: WrittenRule) -> int:
     return weight if written.rule.enabled else 0
 
 
-def resolve(effectives: Iterable[Effective]) -> Resolution:
+def resolve(effectives: Sequence[Effective]) -> Resolution:
     profiles: dict[str, list[Served]] = {}
     findings: list[Diagnostic] = []
     for merged in effectives:
@@ -163,7 +195,9 @@ def resolve(effectives: Iterable[Effective]) -> Resolution:
             profiles.setdefault(name, []).append(_served(merged, profile, path, findings))
     by_name = sorted(profiles.items())
     return Resolution(
-        {name: tuple(sorted(served, key=_order)) for name, served in by_name}, tuple(findings)
+        {merged.policy.name: merged for merged in effectives},
+        {name: tuple(sorted(served, key=_order)) for name, served in by_name},
+        tuple(findings),
     )
 
 

@@ -183,7 +183,7 @@ class _Locator:
         return Part(node, text.place(to_file.span(Span(span[0], span[1]))), quoted)
 
     def _defined(self, name: str) -> _Located | None:
-        """The definition of a variable in the policy itself, or in the nearest that it extends."""
+        """The definition of a variable in the policy itself, or in the nearest of its bases."""
         policy: Policy | None = self._policy
         while policy is not None:
             spec = policy.model.spec
@@ -191,7 +191,7 @@ class _Locator:
                 scalar = find(policy.tree, ("spec", "variables", index, "expression"))
                 if variable.name == name and isinstance(scalar, Scalar):
                     return _located(policy, scalar)
-            policy = self._policies.get(spec.extends or "")
+            policy = self._policies.get(policy.base or "")
         return None
 
 

@@ -38,7 +38,7 @@ DOCUMENT_PAGES: Final = (
         "KP104",
         ERROR,
         "duplicate name",
-        "A name must be unique: `extends` and `overrides` replace rules by name, and explain, "
+        "A name must be unique: a policy and `overrides` replace rules by name, and explain, "
         "events and metrics show the name.",
         "priorities:\n  - {name: ssd, weight: 1, expression: '1'}\n"
         "  - {name: ssd, weight: 2, expression: '2'}",
@@ -179,11 +179,11 @@ DOCUMENT_PAGES: Final = (
     Page(
         "KP120",
         ERROR,
-        "`extends` unknown or cyclic",
-        "A policy can extend another policy by its name. At most four policies can follow each "
-        "other in this way, and none may extend itself.",
-        "metadata: {name: a}\nspec: {extends: a}",
-        "metadata: {name: a}\nspec: {extends: kube-scheduler-default}",
+        "`base` unknown or cyclic",
+        "A policy stands on the base that it names. At most four policies can follow each other "
+        "in this way, and none may stand on itself. `base: none` is no base.",
+        "metadata: {name: a}\nspec: {base: a}",
+        "metadata: {name: a}\nspec: {base: kube-scheduler-default}",
     ),
     Page(
         "KP121",
@@ -232,11 +232,23 @@ DOCUMENT_PAGES: Final = (
         "data: {maxGangsPerRack: '2'}",
     ),
     Page(
+        "KP126",
+        WARNING,
+        "rules of the base written again",
+        "A policy that names no `base` stands on `kube-scheduler-default`, and has all rules of "
+        "it. Listing one of them again changes nothing. A document that was written when its own "
+        "rules were all that it had now has more; `kpolicy lint --fix` writes `base: none` there, "
+        "so that it decides as before. KP325 then says what it ignores.",
+        "predicates:\n  - builtin: NodeUnschedulable\n  - {name: a, expression: node.ready}",
+        "predicates:\n  - {name: a, expression: node.ready}",
+    ),
+    Page(
         "KP130",
         WARNING,
         "deprecated, or without effect",
         "kpolicy reads the name, but Kubernetes or kube-scheduler have removed or deprecated it, "
-        "or it has no effect here. The hint says what to use instead.",
+        "kpolicy calls it otherwise today, or it has no effect here. The hint says what to use "
+        "instead.",
         "label(node, 'failure-domain.beta.kubernetes.io/zone') == 'a'",
         "label(node, 'topology.kubernetes.io/zone') == 'a'",
     ),

@@ -56,9 +56,10 @@ EXPRESSION_PAGES: Final = (
     ),
     Page(
         "KP206",
-        WARNING,
+        ERROR,
         "comparison of types that are never equal",
-        "`==` between values of different types is always false.",
+        "`==` between values of different types is always false, and `!=` always true: the rule "
+        "asks nothing. `kpolicy eval` answers as CEL does, and warns.",
         "pod.priority == 'high'",
         "pod.priorityClassName == 'high'",
     ),

@@ -24,7 +24,8 @@ MEANING_PAGES: Final = (
         "constant condition",
         "The condition has the same value for all pods and nodes: it is a literal, or its parts "
         "exclude or include each other. Params and variables are not reported, because policies "
-        "use them as switches.",
+        "use them as switches. It is an error if a predicate without conditions would reject every "
+        "node for every pod.",
         "pod.name == 'a' && pod.name == 'b'",
         "pod.name == 'a' || pod.name == 'b'",
     ),
@@ -115,10 +116,38 @@ MEANING_PAGES: Final = (
     Page(
         "KP325",
         WARNING,
-        "no check of resources",
-        "No rule keeps pods off nodes that are full. The kubelet rejects the pods there.",
-        "predicates:\n  - builtin: NodeName",
-        "predicates:\n  - builtin: NodeName\n  - builtin: NodeResourcesFit",
+        "fields of pods or nodes that are ignored",
+        "The policy has no rule that keeps to these fields, because it says `base: none` or "
+        "removes a built-in of its base. A pod then runs on nodes that it excludes, or that "
+        "cannot run it. A legacy file without `PodFitsResources` is reported too.",
+        "predicates:\n  - {builtin: NodeAffinity, enabled: false}",
+        "predicates:\n  - {builtin: NodeAffinity, args: {addedAffinity: {requiredDuringScheduling"
+        "IgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: "
+        "Exists}]}]}}}}",
+    ),
+    Page(
+        "KP326",
+        WARNING,
+        "share of whole numbers",
+        "CEL divides whole numbers without a rest: a part divided by its whole is 0 until both "
+        "are equal, and so is what it is multiplied with afterwards. Multiply first, or use "
+        "`ratio(a, b)`. `kpolicy lint --fix --unsafe-fixes` multiplies first, which changes the "
+        "scores.",
+        "priorities:\n  - {name: a, expression: \"node.requested('cpu') / node.allocatable('cpu') "
+        '* 100"}',
+        "priorities:\n  - {name: a, expression: \"100 * node.requested('cpu') / "
+        "node.allocatable('cpu')\"}",
+    ),
+    Page(
+        "KP327",
+        WARNING,
+        "quantities compared as text",
+        "`<` and `>` compare texts letter by letter, so that '9Gi' is greater than '16Gi'. "
+        "`quantity(a).compareTo(quantity(b))` is negative, 0 or positive. "
+        "`kpolicy lint --fix --unsafe-fixes` writes it.",
+        "label(node, 'gpu-memory') >= '16Gi'",
+        "'gpu-memory' in node.labels && "
+        "quantity(node.labels['gpu-memory']).compareTo(quantity('16Gi')) >= 0",
     ),
     Page(
         "KP331",

@@ -1,7 +1,8 @@
 """Applies the fixes of findings to texts (`kpolicy lint --fix`).
 
 A policy that compiled keeps its meaning, and one that did not gets fewer errors. Otherwise the fix
-is not applied.
+is not applied. Fixes that write what a document meant before a change of kpolicy come first; they
+must only leave it compiling.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def fixed(
             and (finding.fix.is_safe or is_unsafe)
             and is_chosen(finding.code)
         ]
-        improves = partial(_improves, compile_sources, now, compiled)
+        restoring = [f for f in wanted if f.fix is not None and not f.fix.keeps_program]
+        wanted, is_same = restoring or wanted, not restoring
+        improves = partial(_improves, compile_sources, now, compiled, is_same)
         applied, after = _applied(now, _harmless([], _applied(now, wanted)[0], improves))
         if not applied:
             break
@@ -79,16 +82,20 @@ def _improves(
     compile_sources: Compile,
     sources: tuple[Source, ...],
     compiled: Compiled,
+    is_same: bool,
     findings: Sequence[Diagnostic],
 ) -> bool:
     applied, after = _applied(sources, findings)
-    return _is_better(compiled, compile_sources(after), len(applied))
+    return _is_better(compiled, compile_sources(after), len(applied), is_same=is_same)
 
 
-def _is_better(before: Compiled, after: Compiled, count: int) -> bool:
-    """Whether the program is the same, if there was one, or the errors are no more than before."""
+def _is_better(before: Compiled, after: Compiled, count: int, *, is_same: bool) -> bool:
+    """Whether there still is a program, with `is_same` an equal one, if there was one before;
+    otherwise whether the errors are no more than before."""
     if before.program is not None:
-        return after.program is not None and after.program.hash == before.program.hash
+        if after.program is None:
+            return False
+        return not is_same or after.program.hash == before.program.hash
     errors, left = ([d for d in c.diagnostics if d.is_error] for c in (before, after))
     syntax, syntax_left = (sum(d.code in _SYNTAX_CODES for d in c) for c in (errors, left))
     # A fixed error may have hidden others; each fix uncovers one at most.

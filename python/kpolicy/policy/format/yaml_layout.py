@@ -34,7 +34,7 @@ _RULE: Final = (
 _CONDITION: Final = ("name", "expression")
 _SPEC: Final = (
     "profiles",
-    "extends",
+    "base",
     "order",
     "minEngine",
     "compatibility",

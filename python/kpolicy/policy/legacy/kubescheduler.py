@@ -22,7 +22,7 @@ from kpolicy.policy.legacy.kubescheduler_versions import (
     version_of,
 )
 from kpolicy.policy.models.builtins import ALWAYS_ON, BUILTINS, PREEMPTION
-from kpolicy.policy.models.scheduling_policy import API_VERSION, KIND
+from kpolicy.policy.models.scheduling_policy import API_VERSION, KIND, NO_BASE
 from kpolicy.policy.models.validation import validated
 from kpolicy.policy.yaml.nodes import (
     Mapping,
@@ -203,6 +203,7 @@ class _Profile:
         spec = mapping(
             at,
             profiles=Sequence(at, (mapping(at, schedulerName=Scalar(at, self._name, self._name)),)),
+            base=made(NO_BASE, at),
             predicateOrder=made("asWritten", at),
             predicates=Sequence(at, tuple(self._rules("filter"))),
             priorities=Sequence(at, tuple(self._rules("score"))),

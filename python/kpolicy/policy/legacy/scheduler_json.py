@@ -17,6 +17,7 @@ from kpolicy.policy.legacy.rules import predicates, priorities
 from kpolicy.policy.models.scheduling_policy import (
     API_VERSION,
     KIND,
+    NO_BASE,
     Extender,
     ExtenderTls,
     ManagedResource,
@@ -95,6 +96,7 @@ def _document(reading: Reading) -> Mapping:
         at,
         extenders=_extenders(reading),
         profiles=made([{"schedulerName": SCHEDULER_NAME}], at),
+        base=made(NO_BASE, at),
         predicateOrder=made("asWritten", at),
         predicates=Sequence(at, tuple(predicates(reading))),
         priorities=Sequence(at, tuple(priorities(reading))),

@@ -14,17 +14,20 @@ from kpolicy.policy.assembly.expressions import Expressions
 from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.assembly.resolve import Resolution
 from kpolicy.policy.lint.constant_parts import constant_parts
+from kpolicy.policy.lint.ignored_fields import ignored_fields
 from kpolicy.policy.lint.missing_keys import messages, missing_keys
 from kpolicy.policy.lint.reads import deprecated, reads
 from kpolicy.policy.lint.redundancy import redundancy
+from kpolicy.policy.lint.repeated_base import repeated_base
 from kpolicy.policy.lint.scores import scores
+from kpolicy.policy.lint.traps import traps
 from kpolicy.policy.lint.written import WrittenPolicy
 
 
 def check_rules(
     policies: Sequence[Policy], expressions: Mapping[str, Expressions], resolution: Resolution
 ) -> list[Diagnostic]:
-    """The findings of lint about these policies, but not about those that they extend."""
+    """The findings of lint about these policies, but not about their bases."""
     builtins = _builtins(resolution)
     found: list[Diagnostic] = []
     for policy in policies:
@@ -35,8 +38,11 @@ def check_rules(
             redundancy(written, sorted(builtins.get(policy.name, ()))),
             scores(written),
             messages(written),
+            traps(written),
             reads(written),
             deprecated(written),
+            ignored_fields(written, resolution),
+            repeated_base(resolution.effectives[policy.name]),
         )
     return found
 

@@ -2,7 +2,7 @@
 
 `Folding` computes the values of parts made of literals, as the engine does or not at all.
 Parameters and variables count as unknown, because policies use them as switches. Each finding is
-reported once, at the smallest part.
+reported once, at the smallest part. A predicate that rejects every node for every pod is an error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
-from kpolicy.diagnostics import Diagnostic, Span
+from kpolicy.diagnostics import Diagnostic, Severity, Span
 from kpolicy.policy.cel.tree import (
     And,
     Call,
@@ -33,42 +33,68 @@ from kpolicy.policy.cel.tree import (
 from kpolicy.policy.cel.types import INT_MAX, INT_MIN, UINT_MAX
 from kpolicy.policy.lint.lookups import is_literal, literal_text, unguarded
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
+from kpolicy.policy.models.scheduling_policy import Predicate
 
 _WORDS: Final = {True: "true", False: "false"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """What follows if an expression is always true, and if it is always false.
+
+    `forbids`: always false, it rejects every pod everywhere; `errs`: and also where it errs."""
+
+    if_true: str = ""
+    if_false: str = ""
+    forbids: bool = False
+    errs: bool = True
+
+    def follows(self, value: bool) -> str:
+        return self.if_true if value else self.if_false
+
+    def severity(self, value: bool, *, may_err: bool = False) -> Severity | None:
+        """None is that of the page."""
+        is_error = self.forbids and not value and (self.errs or not may_err)
+        return Severity.ERROR if is_error else None
 
 
 def constant_parts(policy: WrittenPolicy) -> Iterator[Diagnostic]:
     wholes = _wholes(policy)
     for expression in policy.all():
-        yield from _of(policy, expression, wholes.get(expression.path, ("", "")))
+        yield from _of(policy, expression, wholes.get(expression.path, _Whole()))
 
 
-def _wholes(policy: WrittenPolicy) -> dict[object, tuple[str, str]]:
-    """By path: what follows if the expression is always true, and if it is always false."""
-    found: dict[object, tuple[str, str]] = {
-        condition.path: ("it matches every pod", "it matches no pod")
+def _wholes(policy: WrittenPolicy) -> dict[object, _Whole]:
+    """By path: what follows if the expression never changes."""
+    found: dict[object, _Whole] = {
+        condition.path: _Whole("it matches every pod", "it matches no pod")
         for condition in policy.conditions
     }
     for rule in policy.rules:
         for condition in policy.own_conditions(rule):
-            found[condition.path] = ("it matches every pod", "the rule is never asked")
-        if rule.is_predicate:
-            found[rule.expression.path] = (
+            found[condition.path] = _Whole("it matches every pod", "the rule is never asked")
+        if isinstance(rule.rule, Predicate):
+            acts = rule.rule.enabled and rule.rule.enforcement == "deny"
+            found[rule.expression.path] = _Whole(
                 "the rule passes every node",
                 "the rule rejects every node",
+                forbids=acts and not rule.conditions and not policy.policy.model.spec.shadow,
+                errs=rule.rule.on_error == "reject",
             )
     if policy.victims is not None:
-        found[policy.victims.path] = ("every pod may be evicted", "no pod is ever evicted")
+        found[policy.victims.path] = _Whole("every pod may be evicted", "no pod is ever evicted")
     return found
 
 
 def _of(
-    policy: WrittenPolicy, expression: WrittenExpression, whole: tuple[str, str]
+    policy: WrittenPolicy, expression: WrittenExpression, whole: _Whole
 ) -> Iterator[Diagnostic]:
     folding = Folding()
     value = folding.fold(expression.tree)
     for failure in dict.fromkeys(folding.failures):
         yield policy.finding(expression, "KP305", failure.message, failure.span)
+    is_known = isinstance(value, Known) and isinstance(value.value, bool)
+    severity = whole.severity(value.value) if isinstance(value, Known) and is_known else None
     reported: set[Span] = set()
     for condition in folding.conditions:
         span = condition.tree.span
@@ -76,12 +102,15 @@ def _of(
             continue  # a part of it is reported, which is the reason
         reported.add(span)
         message = _steers(condition.user, condition.value)
-        yield policy.finding(expression, "KP303", message, span)
-    if reported or not any(whole):
+        if severity is not None:
+            message += f": {whole.if_false}"
+        yield policy.finding(expression, "KP303", message, span, severity=severity)
+    if reported or not whole.if_true:
         return
-    if isinstance(value, Known) and isinstance(value.value, bool):
-        message = f"this is always {_WORDS[value.value]}: {whole[not value.value]}"
-        yield policy.finding(expression, "KP303", message, expression.tree.span)
+    if isinstance(value, Known) and is_known:
+        message = f"this is always {_WORDS[value.value]}: {whole.follows(value.value)}"
+        span = expression.tree.span
+        yield policy.finding(expression, "KP303", message, span, severity=severity)
         return
     yield from _contradictions(policy, expression, whole)
 
@@ -97,21 +126,27 @@ def _steers(user: And | Or | Conditional, value: bool) -> str:
 
 
 def _contradictions(
-    policy: WrittenPolicy, expression: WrittenExpression, whole: tuple[str, str]
+    policy: WrittenPolicy, expression: WrittenExpression, whole: _Whole
 ) -> Iterator[Diagnostic]:
     """`x == 'a' && x == 'b'`, `x != 'a' || x != 'b'`, anywhere in it."""
     for tree in _formulas(expression.tree):
         for value in (True, False):
             if policy.formulas.cases(tree, not value) == []:
-                meaning = whole[not value] if tree is expression.tree else ""
-                where = "" if not list(unguarded(policy.guards, tree)) else " where it has a value"
+                meaning = whole.follows(value) if tree is expression.tree else ""
+                may_err = any(unguarded(policy.guards, tree))
+                where = " where it has a value" if may_err else ""
                 message = f"this is always {_WORDS[value]}{where}"
                 if meaning:
                     message += f": {meaning}"
                 hint = "did you mean `||`?" if not value else "did you mean `&&`?"
                 is_connective = isinstance(tree, Or if value else And)
                 yield policy.finding(
-                    expression, "KP303", message, tree.span, hint if is_connective else ""
+                    expression,
+                    "KP303",
+                    message,
+                    tree.span,
+                    hint if is_connective else "",
+                    severity=whole.severity(value, may_err=may_err) if meaning else None,
                 )
                 return
 

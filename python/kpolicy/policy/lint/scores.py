@@ -70,6 +70,14 @@ def _of(policy: WrittenPolicy, rule: RuleExpression, bounds: Bounds) -> Iterator
         message = f"every value of this score is clamped to {clamped}: it is between "
         message += f"{found.low:,g} and {found.high:,g}"
         yield policy.finding(at, "KP322", message, span, "scores are between 0 and 100")
+    elif found.high > 100 or found.low < 0:
+        ends = f"this score is between {found.low:,g} and {found.high:,g}"
+        above = ["every value above 100 is clamped to 100"] if found.high > 100 else []
+        below = ["every value below 0 is clamped to 0"] if found.low < 0 else []
+        parts = [*above, *below]
+        method = "max" if found.low >= 0 else "minmax"
+        hint = f"`normalize: {{method: {method}}}`, or scores between 0 and 100"
+        yield policy.finding(at, "KP322", f"{ends}; {' and '.join(parts)}", span, hint)
 
 
 _INF: Final = math.inf

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kpolicy.diagnostics import Diagnostic, Note, Severity, Span
+from kpolicy.diagnostics import Diagnostic, Fix, Note, Severity, Span
 from kpolicy.policy.assembly.expressions import Expressions
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths
 from kpolicy.policy.cel.tree import Tree
@@ -104,9 +104,10 @@ class WrittenPolicy:
         *,
         notes: tuple[Note, ...] = (),
         severity: Severity | None = None,
+        fix: Fix | None = None,
     ) -> Diagnostic:
         """A finding about a part of an expression, placed in its file."""
-        found = remark(code, message, span, hint=hint, notes=notes, severity=severity)
+        found = remark(code, message, span, hint=hint, notes=notes, severity=severity, fix=fix)
         return self.expressions.in_file(at.path, found)
 
     def _at(self, path: Path) -> WrittenExpression | None:

@@ -51,6 +51,9 @@ def in_largest_unit(written: str) -> str:
 
 API_VERSION = "kpolicy.dev/v1alpha1"
 KIND = "SchedulingPolicy"
+# The base of a policy that names none, and the name that says that there is no base.
+BASE_DEFAULT: Final = "kube-scheduler-default"
+NO_BASE: Final = "none"
 
 Cel = Annotated[
     str,
@@ -287,7 +290,7 @@ class Compatibility(Edge):
 
 class Spec(Edge):
     profiles: Annotated[list[Profile], Field(max_length=64)] = Field(default_factory=list)
-    extends: Name | None = None
+    base: Name = BASE_DEFAULT
     order: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
     failure_policy: Literal["Fail", "Ignore"] = "Fail"
     match_conditions: list[MatchCondition] = Field(default_factory=list)

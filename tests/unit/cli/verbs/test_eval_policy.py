@@ -33,7 +33,7 @@ kind: SchedulingPolicy
 metadata: {name: child}
 spec:
   profiles: [{schedulerName: kpolicy}]
-  extends: base
+  base: base
   params:
     cap: {type: int, default: 2}
   variables:

@@ -160,7 +160,7 @@ class TestLint:
     def test_other_arguments_can_be_extended(
         self, folder: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        child = SOUND.replace("name: a}", "name: b}").replace("spec: {", "spec: {extends: a, ")
+        child = SOUND.replace("name: a}", "name: b}").replace("spec: {", "spec: {base: a, ")
         (folder / "child.yaml").write_text(child)
         assert cli.main(["lint", "child.yaml", "--output", "concise"]) == 1
         assert "KP120" in capsys.readouterr().out

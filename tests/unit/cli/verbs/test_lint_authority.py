@@ -14,7 +14,7 @@ apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
 metadata: {name: a}
 spec:
-  extends: kube-scheduler-default
+  base: kube-scheduler-default
   profiles: [{schedulerName: default-scheduler}]
   extenders:
     - urlPrefix: https://evil.example:8443/all

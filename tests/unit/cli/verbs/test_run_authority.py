@@ -24,7 +24,7 @@ apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
 metadata: {name: mine}
 spec:
-  extends: kube-scheduler-default
+  base: kube-scheduler-default
 """
 GOOD = HEAD + "  profiles: [{schedulerName: kpolicy}]\n"
 CLAIMS = HEAD + "  profiles: [{schedulerName: kpolicy}, {schedulerName: default-scheduler}]\n"

@@ -26,7 +26,7 @@ apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
 metadata: {name: mine}
 spec:
-  extends: kube-scheduler-default
+  base: kube-scheduler-default
   profiles: [{schedulerName: kpolicy}]
 """
 
@@ -173,7 +173,7 @@ async def test_a_user_without_rights(tmp_path: Path) -> None:
 
 async def test_a_policy_with_errors_is_shown_as_lint_shows_it(tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
-    bad.write_text(POLICY.replace("extends", "extend"))
+    bad.write_text(POLICY.replace("base:", "bsae:"))
     async with ControlPlane() as control_plane:
         config = control_plane.write_kubeconfig(tmp_path / "kubeconfig")
         status, lines = await finished(

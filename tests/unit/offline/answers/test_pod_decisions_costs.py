@@ -22,7 +22,8 @@ def program(limits: str, predicates: str = "", priorities: str = "") -> Program:
     sides += f"  priorities:\n{priorities}" if priorities else ""
     compiled = compile_policy(
         "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: p}\nspec:\n"
-        f"  profiles: [{{schedulerName: kpolicy}}]\n  tieBreak: name\n  limits: {limits}\n{sides}"
+        f"  profiles: [{{schedulerName: kpolicy}}]\n  base: none\n  tieBreak: name\n"
+        f"  limits: {limits}\n{sides}"
     )
     assert compiled.program is not None, compiled.diagnostics
     return compiled.program

@@ -40,6 +40,7 @@ spec:
       expression: "variables.disk == 'ssd' ? 80 : 20"
   preemption: {policy: LowerPriority}
   tieBreak: name
+  base: none  # kpolicy: ignore[KP325]
 """
 HEAD = """\
 apiVersion: kpolicy.dev/v1alpha1

@@ -23,7 +23,7 @@ def test_every_shipped_policy_is_called_like_its_file_and_can_be_extended() -> N
     for name in shipped_names():
         text = (
             "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: ours}\n"
-            f"spec: {{profiles: [{{schedulerName: kpolicy}}], extends: {name}}}\n"
+            f"spec: {{profiles: [{{schedulerName: kpolicy}}], base: {name}}}\n"
         )
         compiled = compile_policy([Source("ours.yaml", text)])
         assert compiled.program is not None, (name, compiled.diagnostics)

@@ -13,7 +13,7 @@ kind: SchedulingPolicy
 metadata: {name: hashed}
 spec:
   profiles: [{schedulerName: kpolicy}]
-  extends: kube-scheduler-default
+  base: kube-scheduler-default
   predicates:
     - name: zone
       expression: "label(node, 'zone') == 'a' || pod.priority > 3"

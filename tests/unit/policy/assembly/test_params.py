@@ -102,7 +102,7 @@ kind: ConfigMap
 metadata: {name: numbers, namespace: kube-system}
 data:
 """
-FROM = "extends: base\nparamsFrom: [{configMap: {namespace: kube-system, name: numbers}}]\n"
+FROM = "base: base\nparamsFrom: [{configMap: {namespace: kube-system, name: numbers}}]\n"
 CHILD = "params:\n  most: {type: int, default: 6, maximum: 9}\n"
 
 
@@ -125,35 +125,35 @@ def literal(most: int) -> dict[str, Any]:
 def test_a_value_comes_from_the_nearest_place_that_has_one() -> None:
     numbers = f"{MAP}  most: '7'\n"
     assert literal(4) != literal(6)
-    assert limit_of(BASE, child("extends: base")) == literal(4)
-    assert limit_of(BASE, child(f"extends: base\n{CHILD}")) == literal(6)
+    assert limit_of(BASE, child("base: base")) == literal(4)
+    assert limit_of(BASE, child(f"base: base\n{CHILD}")) == literal(6)
     assert limit_of(BASE, child(FROM + CHILD), numbers) == literal(7)
     assert limit_of(BASE, child(FROM), numbers) == literal(7)
     assert limit_of(BASE, child(FROM + CHILD), numbers, most=8) == literal(8)
 
 
 def test_a_base_keeps_its_own_value_for_its_own_profile() -> None:
-    both = (BASE, child(f"extends: base\n{CHILD}"))
+    both = (BASE, child(f"base: base\n{CHILD}"))
     assert limit_of(*both, name="kpolicy") == literal(4)
     assert limit_of(*both, name="other") == literal(6)
 
 
 def test_a_rule_that_two_policies_of_a_profile_have_with_other_values_counts_twice() -> None:
-    same = policy(f"extends: base\n{CHILD}", "child")
+    same = policy(f"base: base\n{CHILD}", "child")
     assert names(profile(compile_policy([BASE, same]))["filters"]) == ["a", "child/a"]
-    plain = policy("extends: base", "child")
+    plain = policy("base: base", "child")
     assert names(profile(compile_policy([BASE, plain]))["filters"]) == ["a"]
 
 
 def test_a_base_without_profiles_may_leave_a_value_to_its_extensions() -> None:
     base = BASE.replace("default: 4, ", "").replace("  profiles: [{schedulerName: kpolicy}]\n", "")
-    assert limit_of(base, child(f"extends: base\n{CHILD}")) == literal(6)
-    left = compile_policy([base, child("extends: base")])
+    assert limit_of(base, child(f"base: base\n{CHILD}")) == literal(6)
+    left = compile_policy([base, child("base: base")])
     assert [code for code, _ in codes_and_places(left.diagnostics)] == ["KP113"]
 
 
 def test_a_child_cannot_give_a_param_of_its_base_another_type() -> None:
-    text = child("extends: base\nparams:\n  most: {type: string, default: x}")
+    text = child("base: base\nparams:\n  most: {type: string, default: x}")
     [first, *_] = compile_policy([BASE, text]).diagnostics
     assert (first.code, first.message) == (
         "KP113",
@@ -181,9 +181,9 @@ def test_what_is_wrong_in_a_config_map_is_reported_with_its_place(
 
 
 def test_a_config_map_that_a_base_names_may_hold_params_of_its_extensions() -> None:
-    base = f"{BASE}  {FROM.removeprefix('extends: base').lstrip()}"
+    base = f"{BASE}  {FROM.removeprefix('base: base').lstrip()}"
     heirs = [
-        policy(f"extends: base\nparams:\n  {name}: {{type: int, default: 1}}", name, profile=name)
+        policy(f"base: base\nparams:\n  {name}: {{type: int, default: 1}}", name, profile=name)
         for name in ("lower", "upper")
     ]
     numbers = f"{MAP}  most: '7'\n  lower: '3'\n"
@@ -196,7 +196,7 @@ def test_a_config_map_that_a_base_names_may_hold_params_of_its_extensions() -> N
     (found,) = compile_policy([base, *heirs, f"{numbers}  uper: '5'\n"]).diagnostics
     assert (found.code, found.hint) == ("KP125", "did you mean `upper`?")
     # What a stranger declares is no param of these.
-    stranger = heirs[1].replace("  extends: base\n", "")
+    stranger = heirs[1].replace("  base: base\n", "")
     (found,) = compile_policy([base, heirs[0], stranger, f"{numbers}  upper: '5'\n"]).diagnostics
     assert found.code == "KP125"
 

@@ -1,6 +1,8 @@
-"""Profiles, overrides, extends, and several policies of one profile."""
+"""Profiles, overrides, bases, and several policies of one profile."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
@@ -23,7 +25,7 @@ priorities:
 def test_a_child_inherits_replaces_and_removes_by_name() -> None:
     child = policy(
         """
-extends: base
+base: base
 predicates:
   - {name: ready, expression: '!node.unschedulable', message: cordoned}
   - {name: extra, expression: pod.priority > 0}
@@ -39,10 +41,8 @@ priorities:
     assert [(rule["name"], rule["weight"]) for rule in entry["scores"]] == [("ImageLocality", 7)]
 
 
-def test_what_comes_with_kpolicy_can_be_extended() -> None:
-    child = policy(
-        "extends: kube-scheduler-default\npredicates: [{name: a, expression: node.ready}]"
-    )
+def test_what_comes_with_kpolicy_can_be_a_base() -> None:
+    child = policy("base: kube-scheduler-default\npredicates: [{name: a, expression: node.ready}]")
     compiled = compile_policy(child)
     entry = profile(compiled)
     assert (len(entry["filters"]), len(entry["scores"])) == (15, 8)
@@ -50,24 +50,24 @@ def test_what_comes_with_kpolicy_can_be_extended() -> None:
     assert document(compiled)["policies"] == ["p", "kube-scheduler-default"]
 
 
-def test_a_library_is_extended_and_not_served() -> None:
-    child = policy("extends: base", "child", profile="other")
+def test_a_base_of_a_library_is_not_served() -> None:
+    child = policy("base: base", "child", profile="other")
     entry = profile(compile_policy([child], library=[Source("base.yaml", BASE)]), "other")
     assert names(entry["filters"]) == ["NodeName", "ready"]
     assert "KP120" in dict(codes_and_places(compile_policy([child]).diagnostics))
 
 
-def test_extends_runs_neither_in_circles_nor_too_deep() -> None:
-    circle = [policy("extends: b", "a"), policy("extends: a", "b")]
+def test_bases_run_neither_in_circles_nor_too_deep() -> None:
+    circle = [policy("base: b", "a"), policy("base: a", "b")]
     assert {code for code, _ in codes_and_places(compile_policy(circle).diagnostics)} == {"KP120"}
-    chain = [policy(f"extends: n{i + 1}" if i < 6 else "", f"n{i}") for i in range(7)]
+    chain = [policy(f"base: n{i + 1}" if i < 6 else "", f"n{i}") for i in range(7)]
     assert "KP120" in {code for code, _ in codes_and_places(compile_policy(chain).diagnostics)}
-    short = [policy(f"extends: n{i + 1}" if i < 4 else "", f"n{i}") for i in range(5)]
+    short = [policy(f"base: n{i + 1}" if i < 4 else "", f"n{i}") for i in range(5)]
     assert compile_policy(short).diagnostics == ()
 
 
 def test_an_unknown_base_names_the_nearest() -> None:
-    (finding,) = errors(compile_policy([BASE, policy("extends: bsae", "child")]))
+    (finding,) = errors(compile_policy([BASE, policy("base: bsae", "child")]))
     assert (finding.code, finding.hint) == ("KP120", "did you mean `base`?")
 
 
@@ -118,7 +118,7 @@ def test_several_policies_of_a_profile_add_up_in_their_order() -> None:
 
 def test_what_two_policies_inherit_from_one_base_counts_once() -> None:
     base = BASE.replace("spec:\n", "spec:\n  profiles: [{schedulerName: kpolicy}]\n")
-    overlay = policy("extends: base\npredicates: [{name: x, expression: node.ready}]", "overlay")
+    overlay = policy("base: base\npredicates: [{name: x, expression: node.ready}]", "overlay")
     entry = profile(compile_policy([base, overlay]))
     assert names(entry["filters"]) == ["NodeName", "ready", "x"]
     assert [(rule["name"], rule["weight"]) for rule in entry["scores"]] == [
@@ -163,7 +163,7 @@ def test_a_built_in_that_a_policy_weighs_for_some_pods_is_named_by_the_policy() 
 def test_match_conditions_concern_the_rules_of_their_document() -> None:
     overlay = policy(
         """
-extends: base
+base: base
 failurePolicy: Ignore
 matchConditions: [{name: high, expression: pod.priority > 0}]
 predicates: [{name: x, expression: node.ready, matchConditions: [{name: c, expression: 'true'}]}]
@@ -182,7 +182,7 @@ priorities: [{builtin: TaintToleration, weight: 3}]
 def test_a_rule_replaced_for_some_pods_stays_for_the_others() -> None:
     overlay = policy(
         """
-extends: base
+base: base
 matchConditions: [{name: high, expression: pod.priority > 0}]
 predicates: [{name: ready, expression: '!node.unschedulable'}]
 """,
@@ -197,9 +197,108 @@ predicates: [{name: ready, expression: '!node.unschedulable'}]
 
 
 def test_preemption_is_inherited_and_must_agree() -> None:
-    never = policy("preemption: {policy: Never}", "never", profile="")
-    entry = profile(compile_policy([never, policy("extends: never", "child")]))
+    silenced = "none  # kpolicy: ignore[KP325]"
+    never = policy("preemption: {policy: Never}", "never", profile="", base=silenced)
+    entry = profile(compile_policy([never, policy("base: never", "child")]))
     assert entry["preemption"]["policy"] == "Never"
     other = policy("preemption: {policy: LowerPriority}", "other")
-    compiled = compile_policy([never, policy("extends: never", "child"), other])
+    compiled = compile_policy([never, policy("base: never", "child"), other])
     assert [code for code, _ in codes_and_places(compiled.diagnostics)] == ["KP116"]
+
+
+def weights(entry: dict[str, Any]) -> list[tuple[str, int, int]]:
+    """Name, weight and number of conditions of each score."""
+    return [(rule["name"], rule["weight"], len(rule.get("match", ()))) for rule in entry["scores"]]
+
+
+def test_a_policy_stands_on_the_default_profile_unless_it_says_otherwise() -> None:
+    default = profile(compile_policy())
+    assert (len(default["filters"]), len(default["scores"])) == (14, 8)
+    spec = "predicates: [{name: a, expression: node.ready}]"
+    entry = profile(compile_policy(policy(spec, base="")))
+    assert entry["filters"][:-1] == default["filters"]
+    assert entry["scores"] == default["scores"]
+    assert entry["preemption"] == default["preemption"]
+    named = policy(spec, base="kube-scheduler-default")
+    assert profile(compile_policy(named)) == entry | {"filters": profile_filters(named)}
+    assert names(profile(compile_policy(policy(spec)))["filters"]) == ["a"]
+    former = policy(f"extends: base\n{spec}", base="")
+    assert names(profile(compile_policy([BASE, former]))["filters"]) == ["NodeName", "ready", "a"]
+
+
+def profile_filters(text: str) -> list[dict[str, Any]]:
+    filters: list[dict[str, Any]] = profile(compile_policy(text))["filters"]
+    return filters
+
+
+def test_a_base_has_a_base_of_its_own() -> None:
+    middle = policy("priorities: [{builtin: ImageLocality, weight: 9}]", "middle", base="")
+    child = policy("predicates: [{builtin: NodePorts, enabled: false}]", "child", base="middle")
+    library = [Source("middle.yaml", middle)]
+    entry = profile(compile_policy(child, library=library))
+    assert len(entry["filters"]) == 13
+    assert ("ImageLocality", 9, 0) in weights(entry)
+
+
+def test_a_policy_called_like_the_default_says_that_it_has_no_base() -> None:
+    own = policy("", "kube-scheduler-default", base="")
+    (finding,) = errors(compile_policy(own))
+    assert (finding.code, "base: none" in finding.hint) == ("KP120", True)
+
+
+def test_a_predicate_of_the_base_holds_as_long_as_a_policy_of_the_profile_keeps_it() -> None:
+    without = policy("predicates: [{builtin: NodePorts, enabled: false}]", "a", base="")
+    other = policy("predicates: [{name: x, expression: node.ready}]", "b", base="")
+    assert "NodePorts" not in names(profile(compile_policy(without))["filters"])
+    filters = names(profile(compile_policy([without, other]))["filters"])
+    assert sorted(filters) == sorted(set(filters))
+    assert "NodePorts" in filters
+    assert filters[-1] == "x"
+    assert len(filters) == 15
+
+
+def test_a_changed_score_of_the_base_counts_once_beside_policies_that_do_not_change_it() -> None:
+    packing = (
+        "priorities: [{builtin: NodeResourcesFit, weight: 5, args: {strategy: MostAllocated}}]"
+    )
+    other = policy("predicates: [{name: x, expression: node.ready}]", "b", base="")
+    fits = [
+        [
+            found
+            for found in weights(profile(compile_policy(policies)))
+            if "ResourcesFit" in found[0]
+        ]
+        for policies in (
+            [policy(packing, "a", base=""), other],
+            [
+                policy(
+                    "matchConditions: [{name: high, expression: pod.priority > 0}]\n" + packing,
+                    "a",
+                    base="",
+                ),
+                other,
+            ],
+            [
+                policy("priorities: [{builtin: NodeResourcesFit, enabled: false}]", "a", base=""),
+                other,
+            ],
+        )
+    ]
+    assert fits == [
+        [("NodeResourcesFit", 5, 0)],
+        [("NodeResourcesFit", 1, 1), ("a/NodeResourcesFit", 5, 1)],
+        [],
+    ]
+
+
+def test_a_shadow_policy_takes_nothing_away() -> None:
+    shadow = policy(
+        "shadow: true\npriorities: [{builtin: ImageLocality, enabled: false}]\n"
+        "predicates: [{name: NodePorts, expression: 'node.podCount > 3'}]",
+        "shadow",
+        base="",
+    )
+    default = profile(compile_policy())
+    entry = profile(compile_policy(shadow))
+    assert entry["scores"] == default["scores"]
+    assert [f for f in entry["filters"] if f.get("enforcement") != "audit"] == default["filters"]

@@ -33,7 +33,6 @@ NOT_TRIED = {
     "KP208": "no bool",
     "KP304": "needs a snapshot",
     "KP312": "needs a snapshot",
-    "KP325": "of legacy files",
     "KP341": "refused as an unknown name",
     "KP501": "of tests",
     "KP502": "of tests",
@@ -59,7 +58,7 @@ def codes(example: str) -> set[str]:
         text = first.removeprefix("spec: {").removesuffix("}")
     elif not is_spec:
         text = f"predicates:\n  - name: a\n    expression: |\n      {example}"
-    found = compile_policy([Source("p.yaml", policy(text))]).diagnostics
+    found = compile_policy([Source("p.yaml", policy(text, base=""))]).diagnostics
     return {finding.code for finding in found}
 
 

@@ -69,7 +69,7 @@ predicates:
 def test_built_ins_beside_a_rule_are_known_also_inherited_ones() -> None:
     own = "predicates: [{builtin: NodeUnschedulable}, {name: a, expression: node.unschedulable}]"
     inherited = """
-extends: kube-scheduler-default
+base: kube-scheduler-default
 predicates: [{name: a, expression: node.podCount >= node.podLimit}]
 """
     assert findings(own) == [("KP307", "node.unschedulable")]

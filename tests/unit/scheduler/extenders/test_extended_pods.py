@@ -64,7 +64,7 @@ def policy(*extenders: dict[str, Any]) -> str:
             "kind": "SchedulingPolicy",
             "metadata": {"name": "asks"},
             "spec": {
-                "extends": "kube-scheduler-default",
+                "base": "kube-scheduler-default",
                 "profiles": [{"schedulerName": "kpolicy"}],
                 "extenders": [{**base, **extender} for extender in extenders],
             },

@@ -45,7 +45,7 @@ TEXT = """\
 apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy
 metadata: {name: shop}
-spec: {extends: kube-scheduler-default, profiles: [{schedulerName: kpolicy}]}
+spec: {base: kube-scheduler-default, profiles: [{schedulerName: kpolicy}]}
 """
 POLICY = Source("policy.yaml", TEXT)
 IDS = {"ts", "level", "msg", "pod", "pod_uid", "policy_hash", "decision_id", "trace_id", "span_id"}

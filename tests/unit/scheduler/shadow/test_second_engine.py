@@ -37,6 +37,7 @@ kind: SchedulingPolicy
 metadata: {{name: mine}}
 spec:
   profiles: [{{schedulerName: kpolicy}}]
+  base: none
   predicates:
     - builtin: NodeResourcesFit
     - {{name: allowed, expression: "{predicate}"}}
