@@ -171,7 +171,7 @@ def compile_policy(
 
 
 # Codes that need a snapshot: without one, a comment that silences them is not unused.
-SNAPSHOT_CODES: Final = frozenset({"KP304", "KP312", "KP323", "KP504"})
+SNAPSHOT_CODES: Final = frozenset({"KP304", "KP312", "KP323", "KP328", "KP504"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,9 +166,13 @@ pub(crate) fn value_of_answer(
         (Answer::Known(_), true) => Ok(Value::Bool(true)),
         (Answer::Known(value), false) => Ok(value),
         (Answer::Absent, true) => Ok(Value::Bool(false)),
-        (Answer::Absent, false) => Err(match args.last().and_then(Key::of) {
-            Some(key) if fact.ends_with("[]") => Fault::no_such_key(key.text()),
-            _ => Fault::no_such_key(fact.rsplit('.').next().unwrap_or(fact).into()),
+        (Answer::Absent, false) => Err({
+            // An entry is the last argument. Of an object that is absent, the first is its key.
+            let key = if fact.ends_with("[]") { args.last() } else { args.first() };
+            Fault::no_such_key(match key.and_then(Key::of) {
+                Some(key) => key.text(),
+                None => fact.rsplit('.').next().unwrap_or(fact).into(),
+            })
         }),
         (Answer::Unknown, _) => Err(unknown(fact)),
         (Answer::Failed(fault), _) => Err(fault),

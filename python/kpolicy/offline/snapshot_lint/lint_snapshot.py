@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Note, Place
+from kpolicy.diagnostics import Diagnostic, Note, Place, has_errors
 from kpolicy.offline.snapshot_lint.absent_names import (
     Named,
     Names,
@@ -20,6 +20,7 @@ from kpolicy.offline.snapshot_lint.absent_names import (
     labelled,
     names_of,
 )
+from kpolicy.offline.snapshot_lint.idle_weights import Weighed, weighed
 from kpolicy.offline.snapshot_lint.rule_verdicts import Judged, Scores, Verdicts, judged
 from kpolicy.offline.snapshots.cluster_snapshot import Recorded, Snapshot
 from kpolicy.policy.assembly.policy_checks import beyond
@@ -28,9 +29,10 @@ from kpolicy.policy.authority import UNLIMITED, Authority
 from kpolicy.policy.cel.tree import Read, own_nodes
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import Compiled, Examined, examine
-from kpolicy.policy.lint.lookups import is_lookup, literal_text
+from kpolicy.policy.limits import WEIGHT_MAX
+from kpolicy.policy.lint.lookups import is_lookup, label_of_domain, literal_text
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
-from kpolicy.policy.yaml.nodes import Path
+from kpolicy.policy.yaml.nodes import Path, find
 from kpolicy.policy.yaml.source import Source
 from kpolicy.version import KUBERNETES_RELEASE, VERSION
 
@@ -70,6 +72,9 @@ class _Against:
             examined.expressions,
             self._names.nodes.total,
         )
+        self._weighed: dict[tuple[str, str], Weighed] = {}
+        if examined.program is not None and not has_errors(examined.findings):
+            self._weighed = weighed(snapshot, examined.program, self._names.nodes.total)
 
     def compiled(self) -> Compiled:
         missing = [
@@ -142,8 +147,10 @@ class _Against:
                 for part in own_nodes(at.tree):
                     if not is_lookup(part) or not isinstance(part, Read):
                         continue
-                    held = labelled(part.name, self._names)
-                    key = literal_text(part.args[-1]) if part.args else None
+                    label = label_of_domain(part)
+                    name = part.name if label is None else "node.labels[]"
+                    held = labelled(name, self._names)
+                    key = literal_text(label or part.args[-1]) if part.args else None
                     if held is None or key is None:
                         continue
                     kind, all_of = held
@@ -172,13 +179,19 @@ class _Against:
         return replace(finding, notes=(*finding.notes, note))
 
     @cached_property
+    def _clamped(self) -> set[Place | None]:
+        return {found.place for found in self._examined.findings if found.code == "KP322"}
+
+    @staticmethod
+    def _place_of(policy: WrittenPolicy, rule: RuleExpression) -> Place | None:
+        at = rule.expression
+        return policy.finding(at, "KP322", "", at.tree.span).place
+
+    @cached_property
     def _ranges(self) -> dict[Place | None, tuple[str, Path]]:
         """Rules by the places of their expressions."""
         return {
-            policy.finding(rule.expression, "KP322", "", rule.expression.tree.span).place: (
-                policy.policy.name,
-                rule.path,
-            )
+            self._place_of(policy, rule): (policy.policy.name, rule.path)
             for policy in self._written
             for rule in policy.rules
         }
@@ -219,12 +232,30 @@ class _Against:
     def _of_scores(
         self, policy: WrittenPolicy, rule: RuleExpression, scores: Scores | None
     ) -> Iterator[Diagnostic]:
+        if scores is not None and scores.differs:
+            yield from self._of_weight(policy, rule)
         if scores is None or scores.differs or not scores.pods:
             return
         value = f", {scores.low:,g}" if scores.low == scores.high else ""
         message = f"on the snapshot this score is the same on all nodes{value}, {self._asked}"
         at = rule.expression
         yield policy.finding(at, "KP323", message, at.tree.span)
+
+    def _of_weight(self, policy: WrittenPolicy, rule: RuleExpression) -> Iterator[Diagnostic]:
+        """KP328, unless a pod's best nodes would be others without the score, or KP322 says why."""
+        found = self._weighed.get((policy.policy.name, rule.name))
+        is_clamped = self._place_of(policy, rule) in self._clamped
+        if found is None or found.matters or not found.pods or is_clamped:
+            return
+        message = (
+            f"on the snapshot the weight {found.weight} changes no decision: "
+            f"{_many(found.pods, 'pod')} had the same best nodes without `{rule.name}`"
+        )
+        is_possible = found.weight < found.least <= WEIGHT_MAX
+        hint = f"from `weight: {found.least:.0f}` on it would" if is_possible else ""
+        path: Path = (*rule.path, "weight")
+        at = path if find(policy.policy.tree, path) is not None else (*rule.path, "expression")
+        yield policy.policy.remark("KP328", message, at, hint=hint)
 
 
 def _holds(place: Place | None, others: Sequence[Place | None]) -> bool:

@@ -76,7 +76,7 @@ def judged(
     if not nodes:
         return found
     maker = Entries({name: index for index, name in enumerate(policies)}, expressions)
-    chosen = _pods(snapshot, frozenset(rules), max(1, JUDGEMENTS_MAX // nodes))
+    chosen = pods_by_profile(snapshot, frozenset(rules), max(1, JUDGEMENTS_MAX // nodes))
     asked: set[str] = set()
     for scheduler_name, applied in rules.items():
         keys = chosen.get(scheduler_name) or chosen.get("", [])
@@ -160,7 +160,7 @@ def _take_scores(found: Judged, line: Json, rules: Mapping[str, AppliedRule]) ->
         scores.take([scored[name] for scored in raw if name in scored])
 
 
-def _pods(snapshot: Snapshot, served: frozenset[str], most: int) -> dict[str, list[str]]:
+def pods_by_profile(snapshot: Snapshot, served: frozenset[str], most: int) -> dict[str, list[str]]:
     """By scheduler name, pods that differ; under the empty name, those of schedulers not served.
 
     Pods of one template are alike in all that most rules read, so one stands for them."""

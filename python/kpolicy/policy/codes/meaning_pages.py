@@ -14,7 +14,9 @@ MEANING_PAGES: Final = (
         "In CEL it is an error to look up a key that does not exist. If a predicate has an error, "
         "it rejects the node; if a priority has an error, it scores 0. A test for the key "
         "anywhere in the rule is enough: `'k' in m && …`, `!('k' in m) || …`, `? :`, `label(x, "
-        "'k')`, or a condition of the rule. A rule with `onError` is not reported.",
+        "'k')`, a condition of the rule, or, for a score, a predicate of the policy. A rule with "
+        "`onError` is not reported. What `node.domain('k')` reads is there on nodes with the label "
+        "`k` only.",
         "node.labels['zone'] == 'a'",
         "label(node, 'zone') == 'a'",
     ),
@@ -148,6 +150,18 @@ MEANING_PAGES: Final = (
         "label(node, 'gpu-memory') >= '16Gi'",
         "'gpu-memory' in node.labels && "
         "quantity(node.labels['gpu-memory']).compareTo(quantity('16Gi')) >= 0",
+    ),
+    Page(
+        "KP328",
+        WARNING,
+        "weight that changes no decision",
+        "With `--snapshot`: every pod that was asked about has the same best nodes without this "
+        "score, because the other scores differ by more. The hint is the smallest weight that "
+        "would change a decision.",
+        "priorities:\n"
+        "  - {name: ssd, weight: 1, expression: \"label(node, 'disk') == 'ssd' ? 1 : 0\"}",
+        "priorities:\n"
+        "  - {name: ssd, weight: 5, expression: \"label(node, 'disk') == 'ssd' ? 100 : 0\"}",
     ),
     Page(
         "KP331",

@@ -90,6 +90,9 @@ class Terms:
 
     def _entry(self, tree: Tree, read: Read, within: str) -> int | None:
         name = read.name
+        label = label_of_domain(tree)
+        if label is not None:
+            return self._numbered("entry", "node.labels[]", self.number(label, within))
         if isinstance(read, Fact) and _may_lack(name):
             name = name.rpartition(".")[0]
         elif not name.endswith("[]"):
@@ -132,11 +135,19 @@ def _may_lack(name: str) -> bool:
     return name.endswith((".controller.kind", ".controller.name"))
 
 
+def label_of_domain(tree: Tree) -> Tree | None:
+    """The topology key of a fact of a domain, which is absent on nodes without that label."""
+    read = read_of(tree)
+    is_of_domain = isinstance(read, Fact) and read.name.startswith("node.domain.") and read.args
+    return read.args[0] if read is not None and is_of_domain else None
+
+
 def is_lookup(tree: Tree) -> TypeGuard[LookupNode]:
     """Whether reading this is an error where the key, or the object, is absent."""
     match tree:
         case Fact(name=name):
-            return name.endswith("[]") or _may_lack(name)
+            is_of_domain = label_of_domain(tree) is not None
+            return name.endswith("[]") or _may_lack(name) or is_of_domain
         case MemberRead(name=name):
             return name.endswith("[]")
         case Field(operand=holder):

@@ -1,7 +1,8 @@
 """Lookups of keys that may not exist (KP301), and messages (KP331, KP332).
 
 The conditions around an expression count as guards: the `matchConditions` of the policy and of the
-rule hold when the rule is evaluated, and a message is shown when its predicate is false. A rule
+rule hold when the rule is evaluated, a node that is scored has passed the predicates of the policy,
+and a message is shown when its predicate is false. Facts of a domain need its label. A rule
 with `onError` is not reported, because its author has considered errors. A message must not look up
 keys without a guard, must not be too long, and must be one line.
 """
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kpolicy.diagnostics import Diagnostic, Span
+from kpolicy.diagnostics import Diagnostic, Edit, Fix, Span
 from kpolicy.policy.cel.facts import ANNOTATION_BYTES_MAX
 from kpolicy.policy.cel.tree import Call, Fact, Field, MemberRead, Read, Tree, text_of
 from kpolicy.policy.limits import MESSAGE_CHARACTERS_MAX
@@ -22,14 +23,18 @@ from kpolicy.policy.lint.lookups import (
     Lookup,
     LookupNode,
     both,
+    label_of_domain,
     literal_text,
     unguarded,
 )
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
+from kpolicy.policy.models.scheduling_policy import Predicate
 from kpolicy.policy.yaml.nodes import Path, find
 
 # The words for the owner of a map, and for its keys.
 _OWNERS: Final = {"pod": "a pod", "node": "a node", "victim": "a victim"}
+# In place of a key that is not in the text of the lookup.
+_ANY_KEY: Final = "key"
 _KEYS: Final = {"labels": "label", "annotations": "annotation", "conditions": "condition"}
 
 
@@ -41,6 +46,8 @@ class _Use:
     known: KnownKeys
     effect: str
     code: str = "KP301"
+    # What the rule has where the key is absent, so that a guard changes no decision.
+    otherwise: str = ""
 
 
 def missing_keys(policy: WrittenPolicy) -> Iterator[Diagnostic]:
@@ -72,12 +79,28 @@ def _uses(policy: WrittenPolicy) -> Iterator[_Use]:
 
 def _of_rule(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[_Use]:
     known = _beside(policy, rule.conditions, len(rule.conditions))
+    if not rule.is_predicate:
+        known = both(known, _passed(policy))
     if find(policy.policy.tree, (*rule.path, "onError")) is None:
         effect = "an error rejects the node" if rule.is_predicate else "an error scores 0"
-        yield _Use(rule.expression, known, effect)
+        number = "0.0" if rule.expression.tree.type.name == "double" else "0"
+        otherwise = "false" if rule.is_predicate else number
+        yield _Use(rule.expression, known, effect, otherwise=otherwise)
     if rule.message is not None:
         failed = both(known, policy.guards.implied(rule.expression.tree, False))
         yield _Use(rule.message, failed, "then the text of `message` is shown", "KP331")
+
+
+def _passed(policy: WrittenPolicy) -> KnownKeys:
+    """The keys that exist on a node that has passed the predicates about every pod."""
+    known: KnownKeys = NOTHING
+    for rule in policy.rules:
+        written = rule.rule
+        if not isinstance(written, Predicate) or policy.own_conditions(rule):
+            continue
+        if written.enabled and (written.enforcement, written.on_error) == ("deny", "reject"):
+            known = both(known, policy.guards.implied(rule.expression.tree, True))
+    return known
 
 
 def _beside(
@@ -99,7 +122,25 @@ def _finding(policy: WrittenPolicy, use: _Use, at: WrittenExpression, lookup: Lo
     holder, key = _parts(at.text, tree)
     link = ", and" if use.code == "KP301" else ";"
     message = f"`{shown}` is an error {_where(tree)}{link} {use.effect}"
-    return policy.finding(at, use.code, message, tree.span, _hint(tree, holder, key))
+    fix = _guarded(use, at, f"{key} in {holder}") if label_of_domain(tree) is not None else None
+    return policy.finding(at, use.code, message, tree.span, _hint(tree, holder, key), fix=fix)
+
+
+def _guarded(use: _Use, at: WrittenExpression, guard: str) -> Fix | None:
+    """The guard before the whole expression of a rule; nodes without the key fare as before."""
+    if at is not use.expression or not use.otherwise or guard.startswith(f"{_ANY_KEY} in "):
+        return None
+    span = at.tree.span
+    before, after = (
+        (f"{guard} && (", ")")
+        if use.otherwise == "false"
+        else (f"{guard} ? (", f") : {use.otherwise}")
+    )
+    edits = (
+        Edit(Span(span.start, span.start), before),
+        Edit(Span(span.end, span.end), after),
+    )
+    return Fix(edits, is_safe=False, keeps_program=False)
 
 
 def _where(tree: LookupNode) -> str:
@@ -107,6 +148,8 @@ def _where(tree: LookupNode) -> str:
         return "when the map has no such key"
     if tree.name.endswith((".controller.kind", ".controller.name")):
         return "on a pod without a controller"
+    if label_of_domain(tree) is not None:
+        return "on a node without that label"
     *_, owner, map_ = ("", *tree.name.removesuffix("[]").split("."))
     key = _KEYS.get(map_, "key")
     if owner == "namespaceObject":
@@ -118,6 +161,9 @@ def _where(tree: LookupNode) -> str:
 
 def _parts(text: str, tree: LookupNode) -> tuple[str, str]:
     """The map and the key as they are written; the key of `m.k` in quotes."""
+    label = label_of_domain(tree)
+    if label is not None:
+        return "node.labels", _label_text(text, tree, label)
     if isinstance(tree, Field):
         holder = tree.operand.span
         return text[holder.start : holder.end], f"'{tree.name}'"
@@ -130,11 +176,21 @@ def _parts(text: str, tree: LookupNode) -> tuple[str, str]:
     return holder_text, f"'{written}'" if is_name else written
 
 
+def _label_text(text: str, tree: Tree, label: Tree) -> str:
+    """`key` if it is written in a variable: `variables.zone.pods.count(s)`."""
+    literal = literal_text(label)
+    if literal is not None and not {"'", "\\", "\n"} & set(literal):
+        return f"'{literal}'"
+    is_inside = tree.span.start <= label.span.start and label.span.end <= tree.span.end
+    return text[label.span.start : label.span.end] if is_inside and literal is None else _ANY_KEY
+
+
 def _hint(tree: LookupNode, holder: str, key: str) -> str:
     if not key:
         return f"`has({holder}) && …`"
     guard = f"`{key} in {holder} && …`"
-    is_label = holder.endswith(".labels") and isinstance(tree, Fact)
+    is_domain = label_of_domain(tree) is not None
+    is_label = holder.endswith(".labels") and isinstance(tree, Fact) and not is_domain
     owner = holder.removesuffix(".labels")
     return f"{guard}, or `label({owner}, {key})`" if is_label else guard
 

@@ -225,6 +225,29 @@ priorities:
     )
 
 
+def weights(ssd: int, zone: int = 50) -> str:
+    return f"""
+priorities:
+  - {{name: ssd, weight: {ssd}, expression: "label(node, 'disk') == 'ssd' ? 2 : 0"}}
+  - {{name: zone, weight: {zone}, expression: "label(node, 'zone') == 'z1' ? 100 : 0"}}
+"""
+
+
+def test_a_weight_that_changes_no_decision_is_reported_with_the_least_that_would() -> None:
+    (found,) = findings_of(weights(1))
+    code, message, hint = found
+    assert code == "KP328"
+    assert message == (
+        "on the snapshot the weight 1 changes no decision: 7 pods had the same best nodes without "
+        "`ssd`"
+    )
+    assert hint == "from `weight: 2500` on it would"
+    assert [row[0] for row in findings_of(weights(2499))] == ["KP328"]
+    assert "KP328" not in [row[0] for row in findings_of(weights(2500))]
+    # Alone, it decides.
+    assert [row for row in findings_of(weights(1, 0)) if row[0] == "KP328"] == []
+
+
 def test_errors_of_other_rules_do_not_hide_it() -> None:
     text = """
 predicates:

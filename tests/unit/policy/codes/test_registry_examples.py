@@ -33,6 +33,7 @@ NOT_TRIED = {
     "KP208": "no bool",
     "KP304": "needs a snapshot",
     "KP312": "needs a snapshot",
+    "KP328": "needs a snapshot",
     "KP341": "refused as an unknown name",
     "KP501": "of tests",
     "KP502": "of tests",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kpolicy import Source, compile_policy
+from kpolicy.policy.format.fixes import fixed
 from tests.unit.policy.lint.judged import findings, of_message, of_predicate, of_priority
 
 GUARDED = (
@@ -79,10 +81,50 @@ predicates:
     assert lookups(findings(text)) == ["pod.labels['v']"]
 
 
+def test_a_fact_of_a_domain_is_absent_on_a_node_without_the_label() -> None:
+    count = "node.domain('rack').pods.count(selector('a=b'))"
+    assert lookups(of_predicate(f"{count} < 5")) == [count]
+    assert lookups(of_priority(f"{count} > 5 ? 0 : 100")) == [count]
+    assert lookups(of_predicate(f"'rack' in node.labels && {count} < 5")) == []
+    assert lookups(of_predicate(f"label(node, 'rack') == 'r' && {count} < 5")) == []
+    assert lookups(of_predicate(f"'zone' in node.labels && {count} < 5")) == [count]
+    assert lookups(of_predicate("cluster.domains('rack') > 5")) == []
+
+
+def test_the_fix_of_a_domain_tests_the_label_before_the_whole_rule() -> None:
+    def mended(text: str) -> str:
+        head = "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: a}\n"
+        spec = f"spec:\n  profiles: [{{schedulerName: kpolicy}}]\n  {text}\n"
+        done = fixed([Source("a.yaml", head + spec)], compile_policy, is_unsafe=True)
+        return str(done.sources[0].text).removeprefix(head)
+
+    rule = '{name: r, expression: "%s"}'
+    racks = "node.domain('rack').nodeCount"
+    found = mended("predicates: [" + rule % f"{racks} < 3 || node.ready" + "]")
+    assert rule % f"'rack' in node.labels && ({racks} < 3 || node.ready)" in found
+    found = mended("priorities: [" + rule % f"1.0 / double({racks})" + "]")
+    assert rule % f"'rack' in node.labels ? (1.0 / double({racks})) : 0.0" in found
+    written = "variables: [{name: d, expression: \"node.domain('rack')\"}]\n  predicates: ["
+    assert "'rack' in node.labels && (variables.d.nodeCount < 3)" in mended(
+        written + rule % "variables.d.nodeCount < 3" + "]"
+    )
+
+
+def test_a_node_that_is_scored_has_passed_the_predicates() -> None:
+    score = "priorities: [{name: two, expression: \"node.labels['t'] == 'x' ? 100 : 0\"}]"
+    passed = "predicates: [{name: one, expression: \"'t' in node.labels\"}]\n"
+    assert lookups(findings(passed + score)) == []
+    for loose in ("enforcement: audit", "enabled: false", "onError: accept"):
+        text = passed.replace("name: one", f"name: one, {loose}")
+        assert lookups(findings(text + score)) == ["node.labels['t']"]
+    some = passed.replace("}]", ", matchConditions: [{name: c, expression: pod.priority > 1}]}]")
+    assert lookups(findings(some + score)) == ["node.labels['t']"]
+
+
 def test_a_variable_is_reported_where_it_is_written_if_any_use_of_it_can_err() -> None:
     guarded = """
 variables: [{name: t, expression: "pod.labels['t']"}]
-predicates: [{name: one, expression: "'t' in pod.labels && variables.t == node.name"}]
+predicates: [{name: one, expression: "!('t' in pod.labels) || variables.t == node.name"}]
 """
     assert lookups(findings(guarded)) == []
     both = guarded.replace("}]\n", "}]\n", 1) + (

@@ -16,7 +16,7 @@ COLUMNAR = (
     "node.name.startsWith('a') || label(node, 'zone').matches('^eu-')",
     "node.taints.all(t, t.effect == 'PreferNoSchedule' || pod.tolerates(t))",
     "node.free('cpu') - pod.request('cpu') >= node.allocatable('cpu') / 20",
-    "node.domain('zone').pods.count(selector({'app': pod.name})) < 5",
+    "'zone' in node.labels && node.domain('zone').pods.count(selector({'app': pod.name})) < 5",
     "pod.containers.exists(c, c.image.contains('gpu')) && node.ready",
     "node.fits(pod) && node.hasImage('x')",
 )
