@@ -162,7 +162,7 @@ fmt: $(STAMPS)/python ## Format Rust, Python and Go
 	$(RUSTFMT)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	@if command -v gofmt >/dev/null; then gofmt -l -w tests/cluster/controlplane benches/peer; fi
+	@if command -v gofmt >/dev/null; then gofmt -l -w tests/cluster/controlplane benches/peer tests/kubernetes_cel/evaluator; fi
 
 .PHONY: generated
 generated: dev ## Write the files that follow from the engine's tables: built-ins, API kinds

@@ -6,9 +6,10 @@ The grammar is the part of CEL in which implementations agree. Equal seeds give 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 from kpolicy.policy.cel.types import BOOL, DOUBLE, INT, STRING, Type, list_of, map_of
 
@@ -44,9 +45,13 @@ def world(chance: Random) -> dict[str, Any]:
     }
 
 
-def expression(chance: Random) -> str:
+# By the type of the result: a text with places for operands, and the types of these.
+Forms: TypeAlias = Mapping[str, tuple[tuple[str, ...], ...]]
+
+
+def expression(chance: Random, more: Forms = MappingProxyType({})) -> str:
     kind = chance.choice(("bool", "bool", "int", "double", "string", "strings", "ints"))
-    return _Maker(chance).of(kind, _DEPTH)
+    return _Maker(chance, more).of(kind, _DEPTH)
 
 
 def _quoted(text: str) -> str:
@@ -54,8 +59,9 @@ def _quoted(text: str) -> str:
 
 
 class _Maker:
-    def __init__(self, chance: Random) -> None:
+    def __init__(self, chance: Random, more: Forms) -> None:
         self._chance = chance
+        self._forms = {kind: (*forms, *more.get(kind, ())) for kind, forms in _FORMS.items()}
 
     def of(self, kind: str, depth: int) -> str:
         chance = self._chance
@@ -64,7 +70,7 @@ class _Maker:
         if chance.random() < 0.1:
             yes, no = self.of(kind, depth - 1), self.of(kind, depth - 1)
             return f"({self.of('bool', depth - 1)} ? {yes} : {no})"
-        form, *operands = chance.choice(_FORMS[kind])
+        form, *operands = chance.choice(self._forms[kind])
         return form.format(*(self.of(operand, depth - 1) for operand in operands), p=self._pattern)
 
     @property
@@ -99,7 +105,7 @@ _LEAVES: Final[dict[str, tuple[Callable[[_Maker], str], ...]]] = {
     "strings": (_input("ls"), _Maker.texts),
     "ints": (_input("li"), _Maker.ints),
 }
-_FORMS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
+_FORMS: Final[Forms] = {
     "bool": (
         ("({} && {})", "bool", "bool"),
         ("({} || {})", "bool", "bool"),

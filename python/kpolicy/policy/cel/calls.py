@@ -6,6 +6,7 @@ name of the family. The engine has the same overload ids; a conformance test com
 
 from __future__ import annotations
 
+from functools import reduce
 from types import MappingProxyType
 from typing import Final
 
@@ -17,15 +18,16 @@ from kpolicy.policy.cel.constants import check_constant
 from kpolicy.policy.cel.facts import resource_unit
 from kpolicy.policy.cel.functions_standard import Family, Overload, overloads_of
 from kpolicy.policy.cel.scope import Scope, no_clock
+from kpolicy.policy.cel.sizes import larger
 from kpolicy.policy.cel.tree import Call, Reported, Tree, latest, text_of
 from kpolicy.policy.cel.types import (
     BOOL,
-    DYN,
     ERROR,
     NULL,
     NUMBERS,
     Type,
     fits,
+    has_dyn,
     joined,
     substituted,
 )
@@ -101,11 +103,14 @@ def resolved(scope: Scope, node: syntax.Call, name: str, args: list[Tree], membe
         return _no_overload(scope, node, args, by_count)
     _compare_units(scope, node, name, args)
     overload, bound = found[0]
-    if len(found) == 1 or not any(arg.type == DYN for arg in args):
+    families = {overload.family.id: overload.family}
+    if len(found) == 1 or not any(has_dyn(arg.type) for arg in args):
         identity, result = overload.id, substituted(overload.result, bound)
     else:
-        # The engine chooses the overload at run time.
-        identity = overload.family.id
+        # The engine chooses the overload at run time. The last family of a function knows the
+        # operands of the others too.
+        families = {overload.family.id: overload.family for overload, _ in found}
+        identity = list(families)[-1]
         result = joined([substituted(overload.result, bound) for overload, bound in found])
     if name in ("_==_", "_!=_"):
         _never_equal(scope, node, args, name)
@@ -116,8 +121,8 @@ def resolved(scope: Scope, node: syntax.Call, name: str, args: list[Tree], membe
         type=result,
         span=node.span,
         time=latest(args),
-        size=size_of_call(overload.family.id, args),
-        cost=of_call(overload.family, args),
+        size=reduce(larger, (size_of_call(name, args) for name in families)),
+        cost=max(of_call(family, args) for family in families.values()),
     )
     return check_constant(scope, overload.family, call)
 

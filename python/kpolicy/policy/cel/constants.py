@@ -287,14 +287,15 @@ def repeated(size: int, least: int, most: int | None) -> int:
 
 # Constants of other kinds.
 
-_QUANTITY: Final = re.compile(
-    r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?", re.ASCII
-)
+_SUFFIX: Final = r"(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?"
+# Figures may be missing, as in the API.
+_QUANTITY: Final = re.compile(rf"[+-]?\d*(?:\.\d*)?{_SUFFIX}(?<=.)", re.ASCII)
+_AMOUNT: Final = re.compile(rf"[+-]?(?:\d+(?:\.\d*)?|\.\d+){_SUFFIX}", re.ASCII)
 _DURATION: Final = re.compile(
     r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII
 )
 _TIMESTAMP: Final = re.compile(
-    r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII
+    r"\d{4}-\d\d-\d\dT\d?\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII
 )
 _WORD: Final = r"[A-Za-z0-9][A-Za-z0-9._/-]*"
 _VALUE: Final = r"[A-Za-z0-9._-]*"
@@ -315,7 +316,7 @@ _SEMVER: Final = re.compile(
 )
 
 
-def _ip(text: str, *, is_range: bool = False) -> str:
+def _ip(text: str) -> str:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -323,7 +324,7 @@ def _ip(text: str, *, is_range: bool = False) -> str:
     if "%" in text:
         return "a zone is not allowed"
     is_mapped = address.version == 6 and address.ipv4_mapped is not None
-    return "IPv4 inside IPv6 is not allowed" if is_mapped and (is_range or "." in text) else ""
+    return "IPv4 inside IPv6 is not allowed" if is_mapped else ""
 
 
 def _cidr(text: str) -> str:
@@ -332,7 +333,7 @@ def _cidr(text: str) -> str:
         return " "
     bits_max = 128 if ":" in address else 32
     why = "" if int(bits) <= bits_max else f"the prefix has at most {bits_max} bits"
-    return _ip(address, is_range=True) or why
+    return _ip(address) or why
 
 
 def _form(form: re.Pattern[str]) -> Callable[[str], str]:
@@ -344,6 +345,7 @@ def _form(form: re.Pattern[str]) -> Callable[[str], str]:
 _CHECKS: Final[dict[str, tuple[Callable[[str], str], str]]] = {
     "pattern": (refusal, "a regular expression of RE2 syntax"),
     "quantity": (_form(_QUANTITY), "a quantity such as 500m"),
+    "amount": (_form(_AMOUNT), "a quantity such as 500m"),
     "duration": (_form(_DURATION), "a duration such as 1h30m"),
     "timestamp": (
         _form(_TIMESTAMP),

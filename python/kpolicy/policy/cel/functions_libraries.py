@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from kpolicy.policy.cel.functions_standard import MEMBER, Family
+from kpolicy.policy.cel.functions_standard import BOTH, MEMBER, Family
 
 _SETS: Final = (("list", "list(A) list(A)", "bool"),)
 _STRING_TO_STRING: Final = (("string", "string", "string"),)
@@ -98,6 +98,10 @@ _STRINGS: Final = (
 
 _LISTS: Final = (
     Family("is_sorted", "isSorted", (("list", "list(A)", "bool"),), MEMBER, cost="items"),
+    # The sum of an empty list is a zero of the type of its items.
+    Family("sum_uint", "sum", (("list", "list(uint)", "uint"),), MEMBER, cost="items"),
+    Family("sum_double", "sum", (("list", "list(double)", "double"),), MEMBER, cost="items"),
+    Family("sum_duration", "sum", (("list", "list(duration)", "duration"),), MEMBER, cost="items"),
     Family("sum", "sum", (("list", "list(A)", "A"),), MEMBER, cost="items"),
     Family("list_min", "min", (("list", "list(A)", "A"),), MEMBER, cost="items"),
     Family("list_max", "max", (("list", "list(A)", "A"),), MEMBER, cost="items"),
@@ -194,7 +198,8 @@ _QUANTITIES: Final = (
         "quantity", "quantity", (("string", "string", "quantity"),), parses=True, checked="quantity"
     ),
     Family("is_quantity", "isQuantity", (("string", "string", "bool"),), parses=True),
-    Family("sign", "sign", (("quantity", "quantity", "int"),), MEMBER),
+    # Kubernetes documents the method, and has the function.
+    Family("sign", "sign", (("quantity", "quantity", "int"),), BOTH),
     Family("is_integer", "isInteger", (("quantity", "quantity", "bool"),), MEMBER),
     Family("as_integer", "asInteger", (("quantity", "quantity", "int"),), MEMBER),
     Family(
@@ -210,8 +215,8 @@ _QUANTITIES: Final = (
         (("quantity", "quantity quantity", "int"), ("semver", "semver semver", "int")),
         MEMBER,
     ),
-    Family("cpu", "cpu", (("string", "string", "int"),), parses=True, checked="quantity"),
-    Family("units", "units", (("string", "string", "int"),), parses=True, checked="quantity"),
+    Family("cpu", "cpu", (("string", "string", "int"),), parses=True, checked="amount"),
+    Family("units", "units", (("string", "string", "int"),), parses=True, checked="amount"),
     Family("ratio", "ratio", (("number", "number number", "double"),)),
     Family(
         "clamp",

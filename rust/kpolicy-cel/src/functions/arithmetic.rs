@@ -147,6 +147,7 @@ fn negate(call: &mut Call<'_>) -> Result<Value, Fault> {
     match call.args {
         [Value::Int(a)] => integer(a.checked_neg()),
         [Value::Double(a)] => Ok(Value::Double(-a)),
+        [Value::Duration(a)] => duration(-a.nanos()),
         _ => Err(Fault::no_such_overload()),
     }
 }

@@ -99,9 +99,7 @@ fn to_int(call: &mut Call<'_>) -> Result<Value, Fault> {
         [Value::Double(value)] => double_to_int(*value).ok_or_else(|| range("int"))?,
         [Value::String(text)] => text.parse().map_err(|_| unreadable(text, "an int"))?,
         [Value::Timestamp(time)] => time.seconds(),
-        [Value::Duration(duration)] => {
-            i64::try_from(duration.nanos() / 1_000_000_000).map_err(|_| range("int"))?
-        }
+        [Value::Duration(duration)] => i64::try_from(duration.nanos()).map_err(|_| range("int"))?,
         _ => return Err(Fault::no_such_overload()),
     };
     Ok(Value::Int(value))
@@ -112,7 +110,10 @@ fn to_uint(call: &mut Call<'_>) -> Result<Value, Fault> {
         [Value::Uint(value)] => *value,
         [Value::Int(value)] => u64::try_from(*value).map_err(|_| range("uint"))?,
         [Value::Double(value)] => double_to_uint(*value).ok_or_else(|| range("uint"))?,
-        [Value::String(text)] => text.parse().map_err(|_| unreadable(text, "a uint"))?,
+        [Value::String(text)] if !text.starts_with('+') => {
+            text.parse().map_err(|_| unreadable(text, "a uint"))?
+        }
+        [Value::String(text)] => return Err(unreadable(text, "a uint")),
         _ => return Err(Fault::no_such_overload()),
     };
     Ok(Value::Uint(value))
@@ -120,10 +121,15 @@ fn to_uint(call: &mut Call<'_>) -> Result<Value, Fault> {
 
 fn to_double(call: &mut Call<'_>) -> Result<Value, Fault> {
     match call.args {
-        [Value::String(text)] => match text.parse::<f64>() {
-            Ok(value) if !text.is_empty() => Ok(Value::Double(value)),
-            _ => Err(unreadable(text, "a double")),
-        },
+        [Value::String(text)] => {
+            let is_named = !text.bytes().any(|byte| byte.is_ascii_digit());
+            match text.parse::<f64>() {
+                // Figures of a number beyond the range.
+                Ok(value) if value.is_infinite() && !is_named => Err(range("double")),
+                Ok(value) => Ok(Value::Double(value)),
+                Err(_) => Err(unreadable(text, "a double")),
+            }
+        }
         [value] => double(value).map(Value::Double),
         _ => Err(Fault::no_such_overload()),
     }
@@ -151,7 +157,7 @@ fn display(value: &Value) -> Result<Value, Fault> {
             .map(Value::from)
             .map_err(|_| Fault::malformed("invalid UTF-8 in bytes"))?,
         Value::Timestamp(time) => Value::from(time.text()),
-        Value::Duration(duration) => Value::from(duration.text()),
+        Value::Duration(duration) => Value::from(duration_display(*duration)),
         Value::Quantity(quantity) => Value::from(quantity.text()),
         Value::Ip(address) => Value::from(address.to_string()),
         Value::Cidr(range) => Value::from(range.to_string()),
@@ -159,14 +165,29 @@ fn display(value: &Value) -> Result<Value, Fault> {
     })
 }
 
+/// The shortest text that reads back as the same double; with an exponent from a million on, and
+/// below a ten thousandth.
 pub(super) fn double_display(value: f64) -> String {
     if value.is_nan() {
         "NaN".into()
     } else if value.is_infinite() {
         if value > 0.0 { "+Inf".into() } else { "-Inf".into() }
     } else {
-        value.to_string()
+        let scientific = format!("{value:e}");
+        let (figures, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        if (-4..6).contains(&exponent) {
+            value.to_string()
+        } else {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{figures}e{sign}{:02}", exponent.unsigned_abs())
+        }
     }
+}
+
+/// The seconds as a double, as Go has them.
+pub(super) fn duration_display(duration: Duration) -> String {
+    format!("{}s", duration.approximate_seconds())
 }
 
 fn to_bytes(call: &mut Call<'_>) -> Result<Value, Fault> {

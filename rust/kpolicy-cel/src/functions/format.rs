@@ -1,10 +1,14 @@
-//! `format` of the string extension: `%s %d %f %e %x %X %o %b %%`, with a precision for `f`, `e`.
+//! `format` of the string extension: `%s %d %f %e %x %X %o %b %%`, with a precision.
+//!
+//! It follows version 2 of the extension, which Kubernetes has. The specification's data are of a
+//! later version.
 
 use std::fmt::Write as _;
 
-use super::{Call, Family, family};
+use super::convert::{double_display, duration_display};
+use super::{Call, Family, family, localized};
 use crate::error::Fault;
-use crate::value::Value;
+use crate::value::{Value, quoted};
 
 /// The most decimal places that may be asked for.
 const PRECISION_MAX: usize = 1000;
@@ -62,8 +66,8 @@ fn written(out: &mut String, verb: char, precision: usize, arg: &Value) -> Resul
     match verb {
         's' => shown(out, arg, DEPTH_MAX),
         'd' => decimal(out, arg),
-        'f' => floating(out, arg, |value| format!("{value:.precision$}")),
-        'e' => floating(out, arg, |value| scientific(value, precision)),
+        'f' => push(out, localized::fixed(floating(arg)?, precision)),
+        'e' => push(out, localized::scientific(floating(arg)?, precision)),
         'b' => match arg {
             Value::Bool(value) => push(out, u64::from(*value)),
             _ => radix(out, arg, |value| format!("{value:b}")),
@@ -83,53 +87,25 @@ fn wrong(arg: &Value, clause: &str) -> Fault {
     Fault::invalid(format!("format: {clause} does not take {}", arg.type_name()))
 }
 
-fn special(value: f64) -> Option<&'static str> {
-    if value.is_nan() {
-        Some("NaN")
-    } else if value == f64::INFINITY {
-        Some("Infinity")
-    } else if value == f64::NEG_INFINITY {
-        Some("-Infinity")
-    } else {
-        None
-    }
-}
-
 fn decimal(out: &mut String, arg: &Value) -> Result<(), Fault> {
     match arg {
         Value::Int(value) => push(out, value),
         Value::Uint(value) => push(out, value),
-        Value::Double(value) => match special(*value) {
-            Some(text) => push(out, text),
-            None => Err(wrong(arg, "%d")),
-        },
         _ => Err(wrong(arg, "%d")),
     }
 }
 
-#[expect(clippy::cast_precision_loss)]
-fn floating(out: &mut String, arg: &Value, with: impl Fn(f64) -> String) -> Result<(), Fault> {
-    let value = match arg {
-        Value::Int(value) => *value as f64,
-        Value::Uint(value) => *value as f64,
-        Value::Double(value) => *value,
-        _ => return Err(wrong(arg, "%f and %e")),
-    };
-    match special(value) {
-        Some(text) => push(out, text),
-        None => push(out, with(value)),
-    }
-}
-
-/// The exponent has a sign and at least two figures.
-fn scientific(value: f64, precision: usize) -> String {
-    let text = format!("{value:.precision$e}");
-    match text.split_once('e') {
-        Some((mantissa, exponent)) => match exponent.strip_prefix('-') {
-            Some(figures) => format!("{mantissa}e-{figures:0>2}"),
-            None => format!("{mantissa}e+{exponent:0>2}"),
+/// A double, or the name of a special one as a text.
+fn floating(arg: &Value) -> Result<f64, Fault> {
+    match arg {
+        Value::Double(value) => Ok(*value),
+        Value::String(text) => match &**text {
+            "NaN" => Ok(f64::NAN),
+            "Infinity" => Ok(f64::INFINITY),
+            "-Infinity" => Ok(f64::NEG_INFINITY),
+            _ => Err(wrong(arg, "%f and %e")),
         },
-        None => text,
+        _ => Err(wrong(arg, "%f and %e")),
     }
 }
 
@@ -157,43 +133,46 @@ fn hexadecimal(out: &mut String, arg: &Value, upper: bool) -> Result<(), Fault> 
     Ok(())
 }
 
+/// A value by itself is written as `string()` does, inside a list or a map as a literal of CEL.
 fn shown(out: &mut String, arg: &Value, depth: usize) -> Result<(), Fault> {
-    let depth = depth.checked_sub(1).ok_or_else(|| Fault::invalid("format: too deep"))?;
+    let deeper = || depth.checked_sub(1).ok_or_else(|| Fault::invalid("format: too deep"));
     match arg {
         Value::Null => push(out, "null"),
         Value::Bool(value) => push(out, value),
         Value::Int(value) => push(out, value),
         Value::Uint(value) => push(out, value),
-        Value::Double(value) => match special(*value) {
-            Some(text) => push(out, text),
-            None => push(out, value),
-        },
+        Value::Double(value) => push(out, double_display(*value)),
         Value::String(text) => push(out, text),
-        Value::Bytes(bytes) => push(out, String::from_utf8_lossy(bytes)),
+        Value::Bytes(bytes) => push(out, readable(bytes)?),
         Value::Type(name) => push(out, name),
         Value::Timestamp(time) => push(out, time.text()),
-        Value::Duration(duration) => push(out, duration.text()),
-        Value::Quantity(quantity) => push(out, quantity.text()),
+        Value::Duration(duration) => push(out, duration_display(*duration)),
         Value::List(items) => {
+            let depth = deeper()?;
             let mut parts = Vec::with_capacity(items.len());
             for item in items.iter() {
                 let mut part = String::new();
-                shown(&mut part, item, depth)?;
+                literal(&mut part, item, depth)?;
                 parts.push(part);
             }
             push(out, format!("[{}]", parts.join(", ")))
         }
         Value::Map(map) => {
+            let depth = deeper()?;
             let mut parts = Vec::with_capacity(map.len());
             for (key, value) in map.iter() {
-                let mut part = format!("{key}: ");
-                shown(&mut part, value, depth)?;
-                parts.push(part);
+                let (mut written, mut part) = (String::new(), String::new());
+                literal(&mut written, &key.value(), depth)?;
+                literal(&mut part, value, depth)?;
+                parts.push((written, part));
             }
             parts.sort();
+            let parts: Vec<String> =
+                parts.into_iter().map(|(key, part)| format!("{key}:{part}")).collect();
             push(out, format!("{{{}}}", parts.join(", ")))
         }
         Value::Optional(_)
+        | Value::Quantity(_)
         | Value::Selector(_)
         | Value::Ip(_)
         | Value::Cidr(_)
@@ -202,4 +181,22 @@ fn shown(out: &mut String, arg: &Value, depth: usize) -> Result<(), Fault> {
         | Value::Format(_)
         | Value::Object(_) => Err(wrong(arg, "%s")),
     }
+}
+
+fn literal(out: &mut String, arg: &Value, depth: usize) -> Result<(), Fault> {
+    match arg {
+        Value::Double(value) if value.is_finite() => push(out, format!("{value:.6}")),
+        Value::Double(value) => push(out, quoted(&double_display(*value))),
+        Value::String(text) => push(out, quoted(text)),
+        Value::Bytes(bytes) => push(out, format!("b{}", quoted(readable(bytes)?))),
+        Value::Timestamp(time) => push(out, format!("timestamp({})", quoted(&time.text()))),
+        Value::Duration(duration) => {
+            push(out, format!("duration({})", quoted(&duration_display(*duration))))
+        }
+        _ => shown(out, arg, depth),
+    }
+}
+
+fn readable(bytes: &[u8]) -> Result<&str, Fault> {
+    std::str::from_utf8(bytes).map_err(|_| Fault::malformed("invalid UTF-8 in bytes"))
 }

@@ -4,22 +4,29 @@ use std::cmp::Ordering;
 
 use super::arithmetic::add;
 use super::numeric::{count, position};
-use super::{Call, Family, family};
+use super::{Call, Family, family, text};
 use crate::budget::halvings;
 use crate::error::Fault;
 use crate::prices::RANGE_MAX;
-use crate::value::{Value, equal, order};
+use crate::value::{Duration, Value, equal, order};
 
 /// The deepest `flatten` goes.
 const FLATTEN_MAX: usize = 64;
 
 pub(super) const FAMILIES: &[Family] = &[
     family("is_sorted", is_sorted, &[("list", "list", "bool")]),
-    family("sum", sum, &[("list", "list", "dyn")]),
+    family("sum_uint", |call| sum(call, Value::Uint(0)), &[("list", "list", "uint")]),
+    family("sum_double", |call| sum(call, Value::Double(0.0)), &[("list", "list", "double")]),
+    family(
+        "sum_duration",
+        |call| sum(call, Value::Duration(Duration::ZERO)),
+        &[("list", "list", "duration")],
+    ),
+    family("sum", |call| sum(call, Value::Int(0)), &[("list", "list", "dyn")]),
     family("list_min", |call| extreme(call, Ordering::Less), &[("list", "list", "dyn")]),
     family("list_max", |call| extreme(call, Ordering::Greater), &[("list", "list", "dyn")]),
-    family("list_index_of", |call| find(call, false), &[("list", "list dyn", "int")]),
-    family("list_last_index_of", |call| find(call, true), &[("list", "list dyn", "int")]),
+    family("list_index_of", index_of, &[("list", "list dyn", "int")]),
+    family("list_last_index_of", last_index_of, &[("list", "list dyn", "int")]),
     family("includes", includes, &[("list", "list dyn", "bool")]),
     family("distinct", distinct, &[("list", "list", "list")]),
     family("flatten", flatten, &[("list", "list", "list"), ("list_depth", "list int", "list")]),
@@ -41,6 +48,15 @@ fn items<'a>(call: &mut Call<'a>) -> Result<&'a [Value], Fault> {
     }
 }
 
+/// The order of two items; those that have no order count as equal. Each must be of a type that has
+/// an order at all.
+fn loose_ordering(a: &Value, b: &Value) -> Result<Ordering, Fault> {
+    if order(a, a).is_none() || order(b, b).is_none() {
+        return Err(Fault::no_such_overload());
+    }
+    Ok(order(a, b).flatten().unwrap_or(Ordering::Equal))
+}
+
 /// The order of two items, which must be of one comparable type.
 fn ordering(a: &Value, b: &Value) -> Result<Ordering, Fault> {
     if std::mem::discriminant(a) != std::mem::discriminant(b) {
@@ -50,19 +66,23 @@ fn ordering(a: &Value, b: &Value) -> Result<Ordering, Fault> {
 }
 
 fn is_sorted(call: &mut Call<'_>) -> Result<Value, Fault> {
-    let mut sorted = true;
-    for pair in items(call)?.windows(2) {
-        if let [a, b] = pair {
-            sorted &= ordering(a, b)?.is_le();
+    let all = items(call)?;
+    all.iter().try_for_each(|item| loose_ordering(item, item).map(drop))?;
+    for pair in all.windows(2) {
+        if let [a, b] = pair
+            && loose_ordering(a, b)?.is_gt()
+        {
+            return Ok(Value::Bool(false));
         }
     }
-    Ok(Value::Bool(sorted))
+    Ok(Value::Bool(true))
 }
 
-fn sum(call: &mut Call<'_>) -> Result<Value, Fault> {
+/// The sum of the items; `nothing` is that of an empty list, which does not show its type.
+fn sum(call: &mut Call<'_>, nothing: Value) -> Result<Value, Fault> {
     let all = items(call)?;
     let Some((first, rest)) = all.split_first() else {
-        return Ok(Value::Int(0));
+        return Ok(nothing);
     };
     if !matches!(first, Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Duration(_)) {
         return Err(Fault::no_such_overload());
@@ -78,12 +98,26 @@ fn extreme(call: &mut Call<'_>, wanted: Ordering) -> Result<Value, Fault> {
     let Some((mut best, rest)) = all.split_first() else {
         return Err(Fault::invalid("the list is empty"));
     };
+    loose_ordering(best, best)?;
     for item in rest {
-        if ordering(item, best)? == wanted {
+        if loose_ordering(item, best)? == wanted {
             best = item;
         }
     }
     Ok(best.clone())
+}
+
+fn index_of(call: &mut Call<'_>) -> Result<Value, Fault> {
+    if is_text(call) { text::index_of(call) } else { find(call, false) }
+}
+
+fn last_index_of(call: &mut Call<'_>) -> Result<Value, Fault> {
+    if is_text(call) { text::last_index_of(call) } else { find(call, true) }
+}
+
+/// Where the types are not known before, a text may come where a list could.
+fn is_text(call: &Call<'_>) -> bool {
+    matches!(call.args, [Value::String(_), ..])
 }
 
 fn find(call: &mut Call<'_>, last: bool) -> Result<Value, Fault> {
@@ -165,6 +199,9 @@ fn range(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 fn reverse(call: &mut Call<'_>) -> Result<Value, Fault> {
+    if is_text(call) {
+        return text::reverse(call);
+    }
     Ok(Value::list(items(call)?.iter().rev().cloned().collect()))
 }
 
@@ -181,6 +218,9 @@ fn slice(call: &mut Call<'_>) -> Result<Value, Fault> {
 fn sort(call: &mut Call<'_>) -> Result<Value, Fault> {
     let all = items(call)?;
     call.budget.charge(all.len() as u64 * (1 + halvings(all.len())))?;
+    if let Some(first) = all.first() {
+        loose_ordering(first, first)?;
+    }
     for pair in all.windows(2) {
         if let [a, b] = pair {
             ordering(a, b)?;

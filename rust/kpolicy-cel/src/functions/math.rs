@@ -50,6 +50,10 @@ fn extreme(call: &mut Call<'_>, wanted: Ordering) -> Result<Value, Fault> {
     if !items.iter().all(number) {
         return Err(Fault::no_such_overload());
     }
+    let is_nan = |value: &Value| matches!(value, Value::Double(value) if value.is_nan());
+    if items.len() > 1 && items.iter().any(is_nan) {
+        return Err(Fault::not_a_number());
+    }
     let mut best = items.first().ok_or_else(|| Fault::invalid("no numbers"))?;
     for item in items {
         if order(item, best).flatten() == Some(wanted) {
@@ -88,7 +92,8 @@ fn sign(call: &mut Call<'_>) -> Result<Value, Fault> {
     match call.args {
         [Value::Int(value)] => Ok(Value::Int(value.signum())),
         [Value::Uint(value)] => Ok(Value::Uint((*value).min(1))),
-        [Value::Double(value)] if *value == 0.0 || value.is_nan() => Ok(Value::Double(*value)),
+        [Value::Double(value)] if *value == 0.0 => Ok(Value::Double(0.0)),
+        [Value::Double(value)] if value.is_nan() => Ok(Value::Double(*value)),
         [Value::Double(value)] => Ok(Value::Double(value.signum())),
         _ => Err(Fault::no_such_overload()),
     }

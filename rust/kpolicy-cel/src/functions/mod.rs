@@ -9,12 +9,14 @@ mod convert;
 mod encoders;
 mod format;
 mod lists;
+mod localized;
 mod logic;
 mod math;
 mod named_formats;
 mod networks;
 mod numeric;
 mod optionals;
+mod patterns;
 mod quantities;
 mod regexes;
 mod scoring;
@@ -249,7 +251,7 @@ pub(crate) fn charge_pattern(budget: &mut Budget, pattern: &str) -> Result<(), F
 
 /// Compiles RE2 syntax, in time linear in the text it will meet.
 pub(crate) fn compile_pattern(pattern: &str) -> Result<Regex, Fault> {
-    RegexBuilder::new(pattern)
+    RegexBuilder::new(&patterns::with_ascii_classes(pattern))
         .size_limit(PATTERN_BYTES_MAX)
         .dfa_size_limit(PATTERN_BYTES_MAX)
         .nest_limit(64)

@@ -24,7 +24,7 @@ pub(crate) fn double_to_int(value: f64) -> Option<i64> {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(super) fn double_to_uint(value: f64) -> Option<u64> {
     const TWO_64: f64 = 18_446_744_073_709_551_616.0;
-    (value > -1.0 && value < TWO_64).then_some(value as u64)
+    (0.0..TWO_64).contains(&value).then_some(value as u64)
 }
 
 /// An index or a count that a user gave.

@@ -14,12 +14,14 @@ pub(super) const FAMILIES: &[Family] = &[
     family("step", step, &[("number", "dyn list", "double")]),
 ];
 
+/// An amount has figures: `m` alone, which the API takes for zero, is a slip here.
 fn quantity(call: &Call<'_>) -> Result<Quantity, Fault> {
-    match call.args {
-        [Value::String(text)] => Quantity::parse(text)
-            .ok_or_else(|| Fault::malformed(format!("`{text}` is not a quantity"))),
-        _ => Err(Fault::no_such_overload()),
-    }
+    let [Value::String(text)] = call.args else { return Err(Fault::no_such_overload()) };
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let figures = unsigned.strip_prefix('.').unwrap_or(unsigned);
+    let is_amount = figures.starts_with(|first: char| first.is_ascii_digit());
+    let quantity = if is_amount { Quantity::parse(text) } else { None };
+    quantity.ok_or_else(|| Fault::malformed(format!("`{text}` is not a quantity")))
 }
 
 fn cpu(call: &mut Call<'_>) -> Result<Value, Fault> {

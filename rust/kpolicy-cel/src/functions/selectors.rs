@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Call, Family, family};
+use super::{Call, Family, family, strings};
 use crate::error::Fault;
 use crate::prices::REQUIREMENT;
 use crate::value::{Key, Selector, Value};
@@ -36,7 +36,11 @@ fn selector(call: &mut Call<'_>) -> Result<Value, Fault> {
     Ok(Value::Selector(Arc::new(selector)))
 }
 
+/// Of labels; and of a text, where types are known only while evaluating.
 fn matches(call: &mut Call<'_>) -> Result<Value, Fault> {
+    if matches!(call.args, [Value::String(_), ..]) {
+        return strings::matches(call);
+    }
     let [Value::Selector(selector), Value::Map(labels)] = call.args else {
         return Err(Fault::no_such_overload());
     };

@@ -23,7 +23,7 @@ fn test(call: &mut Call<'_>, holds: fn(&str, &str) -> bool) -> Result<Value, Fau
     }
 }
 
-fn matches(call: &mut Call<'_>) -> Result<Value, Fault> {
+pub(super) fn matches(call: &mut Call<'_>) -> Result<Value, Fault> {
     match call.args {
         [Value::String(text), Value::String(pattern)] => {
             charge_matching(call.budget, text.len(), pattern)?;

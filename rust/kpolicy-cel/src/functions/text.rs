@@ -36,7 +36,7 @@ pub(super) const FAMILIES: &[Family] = &[
         &[("int64", "string int", "string"), ("int64_int64", "string int int", "string")],
     ),
     family("trim", |call| map(call, |text| text.trim().to_owned()), ONE),
-    family("string_reverse", |call| map(call, |text| text.chars().rev().collect()), ONE),
+    family("string_reverse", reverse, ONE),
     family("quote", |call| map(call, quoted), ONE),
 ];
 
@@ -72,45 +72,55 @@ fn char_at(call: &mut Call<'_>) -> Result<Value, Fault> {
 }
 
 /// A search: text, part and the position to start from, if one is given.
-type Search = (Vec<char>, Vec<char>, Option<usize>);
+type Search = (Vec<char>, Vec<char>, Option<i64>);
 
 fn search(call: &mut Call<'_>) -> Result<Search, Fault> {
     let text: Vec<char> = text(call)?.chars().collect();
     call.budget.charge(SEARCH + text.len() as u64 / 4)?;
     match call.args {
         [_, Value::String(part)] => Ok((text, part.chars().collect(), None)),
-        [_, Value::String(part), from] => {
-            let start = position(from)?.filter(|start| *start <= text.len());
-            let start = start.ok_or_else(|| outside(from))?;
-            Ok((text, part.chars().collect(), Some(start)))
+        [_, Value::String(part), Value::Int(from)] => {
+            if *from < 0 && !part.is_empty() {
+                return Err(outside(&Value::Int(*from)));
+            }
+            Ok((text, part.chars().collect(), Some(*from)))
         }
         _ => Err(Fault::no_such_overload()),
     }
 }
 
-fn index_of(call: &mut Call<'_>) -> Result<Value, Fault> {
+/// Where a search begins; nothing is found from beyond the end on.
+fn beginning(from: Option<i64>, text: &[char]) -> Option<usize> {
+    usize::try_from(from.unwrap_or(0)).ok().filter(|from| *from < text.len())
+}
+
+pub(super) fn index_of(call: &mut Call<'_>) -> Result<Value, Fault> {
     let (text, part, from) = search(call)?;
-    let from = from.unwrap_or(0);
     if part.is_empty() {
-        return Ok(count(from));
+        return Ok(Value::Int(from.unwrap_or(0)));
     }
+    let Some(from) = beginning(from, &text) else { return Ok(Value::Int(-1)) };
     call.budget.charge_text(text.len() * part.len())?;
     let found = text.windows(part.len()).skip(from).position(|window| window == part);
     Ok(found.map_or(Value::Int(-1), |found| count(from + found)))
 }
 
-fn last_index_of(call: &mut Call<'_>) -> Result<Value, Fault> {
+pub(super) fn last_index_of(call: &mut Call<'_>) -> Result<Value, Fault> {
     let (text, part, from) = search(call)?;
     if part.is_empty() {
-        return Ok(count(from.unwrap_or(text.len())));
+        return Ok(from.map_or_else(|| count(text.len()), Value::Int));
     }
-    if from.is_some_and(|from| from >= text.len()) {
+    if from.is_some() && beginning(from, &text).is_none() {
         return Ok(Value::Int(-1));
     }
     call.budget.charge_text(text.len() * part.len())?;
-    let last = from.unwrap_or(text.len());
+    let last = from.map_or(text.len(), |from| usize::try_from(from).unwrap_or(usize::MAX));
     let found = text.windows(part.len()).take(last.saturating_add(1)).rposition(|w| w == part);
     Ok(found.map_or(Value::Int(-1), count))
+}
+
+pub(super) fn reverse(call: &mut Call<'_>) -> Result<Value, Fault> {
+    map(call, |text| text.chars().rev().collect())
 }
 
 fn join(call: &mut Call<'_>) -> Result<Value, Fault> {

@@ -19,26 +19,18 @@ pub(super) const FAMILIES: &[Family] = &[
     family("get_day_of_month", |call| part(call, |at| at.day - 1, None), TIME).parsing(),
     family("get_day_of_week", |call| part(call, |at| at.weekday, None), TIME).parsing(),
     family("get_day_of_year", |call| part(call, |at| at.day_of_year, None), TIME).parsing(),
-    family("get_hours", |call| part(call, |at| at.hour, Some((3_600_000_000_000, 0))), BOTH)
+    family("get_hours", |call| part(call, |at| at.hour, Some(3_600_000_000_000)), BOTH).parsing(),
+    family("get_minutes", |call| part(call, |at| at.minute, Some(60_000_000_000)), BOTH).parsing(),
+    family("get_seconds", |call| part(call, |at| at.second, Some(1_000_000_000)), BOTH).parsing(),
+    family("get_milliseconds", |call| part(call, |at| at.nanos / 1_000_000, Some(1_000_000)), BOTH)
         .parsing(),
-    family("get_minutes", |call| part(call, |at| at.minute, Some((60_000_000_000, 0))), BOTH)
-        .parsing(),
-    family("get_seconds", |call| part(call, |at| at.second, Some((1_000_000_000, 0))), BOTH)
-        .parsing(),
-    family(
-        "get_milliseconds",
-        |call| part(call, |at| at.nanos / 1_000_000, Some((1_000_000, 1000))),
-        BOTH,
-    )
-    .parsing(),
 ];
 
-/// `of` of a timestamp; of a duration the whole of it in units of so many nanoseconds, modulo the
-/// second number when there is one.
+/// `of` of a timestamp; of a duration the whole of it in units of so many nanoseconds.
 fn part(
     call: &mut Call<'_>,
     of: fn(Civil) -> i64,
-    in_duration: Option<(i128, i128)>,
+    in_duration: Option<i128>,
 ) -> Result<Value, Fault> {
     match (call.args, in_duration) {
         ([Value::Timestamp(time)], _) => Ok(Value::Int(of(time.civil(0)))),
@@ -47,9 +39,8 @@ fn part(
                 .ok_or_else(|| Fault::invalid(format!("unknown time zone: {zone}")))?;
             Ok(Value::Int(of(time.civil(offset))))
         }
-        ([Value::Duration(duration)], Some((unit, modulo))) => {
+        ([Value::Duration(duration)], Some(unit)) => {
             let units = duration.nanos() / unit;
-            let units = if modulo == 0 { units } else { units % modulo };
             i64::try_from(units).map(Value::Int).map_err(|_| Fault::overflow("duration"))
         }
         _ => Err(Fault::no_such_overload()),

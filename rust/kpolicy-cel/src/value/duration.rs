@@ -24,6 +24,12 @@ impl Duration {
         i128::from(self.nanos)
     }
 
+    /// Seconds, rounded as Go does it: the fraction by itself.
+    #[expect(clippy::cast_precision_loss)]
+    pub(crate) fn approximate_seconds(self) -> f64 {
+        (self.nanos / 1_000_000_000) as f64 + (self.nanos % 1_000_000_000) as f64 / 1e9
+    }
+
     /// Reads Go's form: `1h15m30.5s`, `-300ms`.
     pub fn parse(text: &str) -> Option<Self> {
         let (negative, mut rest) = match text.strip_prefix('-') {
@@ -74,7 +80,9 @@ fn unit_nanos(unit: &str) -> Option<i128> {
     })
 }
 
-/// `digits` (with at most one point) times `unit`, truncated to nanoseconds.
+/// `digits` (with at most one point) times `unit`, truncated to nanoseconds. The fraction is
+/// multiplied as a double, as Go does it.
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 fn part(digits: &str, unit: i128) -> Option<i128> {
     const DIGITS_MAX: usize = 20;
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -86,11 +94,15 @@ fn part(digits: &str, unit: i128) -> Option<i128> {
     } else {
         whole.get(..).filter(|w| w.len() <= DIGITS_MAX)?.parse().ok()?
     };
-    let mut scale: i128 = 1;
-    let mut value: i128 = 0;
-    for digit in fraction.bytes().take(15) {
-        value = value * 10 + i128::from(digit - b'0');
-        scale *= 10;
+    let mut scale: f64 = 1.0;
+    let mut value: u64 = 0;
+    for digit in fraction.bytes() {
+        // Further figures do not fit, and change nothing.
+        let more = value.checked_mul(10).and_then(|ten| ten.checked_add(u64::from(digit - b'0')));
+        let Some(more) = more.filter(|more| *more <= 1 << 63) else { break };
+        value = more;
+        scale *= 10.0;
     }
-    whole.checked_mul(unit)?.checked_add(value * unit / scale)
+    let nanos = (value as f64 * (unit as f64 / scale)) as i128;
+    whole.checked_mul(unit)?.checked_add(nanos)
 }

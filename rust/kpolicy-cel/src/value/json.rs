@@ -155,15 +155,18 @@ pub(crate) fn encode_base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Accepts missing padding, as CEL's `base64.decode` does.
+/// Padding may be missing as a whole, and lines may be broken, as in CEL's `base64.decode`.
 pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
-    let figures = text.trim_end_matches('=');
-    if text.len() - figures.len() > 2 || figures.len() % 4 == 1 {
+    let figures: Vec<u8> = text.bytes().filter(|byte| !b"\r\n".contains(byte)).collect();
+    let padding = figures.iter().rev().take_while(|figure| **figure == b'=').count();
+    let whole = figures.len();
+    let figures = figures.get(..whole - padding)?;
+    if (padding > 0 && (padding > 2 || !whole.is_multiple_of(4))) || figures.len() % 4 == 1 {
         return None;
     }
     let mut bytes = Vec::with_capacity(figures.len() * 3 / 4);
     let (mut group, mut bits) = (0_u32, 0_u32);
-    for letter in figures.bytes() {
+    for &letter in figures {
         let figure = ALPHABET.iter().position(|candidate| *candidate == letter)?;
         group = (group << 6) | u32::try_from(figure).ok()?;
         bits += 6;

@@ -9,6 +9,8 @@ mod named_format;
 mod network;
 mod object;
 mod quantity;
+mod quantity_text;
+mod quoted;
 mod selector;
 mod semver;
 mod timestamp;
@@ -32,6 +34,7 @@ pub(crate) use network::{
 };
 pub use object::{Answer, Object};
 pub use quantity::Quantity;
+pub(crate) use quoted::quoted;
 pub use selector::{Operator, Requirement, Selector};
 pub use semver::Semver;
 pub use timestamp::{Civil, Timestamp};
@@ -148,11 +151,11 @@ impl Value {
             Self::Bytes(bytes) => bytes.is_empty(),
             Self::List(items) => items.is_empty(),
             Self::Map(map) => map.is_empty(),
-            Self::Timestamp(time) => *time == Timestamp::EPOCH,
+            Self::Timestamp(time) => *time == Timestamp::MIN,
             Self::Duration(duration) => *duration == Duration::ZERO,
-            Self::Optional(inner) => inner.is_none(),
-            Self::Quantity(quantity) => quantity.sign() == 0,
             Self::Type(_)
+            | Self::Optional(_)
+            | Self::Quantity(_)
             | Self::Selector(_)
             | Self::Ip(_)
             | Self::Cidr(_)

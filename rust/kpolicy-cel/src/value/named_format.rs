@@ -92,14 +92,14 @@ impl NamedFormat {
         match self {
             Self::Dns1123Label => dns_label(text),
             Self::Dns1123LabelPrefix => dns_label(&masked(text)),
-            Self::Dns1123Subdomain => dns_subdomain(text),
-            Self::Dns1123SubdomainPrefix => dns_subdomain(&masked(text)),
+            Self::Dns1123Subdomain => dns_subdomain(text, CHARACTERS),
+            Self::Dns1123SubdomainPrefix => dns_subdomain(&masked(text), CHARACTERS),
             Self::Dns1035Label => dns_1035(text),
             Self::Dns1035LabelPrefix => dns_1035(&masked(text)),
             Self::QualifiedName => qualified_name(text),
             Self::LabelValue => {
                 let is_value = text.is_empty() || is_label_key(text);
-                listed([too_long(text, LABEL_BYTES_MAX), unless(is_value, LABEL_VALUE)])
+                listed([too_long(text, LABEL_BYTES_MAX, BYTES), unless(is_value, LABEL_VALUE)])
             }
             Self::Uri => Url::is_request(text).err().into_iter().collect(),
             Self::Uuid => listed([unless(is_uuid(text), "does not match the UUID format")]),
@@ -118,8 +118,12 @@ fn unless(holds: bool, complaint: &str) -> Option<String> {
     (!holds).then(|| complaint.to_owned())
 }
 
-fn too_long(text: &str, bytes_max: usize) -> Option<String> {
-    (text.len() > bytes_max).then(|| format!("must be no more than {bytes_max} characters"))
+/// The API says `bytes` of keys and values of labels, and `characters` of other names.
+const BYTES: &str = "bytes";
+const CHARACTERS: &str = "characters";
+
+fn too_long(text: &str, bytes_max: usize, unit: &str) -> Option<String> {
+    (text.len() > bytes_max).then(|| format!("must be no more than {bytes_max} {unit}"))
 }
 
 /// A name that will get something appended may end in a dash: its last two characters stand for one
@@ -160,17 +164,20 @@ fn is_label_key(text: &str) -> bool {
 
 fn dns_label(text: &str) -> Vec<String> {
     let complaint = if is_dns_subdomain(text) { "must not contain dots" } else { DNS_LABEL };
-    listed([too_long(text, LABEL_BYTES_MAX), unless(is_dns_label(text), complaint)])
+    listed([too_long(text, LABEL_BYTES_MAX, CHARACTERS), unless(is_dns_label(text), complaint)])
 }
 
-fn dns_subdomain(text: &str) -> Vec<String> {
-    listed([too_long(text, SUBDOMAIN_BYTES_MAX), unless(is_dns_subdomain(text), DNS_SUBDOMAIN)])
+fn dns_subdomain(text: &str, unit: &str) -> Vec<String> {
+    listed([
+        too_long(text, SUBDOMAIN_BYTES_MAX, unit),
+        unless(is_dns_subdomain(text), DNS_SUBDOMAIN),
+    ])
 }
 
 fn dns_1035(text: &str) -> Vec<String> {
     let starts_well = text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
     let is_label = starts_well && is_dns_label(text);
-    listed([too_long(text, LABEL_BYTES_MAX), unless(is_label, DNS_1035)])
+    listed([too_long(text, LABEL_BYTES_MAX, CHARACTERS), unless(is_label, DNS_1035)])
 }
 
 fn qualified_name(text: &str) -> Vec<String> {
@@ -187,15 +194,16 @@ fn qualified_name(text: &str) -> Vec<String> {
     };
     let mut found: Vec<String> = match prefix {
         Some("") => vec!["prefix part must be non-empty".into()],
-        Some(prefix) => {
-            dns_subdomain(prefix).into_iter().map(|each| format!("prefix part {each}")).collect()
-        }
+        Some(prefix) => dns_subdomain(prefix, BYTES)
+            .into_iter()
+            .map(|each| format!("prefix part {each}"))
+            .collect(),
         None => Vec::new(),
     };
     let length = if name.is_empty() {
         Some("must be non-empty".into())
     } else {
-        too_long(name, LABEL_BYTES_MAX)
+        too_long(name, LABEL_BYTES_MAX, BYTES)
     };
     let of_name = listed([length, unless(is_label_key(name), LABEL_KEY)]);
     found.extend(of_name.into_iter().map(|each| format!("name part {each}")));
@@ -225,8 +233,11 @@ fn is_base64(text: &str) -> bool {
     !bare.is_empty() && text.len().is_multiple_of(4) && bare.bytes().all(is_digit)
 }
 
+/// The year 0 is a leap year as 2000 is, but before the first timestamp.
 fn is_date(text: &str) -> bool {
-    text.len() == 10 && Timestamp::parse(&format!("{text}T00:00:00Z")).is_some()
+    let later = text.strip_prefix("0000").map(|day| format!("2000{day}"));
+    let date = later.as_deref().unwrap_or(text);
+    date.len() == 10 && Timestamp::parse(&format!("{date}T00:00:00Z")).is_some()
 }
 
 fn is_datetime(text: &str) -> bool {

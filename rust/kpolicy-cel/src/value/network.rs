@@ -1,7 +1,6 @@
 //! IP addresses and CIDR ranges, parsed as strictly as by the Kubernetes API.
 //!
-//! No leading zeros, no zones, no IPv4 written inside IPv6. An address of `::ffff:0:0/96` in
-//! hexadecimal is the IPv4 address that it maps, as the CEL specification says.
+//! No leading zeros, no zones, no IPv4 inside IPv6.
 
 use core::net::{IpAddr, Ipv6Addr};
 use std::fmt;
@@ -28,8 +27,7 @@ pub(crate) fn parse_ip(text: &str) -> Result<IpAddr, String> {
     }
     match text.parse().map_err(|_| unreadable())? {
         IpAddr::V6(address) => match address.to_ipv4_mapped() {
-            Some(_) if text.contains('.') => Err(mapped(text)),
-            Some(inside) => Ok(IpAddr::V4(inside)),
+            Some(_) => Err(mapped(text)),
             None => Ok(IpAddr::V6(address)),
         },
         address @ IpAddr::V4(_) => Ok(address),

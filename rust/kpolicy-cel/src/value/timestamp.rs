@@ -38,8 +38,8 @@ pub struct Civil {
 }
 
 impl Timestamp {
-    /// The first of January 1970, UTC.
-    pub const EPOCH: Self = Self { seconds: 0, nanos: 0 };
+    /// The first moment of the range, which is Go's zero.
+    pub const MIN: Self = Self { seconds: *SECONDS.start(), nanos: 0 };
 
     /// The moment so long after the epoch, unless it is out of range.
     pub fn new(seconds: i64, nanos: u32) -> Option<Self> {
@@ -67,7 +67,8 @@ impl Timestamp {
 
     /// The moment earlier by a duration, unless it is out of range.
     pub fn minus(self, duration: Duration) -> Option<Self> {
-        Self::from_nanos(self.since_epoch().checked_sub(duration.nanos())?)
+        // Nor may the duration be one that has no opposite.
+        Self::from_nanos(self.since_epoch() + Duration::from_nanos(-duration.nanos())?.nanos())
     }
 
     /// The time from `earlier` until this moment, unless it is out of range.
@@ -94,17 +95,22 @@ impl Timestamp {
         }
     }
 
-    /// Reads RFC 3339.
+    /// Reads RFC 3339 as Go does: the hour may have one figure, a comma may stand for the point,
+    /// and an offset may be 24 hours or 60 minutes.
     pub fn parse(text: &str) -> Option<Self> {
         let year = digits(text.get(0..4)?)?;
         let month = digits(text.get(5..7)?)?;
         let day = digits(text.get(8..10)?)?;
-        let hour = digits(text.get(11..13)?)?;
-        let minute = digits(text.get(14..16)?)?;
-        let second = digits(text.get(17..19)?)?;
-        let separators = [(4, "-"), (7, "-"), (13, ":"), (16, ":")];
-        let fits = separators.iter().all(|(at, mark)| text.get(*at..=*at) == Some(mark))
-            && matches!(text.get(10..11)?, "T" | "t")
+        let clock = text.get(11..)?;
+        let (hour, rest) =
+            clock.split_at_checked(clock.find(':').filter(|at| (1..=2).contains(at))?)?;
+        let hour = digits(hour)?;
+        let minute = digits(rest.get(1..3)?)?;
+        let second = digits(rest.get(4..6)?)?;
+        let fits = text.get(4..=4)? == "-"
+            && text.get(7..=7)? == "-"
+            && text.get(10..=10)? == "T"
+            && rest.get(3..=3)? == ":"
             && (1..=12).contains(&month)
             && (1..=days_in(year, month)).contains(&day)
             && hour < 24
@@ -113,7 +119,7 @@ impl Timestamp {
         if !fits {
             return None;
         }
-        let (nanos, zone) = fraction(text.get(19..)?)?;
+        let (nanos, zone) = fraction(rest.get(6..)?)?;
         let seconds = days_of(year, month, day) * DAY + hour * 3600 + minute * 60 + second
             - fixed_offset(zone)?;
         Self::new(seconds, nanos)
@@ -136,8 +142,8 @@ impl Timestamp {
 }
 
 /// Seconds east of Greenwich of `Z`, `+02:00`, `-08:30`.
-pub(super) fn fixed_offset(zone: &str) -> Option<i64> {
-    if matches!(zone, "Z" | "z") {
+fn fixed_offset(zone: &str) -> Option<i64> {
+    if zone == "Z" {
         return Some(0);
     }
     let (sign, rest) = match zone.as_bytes().first()? {
@@ -150,7 +156,7 @@ pub(super) fn fixed_offset(zone: &str) -> Option<i64> {
         return None;
     }
     let (hours, minutes) = (digits(hours)?, digits(minutes)?);
-    (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+    (hours <= 24 && minutes <= 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
 fn digits(text: &str) -> Option<i64> {
@@ -162,15 +168,16 @@ fn digits(text: &str) -> Option<i64> {
 
 /// Splits `.123456789Z` into nanoseconds and the zone.
 fn fraction(text: &str) -> Option<(u32, &str)> {
-    let Some(rest) = text.strip_prefix('.') else {
+    let Some(rest) = text.strip_prefix(['.', ',']) else {
         return Some((0, text));
     };
     let end = rest.find(|c: char| !c.is_ascii_digit())?;
     let (figures, zone) = rest.split_at(end);
-    if figures.is_empty() || figures.len() > 9 {
+    if figures.is_empty() {
         return None;
     }
-    let nanos: u32 = format!("{figures:0<9}").parse().ok()?;
+    // Figures behind the ninth are cut off.
+    let nanos: u32 = format!("{figures:0<9}").get(..9)?.parse().ok()?;
     Some((nanos, zone))
 }
 

@@ -5,6 +5,7 @@
 
 use core::net::IpAddr;
 
+use super::quoted;
 use super::url_escape::{Mode, escape, is_valid_encoded, unescape};
 
 /// An absolute URL or an absolute path.
@@ -21,10 +22,10 @@ pub struct Url {
 impl Url {
     /// Reads an absolute URL or an absolute path; the reason otherwise is Go's.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let because = |why: String| format!("parse {text:?}: {why}");
+        let because = |why: String| format!("parse {}: {why}", quoted(text));
         Self::is_request(text)?;
         let (bare, fragment) = text.split_once('#').unwrap_or((text, ""));
-        let mut url = parts(bare).map_err(because)?;
+        let mut url = parts(bare, Purpose::Parts).map_err(because)?;
         if unescape(fragment, Mode::Fragment).is_err() {
             return Err(because("invalid fragment".into()));
         }
@@ -34,7 +35,9 @@ impl Url {
 
     /// Whether it passes as a whole, fragment and all; Go's reason otherwise.
     pub fn is_request(text: &str) -> Result<(), String> {
-        parts(text).map(drop).map_err(|why| format!("parse {text:?}: {why}"))
+        parts(text, Purpose::Request)
+            .map(drop)
+            .map_err(|why| format!("parse {}: {why}", quoted(text)))
     }
 
     /// The URL as it was written.
@@ -87,11 +90,18 @@ impl Url {
     }
 }
 
-fn parts(text: &str) -> Result<Url, String> {
+/// A request has a host only behind a scheme; the parts of a URL also behind two slashes alone.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Request,
+    Parts,
+}
+
+fn parts(text: &str, purpose: Purpose) -> Result<Url, String> {
     if text.bytes().any(|byte| byte.is_ascii_control()) {
         return Err("net/url: invalid control character in URL".into());
     }
-    if text.is_empty() {
+    if text.is_empty() && purpose == Purpose::Request {
         return Err("empty url".into());
     }
     let mut url = Url {
@@ -114,7 +124,8 @@ fn parts(text: &str) -> Result<Url, String> {
         return if scheme.is_empty() { Err("invalid URI for request".into()) } else { Ok(url) };
     }
     let mut path = rest;
-    if let (false, Some(behind)) = (scheme.is_empty(), rest.strip_prefix("//")) {
+    let has_host = !scheme.is_empty() || (purpose == Purpose::Parts && !rest.starts_with("///"));
+    if let (true, Some(behind)) = (has_host, rest.strip_prefix("//")) {
         let end = behind.find('/').unwrap_or(behind.len());
         let (authority, after) = behind.split_at(end);
         url.host = host_of(&url.scheme, authority)?;
@@ -190,7 +201,7 @@ fn literal(host: &str) -> Result<String, String> {
     match address.parse::<IpAddr>() {
         Ok(IpAddr::V4(_)) => Err("invalid IP-literal".into()),
         Ok(IpAddr::V6(_)) if !name.ends_with('%') => Ok(format!("[{name}]{port}")),
-        _ => Err(format!("invalid host: {name:?}")),
+        _ => Err(format!("invalid host: {}", quoted(&name))),
     }
 }
 
@@ -200,7 +211,7 @@ fn checked_port(port: &str) -> Result<(), String> {
     if is_port && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Ok(());
     }
-    Err(format!("invalid port {port:?} after host"))
+    Err(format!("invalid port {} after host", quoted(port)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Percent encoding of the parts of URLs, as Go's `net/url` does it.
 
+use super::quoted;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     Path,
@@ -65,8 +67,8 @@ pub(super) fn unescape(text: &str, mode: Mode) -> Result<String, String> {
             (byte, _)
                 if matches!(mode, Mode::Host | Mode::Zone) && byte < 0x80 && !is_host(byte) =>
             {
-                let shown = char::from(byte).to_string();
-                return Err(format!("invalid character {shown:?} in host name"));
+                let shown = quoted(&char::from(byte).to_string());
+                return Err(format!("invalid character {shown} in host name"));
             }
             (byte, _) => byte,
         };
@@ -86,7 +88,7 @@ fn may_escape(byte: u8, mode: Mode) -> bool {
 }
 
 fn bad_escape(bytes: &[u8]) -> String {
-    format!("invalid URL escape {:?}", String::from_utf8_lossy(bytes))
+    format!("invalid URL escape {}", quoted(&String::from_utf8_lossy(bytes)))
 }
 
 const fn is_hex(byte: u8) -> bool {

