@@ -11,6 +11,7 @@ mod column;
 mod context;
 mod filter_answers;
 mod fit_error;
+mod node_memos;
 pub(crate) mod post_filter;
 pub(crate) mod reference;
 mod run;

@@ -215,11 +215,11 @@ impl<'a, M: Meter> Run<'a, M> {
     }
 
     fn passing_of_all(&mut self) -> Result<Passing, Found> {
-        let (cluster, program, pod) = (self.cluster, self.question.program, self.question.pod);
+        let (cluster, question, profile) = (self.cluster, self.question, self.profile);
         self.shape.update_feasible(self.context(), self.stores);
         let closed = match cluster.nominations().is_empty() {
             true => Vec::new(),
-            false => self.shape.closed(pod, program, cluster, self.stores),
+            false => self.shape.closed(question, profile, cluster, self.stores),
         };
         let is_closed = self.marked(&closed);
         let is_open = |node: &NodeRejection| is_closed.get(node.slot.index()) != Some(&true);

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use crate::heap::{HeapBytes, flat_bytes};
-use crate::judging::nominated::{self, NominatedMemo};
 use crate::judging::{NodeRejection, PreparedFilters, Question, Rejected};
 use crate::preemption::{CandidateMemo, Unplaced};
-use crate::program::{Profile, Program};
+use crate::program::Profile;
 use crate::rules::{Code, Feasible};
 use crate::snapshot::{Change, Cluster, Generation, NodeSlot, Pod};
 use crate::timing::Meter;
@@ -15,6 +14,7 @@ use crate::timing::Meter;
 use super::context::Context;
 use super::filter_answers::FilterColumn;
 use super::fit_error::{FitError, FitErrorMemo};
+use super::node_memos::{self, NodeMemos};
 use super::score_answers::{ScoreColumn, Scratch};
 use super::store::{ColumnId, Store};
 use super::totals::{Movement, ScoreStore, Totals};
@@ -30,22 +30,10 @@ pub(super) struct Shape {
     /// The generation judged last; `None` before the first time.
     seen: Option<Generation>,
     totals: Totals,
-    memo: FailureMemo,
-}
-
-/// What was worked out for pods that found no room, to be found again.
-#[derive(Debug, Default)]
-struct FailureMemo {
+    /// Why the last pod found no room, to be found again.
     fit_error: Option<FitErrorMemo>,
-    nominated: NominatedMemo,
-    candidates: CandidateMemo,
-}
-
-impl HeapBytes for FailureMemo {
-    fn heap_bytes(&self) -> usize {
-        let found = self.nominated.heap_bytes() + self.candidates.heap_bytes();
-        self.fit_error.heap_bytes() + found
-    }
+    /// What is known of single nodes, once it was needed.
+    node_memos: Option<ColumnId>,
 }
 
 /// The stores of shared columns.
@@ -53,13 +41,22 @@ impl HeapBytes for FailureMemo {
 pub(super) struct Stores {
     pub(crate) filters: Store<FilterColumn>,
     pub(crate) scores: ScoreStore,
+    node_memos: Store<NodeMemos>,
 }
 
 impl Stores {
     /// What all columns hold, and the room to work them out in.
     pub(super) fn bytes(&self) -> usize {
         let of_scores = self.scores.columns.bytes() + flat_bytes(&self.scores.scratch);
-        self.filters.bytes() + of_scores
+        self.filters.bytes() + of_scores + self.node_memos.bytes()
+    }
+}
+
+impl Stores {
+    fn put_back(&mut self, id: ColumnId, memos: NodeMemos) {
+        if let Some(place) = self.node_memos.get_mut(id) {
+            *place = memos;
+        }
     }
 }
 
@@ -72,7 +69,8 @@ impl Shape {
             movement: Movement::Any,
             seen: None,
             totals,
-            memo: FailureMemo::default(),
+            fit_error: None,
+            node_memos: None,
         }
     }
 
@@ -93,28 +91,55 @@ impl Shape {
     /// What it holds besides itself and shared columns.
     pub(super) fn weigh(&mut self) -> usize {
         let filters = flat_bytes(&self.filters) + flat_bytes(&self.feasible);
-        filters + self.totals.weigh() + self.memo.heap_bytes()
+        filters + self.totals.weigh() + self.fit_error.heap_bytes()
     }
 
     /// The message that the pod would get, if it is known.
     pub(super) fn fit_error(&self, pod: &Pod, cluster: &Cluster) -> Option<Arc<FitError>> {
-        self.memo.fit_error.as_ref()?.for_pod(pod, cluster).map(Arc::clone)
+        self.fit_error.as_ref()?.for_pod(pod, cluster).map(Arc::clone)
     }
 
     /// Nodes that nominated pods close to this one.
     pub(super) fn closed(
         &mut self,
-        pod: &Pod,
-        program: &Program,
+        question: Question<'_>,
+        profile: &Profile,
         cluster: &Cluster,
-        stores: &Stores,
+        stores: &mut Stores,
     ) -> Vec<NodeRejection> {
-        let mut nominated = std::mem::take(&mut self.memo.nominated);
+        let (id, mut memos) = self.taken_memos(question, profile, cluster, stores);
         let prepared = self.prepared(stores);
-        nominated.follow(pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
-        let closed = nominated::rejections(pod, program, &prepared, cluster, &mut nominated);
-        self.memo.nominated = nominated;
+        let is_rewritten = |seen| self.is_rewritten(seen, stores);
+        let Question { pod, program, .. } = question;
+        let closed = memos.nominated.rejections(pod, program, &prepared, cluster, is_rewritten);
+        stores.put_back(id, memos);
         closed
+    }
+
+    /// What is known of single nodes, until it is put back.
+    fn taken_memos(
+        &mut self,
+        question: Question<'_>,
+        profile: &Profile,
+        cluster: &Cluster,
+        stores: &mut Stores,
+    ) -> (ColumnId, NodeMemos) {
+        let active = self.active(stores).into_iter().map(|(position, _)| position);
+        let columns = active.filter_map(|position| {
+            let id = self.filters.get(position)?;
+            stores.filters.key(*id)
+        });
+        let prepared = self.prepared(stores);
+        let key = node_memos::key(question, profile, columns, &prepared, cluster);
+        let known = self.node_memos.filter(|id| stores.node_memos.key(*id) == Some(key.parts()));
+        let id = known.unwrap_or_else(|| {
+            let id = stores.node_memos.claim(key.parts(), NodeMemos::default);
+            if let Some(before) = self.node_memos.replace(id) {
+                stores.node_memos.release(before);
+            }
+            id
+        });
+        (id, stores.node_memos.get_mut(id).map(std::mem::take).unwrap_or_default())
     }
 
     /// Does `work` for a pod that no node will have, with what is known of making room.
@@ -124,30 +149,36 @@ impl Shape {
         profile: &Profile,
         rejected: &Rejected,
         cluster: &Cluster,
-        stores: &Stores,
+        stores: &mut Stores,
         work: impl FnOnce(Unplaced<'_>, &mut CandidateMemo) -> T,
     ) -> T {
-        let pod = question.pod;
-        let mut memo = std::mem::take(&mut self.memo.candidates);
+        let (id, mut memos) = self.taken_memos(question, profile, cluster, stores);
+        let memo = &mut memos.candidates;
         // The possible victims depend on other nodes, which nothing here follows.
         if profile.victims().is_some_and(|rule| !rule.is_local()) {
-            memo = CandidateMemo::default();
+            *memo = CandidateMemo::default();
         }
         let prepared = self.prepared(stores);
-        memo.follow(pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
+        memo.follow(question.pod, &prepared, cluster, |seen| self.is_rewritten(seen, stores));
         let unplaced = Unplaced { question, profile, rejected, prepared: &prepared, cluster };
-        let done = work(unplaced, &mut memo);
-        self.memo.candidates = memo;
+        let done = work(unplaced, memo);
+        stores.put_back(id, memos);
         done
     }
 
     /// Keeps the message that the pod got.
     pub(super) fn remember(&mut self, fit_error: &Arc<FitError>, pod: &Pod, cluster: &Cluster) {
-        self.memo.fit_error = FitErrorMemo::of(fit_error, pod, cluster);
+        self.fit_error = FitErrorMemo::of(fit_error, pod, cluster);
     }
 
-    /// Whether more than the touched nodes may have changed since a generation.
+    /// Whether more than the touched nodes may have changed since a generation, in what active filters
+    /// say.
     fn is_rewritten(&self, seen: Generation, stores: &Stores) -> bool {
+        self.active(stores).into_iter().any(|(_, column)| column.rewritten() > seen)
+    }
+
+    /// As [`Shape::is_rewritten`], or filters may have come to have a say or lost it.
+    fn is_rearranged(&self, seen: Generation, stores: &Stores) -> bool {
         let columns = self.filters.iter().filter_map(|id| stores.filters.get(*id));
         columns.into_iter().any(|column| column.rewritten() > seen)
     }
@@ -159,12 +190,18 @@ impl Shape {
             filters.weigh(*id, FilterColumn::weigh);
         });
         self.totals.weigh_columns(&mut stores.scores);
+        if let Some(id) = self.node_memos {
+            stores.node_memos.weigh(id, |memos| memos.heap_bytes());
+        }
     }
 
     /// Gives its columns back.
     pub(super) fn release(self, stores: &mut Stores) {
         self.filters.iter().for_each(|id| stores.filters.release(*id));
         self.totals.release(&mut stores.scores);
+        if let Some(id) = self.node_memos {
+            stores.node_memos.release(id);
+        }
     }
 
     /// Brings the prepared filters up to date, without asking any node.
@@ -230,7 +267,7 @@ impl Shape {
     pub(super) fn judge_changed(&mut self, cluster: &Cluster, stores: &Stores) {
         let seen = self.seen.replace(cluster.generation());
         let changes =
-            cluster.changes_since(seen).filter(|(seen, _)| !self.is_rewritten(*seen, stores));
+            cluster.changes_since(seen).filter(|(seen, _)| !self.is_rearranged(*seen, stores));
         let columns = self.active(stores);
         match changes {
             None => self.judge_all(&columns, cluster),

@@ -40,6 +40,11 @@ impl<C> Store<C> {
         self.entries.get(id)?.as_ref().map(|entry| &entry.column)
     }
 
+    /// By what it is found.
+    pub(super) fn key(&self, id: ColumnId) -> Option<&[u64]> {
+        self.entries.get(id)?.as_ref().map(|entry| &*entry.key)
+    }
+
     pub(super) fn get_mut(&mut self, id: ColumnId) -> Option<&mut C> {
         self.entries.get_mut(id)?.as_mut().map(|entry| &mut entry.column)
     }

@@ -6,40 +6,108 @@
 
 use std::sync::Arc;
 
+use crate::heap::HeapBytes;
 use crate::program::Program;
 use crate::rules::Code;
-use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
+use crate::snapshot::{Cluster, Generation, NodeSlot, NodeView, Pod};
 use crate::timing::Meter;
 
-use super::by_node::ByNode;
+use super::by_node::{ByNode, Forgotten};
 use super::hypothetical::{Forks, HypotheticalNode};
 use super::verdicts::{NodeRejection, PreparedFilters};
 
 /// What is known of nodes with their nominated pods on them: how each rejects a pod, if it does.
-pub(crate) type NominatedMemo = ByNode<Option<NodeRejection>>;
+#[derive(Debug, Default)]
+pub(crate) struct NominatedMemo {
+    by_node: ByNode<Option<NodeRejection>>,
+    /// The nodes that their nominated pods close, as of the last time.
+    closed: Vec<NodeRejection>,
+    /// Nodes that are to be asked again. `None`: every node that a pod is nominated to.
+    stale: Option<Vec<NodeSlot>>,
+    /// That of all nodes, as of the last time.
+    rows_replaced: u64,
+}
 
-/// Nodes that a nominated pod closes to this one. `nominated_memo` is up to date and good for the pod.
-pub(crate) fn rejections(
-    pod: &Pod,
-    program: &Program,
-    prepared: &PreparedFilters<'_>,
-    cluster: &Cluster,
-    nominated_memo: &mut NominatedMemo,
-) -> Vec<NodeRejection> {
-    let mut rejections = Vec::new();
-    for name in cluster.nominations().nodes() {
-        let slot = cluster.nodes().find(name);
-        let Some(node) = slot.and_then(|slot| cluster.nodes().view(slot)) else { continue };
-        if let Some(known) = nominated_memo.get(node, cluster) {
-            rejections.extend(known.clone());
-            continue;
-        }
-        let pods = ahead_of(pod, name, program, cluster);
-        let found = with_pods(node.slot, &pods, prepared, cluster);
-        rejections.extend(found.clone());
-        nominated_memo.keep(node, cluster, found);
+impl HeapBytes for NominatedMemo {
+    /// What closed nodes hold is held by `by_node` too.
+    fn heap_bytes(&self) -> usize {
+        let stale = self.stale.as_ref().map_or(0, Vec::capacity) * size_of::<NodeSlot>();
+        self.by_node.heap_bytes() + self.closed.capacity() * size_of::<NodeRejection>() + stale
     }
-    rejections
+}
+
+impl NominatedMemo {
+    /// Nodes that a nominated pod closes to this one, in no order. Asks those again that may have
+    /// changed since the last time.
+    pub(crate) fn rejections(
+        &mut self,
+        pod: &Pod,
+        program: &Program,
+        prepared: &PreparedFilters<'_>,
+        cluster: &Cluster,
+        is_rewritten: impl Fn(Generation) -> bool,
+    ) -> Vec<NodeRejection> {
+        let forgotten = self.by_node.followed(pod, prepared, cluster, is_rewritten);
+        let rows_replaced = cluster.nodes().rows_replaced();
+        let were_replaced = std::mem::replace(&mut self.rows_replaced, rows_replaced);
+        match (forgotten, &mut self.stale) {
+            (Forgotten::Nodes(nodes), Some(stale)) if were_replaced == rows_replaced => {
+                stale.extend(nodes);
+            }
+            _ => self.stale = None,
+        }
+        let slots = match self.stale.take() {
+            Some(mut stale) => {
+                stale.sort_unstable();
+                stale.dedup();
+                self.closed.retain(|node| stale.binary_search(&node.slot).is_err());
+                stale
+            }
+            None => {
+                self.closed.clear();
+                let named = cluster.nominations().nodes();
+                named.filter_map(|name| cluster.nodes().find(name)).collect()
+            }
+        };
+        let own = cluster.nominations().node_of(&pod.uid);
+        let own = own.and_then(|name| cluster.nodes().find(name));
+        let mut for_this_pod = None;
+        for slot in slots.iter().filter(|slot| Some(**slot) != own) {
+            let found = self.rejection(*slot, pod, program, prepared, cluster);
+            self.closed.extend(found);
+        }
+        if let Some(own) = own {
+            for_this_pod = self.rejection(own, pod, program, prepared, cluster);
+        }
+        let others = self.closed.iter().filter(|node| Some(node.slot) != own);
+        let rejections = others.cloned().chain(for_this_pod).collect();
+        // What was found for this pod alone is to be found anew for the next.
+        let is_kept = |slot: &NodeSlot| self.by_node.keeps(*slot);
+        self.stale = Some(slots.into_iter().filter(|slot| !is_kept(slot)).collect());
+        rejections
+    }
+
+    /// How a node rejects the pod with the pods nominated to it, if it does.
+    fn rejection(
+        &mut self,
+        slot: NodeSlot,
+        pod: &Pod,
+        program: &Program,
+        prepared: &PreparedFilters<'_>,
+        cluster: &Cluster,
+    ) -> Option<NodeRejection> {
+        let node = cluster.nodes().view(slot)?;
+        if let Some(known) = self.by_node.get(node) {
+            return known.clone();
+        }
+        let pods = ahead_of(pod, &node.node.name, program, cluster);
+        if pods.is_empty() {
+            return None;
+        }
+        let found = with_pods(slot, &pods, prepared, cluster);
+        self.by_node.keep(node, found.clone());
+        found
+    }
 }
 
 /// Pods nominated to a node that this one must leave room for.

@@ -15,7 +15,7 @@ use crate::rules::{Code, Status};
 use crate::snapshot::{NodeView, Pod};
 
 use super::budgets::Budgets;
-use super::search_work::{PodPrices, Prices};
+use super::search_work::Prices;
 use super::victims::{Evictable, by_importance, may_go};
 use super::{Candidate, Unplaced};
 
@@ -57,10 +57,6 @@ impl<'a> DryRuns<'a> {
             prices: Prices::of(unplaced),
             forks: Forks::of(unplaced.prepared),
         }
-    }
-
-    pub(super) const fn prices(&self) -> PodPrices {
-        self.prices.of_pod()
     }
 
     /// What comes of one node, unless it takes more than is left.

@@ -30,12 +30,12 @@ use crate::program::{CRITERIA, Criterion, Enough, Profile};
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
 use dry_run::DryRuns;
-use search_work::PodPrices;
 use stretch::{STRETCH_MAX, Tried, tried};
 use victims::Evictable;
 
 pub(crate) use dry_run::Unhelpful;
 pub(crate) use eligibility::NotEligible;
+pub(crate) use search_work::PodPrices;
 pub(crate) use trimmed::{Trimmed, among};
 
 const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
@@ -109,7 +109,6 @@ impl PartialEq for Candidate {
 pub struct DryRun {
     outcome: Result<Arc<Candidate>, Arc<Unhelpful>>,
     units: u64,
-    prices: PodPrices,
 }
 
 impl DryRun {
@@ -118,7 +117,7 @@ impl DryRun {
         let mut work = Budget::new(left);
         let found = dry_runs.on(node, &mut work).ok()?;
         let outcome = found.map(Arc::new).map_err(Arc::new);
-        Some(Self { outcome, units: work.spent(), prices: dry_runs.prices() })
+        Some(Self { outcome, units: work.spent() })
     }
 }
 
@@ -285,7 +284,7 @@ fn look(
             left.charge(dry_run.units)?;
             if is_new {
                 unplaced.count_units(dry_run.units);
-                memo.keep(node, unplaced.cluster, dry_run.clone());
+                memo.keep(node, dry_run.clone());
             }
             match dry_run.outcome {
                 Ok(candidate) if candidate.violations == 0 => found.candidates.push(candidate),

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use kpolicy_cel::Budget;
 use rustc_hash::FxHashMap;
 
+use crate::judging::{PreparedFilters, Question};
 use crate::rules::decision_work::search_units_max;
 use crate::rules::prices::{
     ASKING, ASKING_ENTRY, MOVING, NODES_COPIED, WALKING, of_selector, of_terms,
@@ -28,7 +29,7 @@ pub(super) fn of_search(cluster: &Cluster) -> Budget {
 /// is known of a node and still differ in a part of their spec that no filter in force reads: what is
 /// known holds only for a pod of equal prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PodPrices {
+pub(crate) struct PodPrices {
     asking: u64,
     own_terms: u64,
     /// What filters count of each pod of a node, and of each that comes or goes.
@@ -46,19 +47,21 @@ pub(super) struct Prices<'a> {
     budgets: RefCell<FxHashMap<&'a str, u64>>,
 }
 
-impl<'a> Prices<'a> {
-    pub(super) fn of(unplaced: Unplaced<'a>) -> Self {
-        let (pod, cluster) = (unplaced.question.pod, unplaced.cluster);
-        let entries = unplaced.question.entries;
+impl PodPrices {
+    pub(crate) fn of(
+        question: Question<'_>,
+        prepared: &PreparedFilters<'_>,
+        cluster: &Cluster,
+    ) -> Self {
         let in_expressions: u64 =
-            unplaced.prepared.iter().flatten().map(|filter| filter.units_a_check()).sum();
-        let counting = unplaced.prepared.iter().flatten().map(|filter| filter.units_a_pod()).sum();
-        let affinity = &pod.template.pod_affinity;
-        let constraints = pod.template.spread.iter();
+            prepared.iter().flatten().map(|filter| filter.units_a_check()).sum();
+        let counting = prepared.iter().flatten().map(|filter| filter.units_a_pod()).sum();
+        let affinity = &question.pod.template.pod_affinity;
+        let constraints = question.pod.template.spread.iter();
         let of_constraints = constraints.map(|each| of_selector(each.label_selector.as_ref()));
-        let of_pod = PodPrices {
+        Self {
             asking: ASKING
-                .saturating_add(ASKING_ENTRY.saturating_mul(entries))
+                .saturating_add(ASKING_ENTRY.saturating_mul(question.entries))
                 .saturating_add(in_expressions),
             own_terms: of_terms(&affinity.required)
                 .saturating_add(of_terms(&affinity.anti_required))
@@ -66,12 +69,20 @@ impl<'a> Prices<'a> {
             counting,
             // Rounded up, so that a few nodes more change no price.
             copying: cluster.nodes().len().next_power_of_two() as u64 / NODES_COPIED,
-        };
-        Self { cluster, of_pod, budgets: RefCell::default() }
+        }
     }
 
-    pub(super) const fn of_pod(&self) -> PodPrices {
-        self.of_pod
+    /// All of them, to tell pods apart by.
+    pub(crate) const fn parts(self) -> [u64; 4] {
+        [self.asking, self.own_terms, self.counting, self.copying]
+    }
+}
+
+impl<'a> Prices<'a> {
+    pub(super) fn of(unplaced: Unplaced<'a>) -> Self {
+        let Unplaced { question, prepared, cluster, .. } = unplaced;
+        let of_pod = PodPrices::of(question, prepared, cluster);
+        Self { cluster, of_pod, budgets: RefCell::default() }
     }
 
     /// Walking the pods of a node.

@@ -33,8 +33,7 @@ pub(super) fn tried<'a>(
     memo: &CandidateMemo,
 ) -> Option<Vec<Tried<'a>>> {
     let known = |node| {
-        let known =
-            memo.get(node, unplaced.cluster).filter(|known| known.prices == dry_runs.prices());
+        let known = memo.get(node);
         Tried { node, is_new: known.is_none(), dry_run: known.cloned() }
     };
     let mut stretch: Vec<Tried<'a>> = nodes.map(known).collect();

@@ -37,6 +37,8 @@ pub struct Nodes {
     by_rank: Vec<NodeSlot>,
     rank: Vec<u32>,
     is_ranked: bool,
+    /// How often a newer row took the place of an older one, on any node.
+    rows_replaced: u64,
 }
 
 impl Nodes {
@@ -129,6 +131,11 @@ impl Nodes {
         self.rank.get(slot.index()).copied().unwrap_or(u32::MAX)
     }
 
+    /// How often a newer row of a pod took the place of one that weighs the same, which no log tells of.
+    pub(crate) fn rows_replaced(&self) -> u64 {
+        self.rows_replaced
+    }
+
     /// Puts the nodes in order of names, if they are not.
     pub(super) fn rank(&mut self) {
         if self.is_ranked {
@@ -211,6 +218,7 @@ impl Nodes {
         {
             *have = Arc::clone(pod);
             entry.load.rows_replaced += 1;
+            self.rows_replaced += 1;
         }
     }
 

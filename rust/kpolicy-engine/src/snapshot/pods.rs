@@ -2,7 +2,7 @@
 //!
 //! `Cluster` keeps the loads of nodes in step. No assumption ends by time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -141,22 +141,21 @@ impl Pods {
     }
 }
 
+/// How many changes of nominations are remembered.
+const NOMINATIONS_LOGGED_MAX: usize = 4_096;
+
 /// Pending pods for which preemption makes room, by node.
 #[derive(Debug, Default)]
 pub struct Nominations {
-    by_node: BTreeMap<Arc<str>, Nominated>,
+    /// By name of the node; of each, by uid.
+    by_node: BTreeMap<Arc<str>, BTreeMap<Arc<str>, Arc<Pod>>>,
     node_of: FxHashMap<Arc<str>, Arc<str>>,
     /// Pods whose nomination a decision ended, until the API server shows what became of them.
     renounced: FxHashMap<Arc<str>, Arc<Pod>>,
+    /// How many changes there were.
     version: u64,
-}
-
-/// Pods nominated to one node.
-#[derive(Debug, Default)]
-struct Nominated {
-    /// That of all nominations when these changed last.
-    version: u64,
-    by_uid: BTreeMap<Arc<str>, Arc<Pod>>,
+    /// The nodes that the last of them were about, the newest at the end.
+    changed: VecDeque<Arc<str>>,
 }
 
 impl Nominations {
@@ -174,14 +173,17 @@ impl Nominations {
         self.version
     }
 
-    /// The version at which those to this node changed last; 0 where there are none.
-    pub(crate) fn version_on(&self, node: &str) -> u64 {
-        if self.is_empty() { 0 } else { self.by_node.get(node).map_or(0, |own| own.version) }
+    /// Names of nodes whose nominations changed since a version, oldest change first; `None` if some
+    /// changes are forgotten.
+    pub(crate) fn changed_since(&self, version: u64) -> Option<impl Iterator<Item = &Arc<str>>> {
+        let behind = usize::try_from(self.version.checked_sub(version)?).ok()?;
+        let start = self.changed.len().checked_sub(behind)?;
+        Some(self.changed.range(start..))
     }
 
     /// Pods nominated to a node, in order of uid.
     pub(crate) fn on(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
-        self.by_node.get(node).into_iter().flat_map(|own| own.by_uid.values())
+        self.by_node.get(node).into_iter().flat_map(BTreeMap::values)
     }
 
     /// Names of nodes that any pod is nominated to, sorted.
@@ -191,10 +193,9 @@ impl Nominations {
 
     pub(super) fn set(&mut self, pod: &Arc<Pod>, node: &Arc<str>) {
         self.remove(&pod.uid);
-        self.version += 1;
         let own = self.by_node.entry(Arc::clone(node)).or_default();
-        own.version = self.version;
-        own.by_uid.insert(Arc::clone(&pod.uid), Arc::clone(pod));
+        own.insert(Arc::clone(&pod.uid), Arc::clone(pod));
+        self.note_change(Arc::clone(node));
         self.node_of.insert(Arc::clone(&pod.uid), Arc::clone(node));
     }
 
@@ -212,14 +213,21 @@ impl Nominations {
 
     pub(super) fn remove(&mut self, uid: &str) -> bool {
         let Some(node) = self.node_of.remove(uid) else { return false };
-        self.version += 1;
         if let Some(own) = self.by_node.get_mut(&node) {
-            own.version = self.version;
-            own.by_uid.remove(uid);
-            if own.by_uid.is_empty() {
+            own.remove(uid);
+            if own.is_empty() {
                 self.by_node.remove(&node);
             }
         }
+        self.note_change(node);
         true
+    }
+
+    fn note_change(&mut self, node: Arc<str>) {
+        self.version += 1;
+        self.changed.push_back(node);
+        if self.changed.len() > NOMINATIONS_LOGGED_MAX {
+            self.changed.pop_front();
+        }
     }
 }
