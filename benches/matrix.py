@@ -1,5 +1,5 @@
 """The matrix of workloads: each file in `workloads/` has one workload and its sizes. A size with
-`quick` is part of every run.
+`quick` is part of every run. One with `huge` takes minutes to generate: only the picture has it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kpolicy.offline.reports.columns import columns
 
 FOLDER: Final = Path(__file__).parent / "workloads"
 _KEYS: Final = {"name", "workload", "about", "sizes"}
-_SIZE_KEYS: Final = {"nodes", "existing", "pods", "quick", "reach"}
+_SIZE_KEYS: Final = {"nodes", "existing", "pods", "quick", "reach", "huge"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Case:
     size: Size
     is_quick: bool
     reach: int
+    is_huge: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ def read(path: Path) -> list[Case]:
                 Size(size["nodes"], size["existing"], size["pods"]),
                 bool(size.get("quick")),
                 int(size.get("reach", 0)),
+                bool(size.get("huge")),
             )
         )
     return made
@@ -71,7 +73,9 @@ def read(path: Path) -> list[Case]:
 
 def chosen(names: Sequence[str], *, is_full: bool) -> list[Case]:
     return [
-        case for case in cases() if (is_full or case.is_quick) and (not names or case.name in names)
+        case
+        for case in cases()
+        if (case.is_quick or (is_full and not case.is_huge)) and (not names or case.name in names)
     ]
 
 

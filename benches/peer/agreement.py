@@ -3,20 +3,21 @@ anything is timed.
 
 The check goes through the pods along kube-scheduler's placements. For each pod, both report which
 nodes pass and how each scores, and both decide. Each must choose one of the other's best nodes.
-Then kpolicy's engine gets kube-scheduler's choice.
+Then kpolicy's engine gets kube-scheduler's choice. A second check does the same where both look at
+only some of the nodes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from benches.peer import ours, theirs
 from benches.peer.theirs import Answer
-from kpolicy.engine import Decision, Engine, Outcome, Verdict
+from kpolicy.engine import Decision, Engine, JudgedNodes, KeptNode, Outcome, Verdict
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.generated_cluster import Size
 
@@ -64,6 +65,50 @@ NOTHING: Final = Agreement(0, 0, 0, ())
 def check(binary: Path, workload: str, size: Size, path: Path) -> Agreement:
     """Checks a cluster that is already in the file."""
     return compare(ours.engine_of(path), workload, size, theirs.answers(binary, path))
+
+
+def check_sampled(binary: Path, workload: str, size: Size, path: Path) -> Agreement:
+    """As `check`, where each cycle stops once it has found enough nodes: both find the same."""
+    engine = ours.engine_of(path, program=ours.sampling_program())
+    return compare_sampled(engine, workload, size, theirs.sampled_answers(binary, path))
+
+
+def compare_sampled(engine: Engine, workload: str, size: Size, answers: list[Answer]) -> Agreement:
+    """`verdicts` counts the nodes that were found."""
+    differences: list[str] = []
+    if len(answers) != size.pods:
+        differences.append(f"{workload}: {len(answers)} answers for {size.pods} pods")
+    waiting = generated_cluster.waiting(workload, size)
+    for index, (answer, item) in enumerate(zip(answers, waiting, strict=False)):
+        uid = generated_cluster.uid(index)
+        filtered = engine.filter(uid, _NOW_NS)
+        kept = [KeptNode(node) for node in filtered.feasible]
+        decision = engine.choose(uid, JudgedNodes(filtered.token, kept), _NOW_NS)
+        found = next(_sampled_differences(answer, filtered.feasible, decision), "")
+        if found:
+            differences.append(f"{workload}, sampled, {answer.pod}: {found}")
+        _follow(engine, answer, decision, _afterwards(answer, workload, index, item))
+    scores = sum(len(answer.totals) for answer in answers)
+    return Agreement(size.pods, scores, scores, tuple(differences))
+
+
+def _sampled_differences(answer: Answer, found: Sequence[str], decision: Decision) -> Iterator[str]:
+    if set(found) != set(answer.totals):
+        only_here = sorted(set(found) - set(answer.totals))
+        only_there = sorted(set(answer.totals) - set(found))
+        yield f"nodes found only here {_few(only_here)}, only there {_few(only_there)}"
+        return
+    if bool(decision.node) != bool(answer.node):
+        yield f"node {decision.node!r} here, {answer.node!r} there"
+    elif answer.node:
+        highest = max(answer.totals.values())
+        best = {name for name, total in answer.totals.items() if total == highest}
+        if not {decision.node, answer.node} <= best:
+            yield f"{decision.node} here, {answer.node} there, of the best {_few(sorted(best))}"
+        if decision.score != highest:
+            yield f"{decision.node} scores {decision.score} here, {highest} there"
+    elif bool(decision.nominated_node) != bool(answer.nominated):
+        yield f"room made on {decision.nominated_node!r} here, {answer.nominated!r} there"
 
 
 def compare(engine: Engine, workload: str, size: Size, answers: list[Answer]) -> Agreement:

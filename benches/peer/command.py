@@ -16,7 +16,7 @@ from typing import Final
 
 from benches import matrix
 from benches.peer import ours, theirs
-from benches.peer.agreement import NOTHING, Agreement, check
+from benches.peer.agreement import NOTHING, Agreement, check, check_sampled
 from benches.peer.build import KubeScheduler, kube_scheduler, say
 from benches.peer.comparison import ALL, OURS, SAMPLED, THEIRS, Contender, Row, in_turns
 from benches.peer.table import table
@@ -30,6 +30,8 @@ BUDGET_S: Final = 8.0
 # Large enough for ten zones of several nodes, small enough to examine every node for every pod.
 CHECK_NODES: Final = 60
 CHECK_PODS: Final = 120
+# So many nodes that both schedulers stop before the last one.
+SAMPLED_NODES: Final = 250
 _DIFFERENCES_SHOWN_MAX: Final = 10
 _DIFFERENT: Final = 1
 _CANNOT: Final = 2
@@ -118,12 +120,16 @@ def _compared(arguments: argparse.Namespace) -> int:
 
 
 def check_all(peer: KubeScheduler, workloads: Sequence[str], folder: Path) -> Agreement:
-    """Checks a small cluster of each workload."""
+    """Checks two small clusters of each workload."""
     total = NOTHING
     for workload in workloads:
-        size = size_of(workload, CHECK_NODES, None, CHECK_PODS)
-        path = _written(folder / f"{workload}-check.json", workload, size)
-        total += check(peer.path, workload, size, path)
+        for name, nodes, compared in (
+            ("check", CHECK_NODES, check),
+            ("check-sampled", SAMPLED_NODES, check_sampled),
+        ):
+            size = size_of(workload, nodes, None, CHECK_PODS)
+            path = _written(folder / f"{workload}-{name}.json", workload, size)
+            total += compared(peer.path, workload, size, path)
     return total
 
 

@@ -45,7 +45,16 @@ def timed(binary: Path, world: Path, percentage: int, budget_s: float) -> Timing
 
 def answers(binary: Path, world: Path) -> list[Answer]:
     """The answers for all pods, with all nodes examined."""
-    output = _run(binary, world, ALL_NODES, "-answers")
+    return _answers(_run(binary, world, ALL_NODES, "-answers"))
+
+
+def sampled_answers(binary: Path, world: Path) -> list[Answer]:
+    """The answers for all pods, each with the nodes that its cycle found before it ended. One node
+    is filtered at a time, so that these do not depend on chance."""
+    return _answers(_run(binary, world, SAMPLED, "-answers", "-parallelism", "1"))
+
+
+def _answers(output: dict[str, Any]) -> list[Answer]:
     return [
         Answer(
             answer["pod"],

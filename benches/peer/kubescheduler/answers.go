@@ -14,23 +14,35 @@ import (
 // and what the cycle then did.
 type answer struct {
 	Pod string `json:"pod"`
-	// Totals holds the nodes that pass all filters, each with its weighted score.
+	// Totals holds the nodes that pass all filters, each with its weighted score. Where only some
+	// nodes are looked at, it holds those that the cycle found.
 	Totals    map[string]int64 `json:"totals"`
 	Node      string           `json:"node,omitempty"`
 	Nominated string           `json:"nominated,omitempty"`
 	Message   string           `json:"message,omitempty"`
 }
 
-// noteAnswers asks every plugin about every node before each cycle.
+// noteAnswers asks every plugin about every node before each cycle, or about the nodes that the cycle
+// found after it.
 func (c *cycle) noteAnswers() {
 	original := c.scheduler.SchedulePod
 	c.scheduler.SchedulePod = func(ctx context.Context, profile framework.Framework, state fwk.CycleState,
 		info *framework.QueuedPodInfo) (scheduler.ScheduleResult, error) {
-		totals, err := judge(ctx, profile, info.Pod)
-		if err != nil {
-			return scheduler.ScheduleResult{}, err
+		var totals map[string]int64
+		if !c.samples {
+			var err error
+			if totals, err = judge(ctx, profile, info.Pod, nil); err != nil {
+				return scheduler.ScheduleResult{}, err
+			}
 		}
+		c.scored = nil
 		result, err := original(ctx, profile, state, info)
+		if c.samples {
+			var failed error
+			if totals, failed = judge(ctx, profile, info.Pod, c.found(result)); failed != nil {
+				return scheduler.ScheduleResult{}, failed
+			}
+		}
 		said := answer{Pod: info.Pod.Namespace + "/" + info.Pod.Name, Totals: totals, Node: result.SuggestedHost}
 		if err != nil {
 			said.Message = err.Error()
@@ -40,6 +52,18 @@ func (c *cycle) noteAnswers() {
 	}
 }
 
+// found gives the names of the nodes among which a cycle chose.
+func (c *cycle) found(result scheduler.ScheduleResult) map[string]bool {
+	names := map[string]bool{}
+	for _, node := range c.scored {
+		names[node.Node().Name] = true
+	}
+	if result.SuggestedHost != "" {
+		names[result.SuggestedHost] = true
+	}
+	return names
+}
+
 // noteGivenUp adds what only the end of a failed cycle tells.
 func (c *cycle) noteGivenUp(nominated string) {
 	if len(c.answers) > 0 {
@@ -47,8 +71,10 @@ func (c *cycle) noteGivenUp(nominated string) {
 	}
 }
 
-// judge runs the framework's filters on every node and its scores on every node that is left.
-func judge(ctx context.Context, profile framework.Framework, pod *corev1.Pod) (map[string]int64, error) {
+// judge runs the framework's filters on every node, or on those of these names, and its scores on every
+// node that is left.
+func judge(ctx context.Context, profile framework.Framework, pod *corev1.Pod,
+	names map[string]bool) (map[string]int64, error) {
 	totals := map[string]int64{}
 	state := framework.NewCycleState()
 	only, status, _ := profile.RunPreFilterPlugins(ctx, state, pod)
@@ -65,6 +91,9 @@ func judge(ctx context.Context, profile framework.Framework, pod *corev1.Pod) (m
 	var feasible []fwk.NodeInfo
 	for _, node := range nodes {
 		if !only.AllNodes() && !only.NodeNames.Has(node.Node().Name) {
+			continue
+		}
+		if names != nil && !names[node.Node().Name] {
 			continue
 		}
 		status := profile.RunFilterPluginsWithNominatedPods(ctx, state, pod, node)

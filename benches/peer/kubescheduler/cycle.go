@@ -18,6 +18,9 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
+// allNodes is the percentage of nodes to score that leaves out none.
+const allNodes = 100
+
 // syncLimit is for a hundred thousand nodes and half a million pods; longer is a hang.
 const syncLimit = 5 * time.Minute
 
@@ -36,31 +39,43 @@ type cycle struct {
 	tookNs    []int64
 	scheduled int
 	answers   []answer
+	// samples says that a cycle stops once it has found enough nodes, and scored holds these.
+	samples bool
+	scored  []fwk.NodeInfo
 }
 
-func newCycle(ctx context.Context, found *world, percentage int32) (*cycle, error) {
+// newCycle takes kube-scheduler's default where parallelism is 0.
+func newCycle(ctx context.Context, found *world, percentage, parallelism int32) (*cycle, error) {
 	settings, err := latest.Default()
 	if err != nil {
 		return nil, err
 	}
 	made := &cycle{
-		bound:  make(chan struct{}, 1),
-		gaveUp: make(chan failure, 1),
-		nodes:  len(found.nodes.Items),
+		bound:   make(chan struct{}, 1),
+		gaveUp:  make(chan failure, 1),
+		nodes:   len(found.nodes.Items),
+		samples: percentage != allNodes,
+	}
+	if parallelism == 0 {
+		parallelism = settings.Parallelism
 	}
 	profile := settings.Profiles[0]
 	profile.PercentageOfNodesToScore = &percentage
 	profile.Plugins.Bind.Disabled = []config.Plugin{{Name: names.DefaultBinder}}
 	profile.Plugins.Bind.Enabled = []config.Plugin{{Name: binderName}}
 	profile.Plugins.PostBind.Enabled = []config.Plugin{{Name: binderName}}
+	profile.Plugins.PreScore.Enabled = []config.Plugin{{Name: scoredName}}
 
 	client := newClient(found)
 	factory := scheduler.NewInformerFactory(client, 0)
 	made.scheduler, err = scheduler.New(ctx, client, factory, nil,
 		func(string) events.EventRecorderLogger { return &events.FakeRecorder{} },
 		scheduler.WithProfiles(profile),
-		scheduler.WithParallelism(settings.Parallelism),
-		scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{binderName: made.newBinder}),
+		scheduler.WithParallelism(parallelism),
+		scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{
+			binderName: made.newBinder,
+			scoredName: made.newScored,
+		}),
 	)
 	if err != nil {
 		return nil, err

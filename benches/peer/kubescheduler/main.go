@@ -33,23 +33,24 @@ type report struct {
 func main() {
 	world := flag.String("world", "", "`FILE` with a Kubernetes List: nodes, pods, volumes")
 	percentage := flag.Int("percentage", 0, "percentageOfNodesToScore; 0 is kube-scheduler's default, 100 all nodes")
+	parallelism := flag.Int("parallelism", 0, "so many nodes are filtered at a time; 0 is kube-scheduler's default")
 	budget := flag.Duration("budget", 0, "stop once the cycles took that long together; 0 for no limit")
 	answers := flag.Bool("answers", false, "print what each cycle found out instead of how long it took")
 	flag.Parse()
-	if err := run(*world, int32(*percentage), *budget, *answers); err != nil {
+	if err := run(*world, int32(*percentage), int32(*parallelism), *budget, *answers); err != nil {
 		fmt.Fprintf(os.Stderr, "kubescheduler: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(path string, percentage int32, budget time.Duration, wantsAnswers bool) error {
+func run(path string, percentage, parallelism int32, budget time.Duration, wantsAnswers bool) error {
 	found, err := readWorld(path)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Background()))
 	defer cancel()
-	cycle, err := newCycle(ctx, found, percentage)
+	cycle, err := newCycle(ctx, found, percentage, parallelism)
 	if err != nil {
 		return err
 	}

@@ -44,8 +44,8 @@ BATCH_PODS: Final = 256
 REASONS_MAX: Final = 200
 
 # --- benchmarks ----------------------------------------------------------------------------------
-# Twice the largest size that kpolicy is designed for.
-BENCH_NODES_MAX: Final = 200_000
+# The largest cluster that kpolicy is designed for. The engine numbers nodes and pods with 32 bits.
+BENCH_NODES_MAX: Final = 1_000_000
 BENCH_PODS_MAX: Final = 2_000_000
 # Objects made and read at once: a few megabytes.
 BENCH_OBJECTS_AT_ONCE: Final = 5_000

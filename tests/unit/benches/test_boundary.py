@@ -70,7 +70,7 @@ class TestMatrix:
         assert {case.workload for case in cases} == set(REPEATED)
         for workload in REPEATED:
             nodes = [case.size.nodes for case in cases if case.workload == workload]
-            assert nodes == [1_000, 5_000, 20_000, 100_000], workload
+            assert nodes == [1_000, 5_000, 20_000, 100_000, 1_000_000], workload
         assert len({(case.name, case.size) for case in cases}) == len(cases)
 
     def test_quick_is_a_part_and_names_choose(self) -> None:

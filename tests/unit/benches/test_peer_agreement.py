@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from benches.peer import ours
-from benches.peer.agreement import NOTHING, Agreement, compare
+from benches.peer.agreement import NOTHING, Agreement, compare, compare_sampled
 from benches.peer.theirs import Answer
-from kpolicy.engine import Engine
+from kpolicy.engine import Engine, JudgedNodes, KeptNode
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.generated_cluster import Size
 
@@ -121,6 +121,51 @@ class TestDifferences:
         assert differing("basic", SIZE, tmp_path, expected).differences == (
             "basic: 4 answers for 5 pods",
         )
+
+
+LARGE = Size(nodes=250, existing=250, pods=6)
+
+
+class TestSampled:
+    def engine(self, folder: Path, seed: int) -> Engine:
+        path = folder / "large.json"
+        path.write_bytes(b"".join(generated_cluster.as_list("mixed", LARGE)))
+        return ours.engine_of(path, seed=seed, program=ours.sampling_program())
+
+    def answers(self, folder: Path) -> list[Answer]:
+        """Of an engine with another seed. Totals are known only of the node that was chosen."""
+        engine = self.engine(folder, 1)
+        made = []
+        for index in range(LARGE.pods):
+            uid = generated_cluster.uid(index)
+            found = engine.filter(uid, 0)
+            kept = [KeptNode(node) for node in found.feasible]
+            decision = engine.choose(uid, JudgedNodes(found.token, kept), 0)
+            totals = {**dict.fromkeys(found.feasible, 0), decision.node: decision.score}
+            made.append(Answer(f"default/pod-{index:06d}", totals, decision.node, "", ""))
+        return made
+
+    def test_both_find_the_same_nodes_and_stop_before_the_last(self, tmp_path: Path) -> None:
+        expected = self.answers(tmp_path)
+        assert [len(answer.totals) for answer in expected] == [120] * LARGE.pods
+        assert expected[0].totals.keys() != expected[1].totals.keys()
+        found = compare_sampled(self.engine(tmp_path, 1), "mixed", LARGE, expected)
+        assert found.differences == ()
+        assert (found.pods, found.scores) == (6, 720)
+
+    def test_another_node_or_score_is_a_difference(self, tmp_path: Path) -> None:
+        expected = self.answers(tmp_path)
+        lost = next(name for name in expected[2].totals if name != expected[2].node)
+        fewer = {name: 0 for name in expected[2].totals if name != lost}
+        expected[2] = replace(expected[2], totals=fewer)
+        node = expected[4].node
+        higher = {**expected[4].totals, node: expected[4].totals[node] + 1}
+        expected[4] = replace(expected[4], totals=higher)
+        found = compare_sampled(self.engine(tmp_path, 1), "mixed", LARGE, expected)
+        first, second = found.differences
+        assert first.endswith(f"nodes found only here {lost}, only there none")
+        assert second.endswith("there")
+        assert f"{node} scores" in second
 
 
 def test_sums_are_of_all_workloads() -> None:

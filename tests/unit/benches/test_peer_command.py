@@ -32,6 +32,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float]]:
 
     monkeypatch.setattr(command, "kube_scheduler", lambda: PEER)
     monkeypatch.setattr(command, "check", lambda *_: Agreement(120, 7200, 7000, ()))
+    monkeypatch.setattr(command, "check_sampled", lambda *_: Agreement(120, 12000, 12000, ()))
     monkeypatch.setattr(theirs, "timed", timed)
     return ran
 
@@ -56,7 +57,7 @@ def test_both_modes_run_in_every_turn_and_the_table_has_them(
     printed = capsys.readouterr()
     first, title, _, *rows = printed.out.splitlines()
     assert first == (
-        "same placements possible: 120 of 120 pods checked (7,200 verdicts, 7,000 scores)"
+        "same placements possible: 240 of 240 pods checked (19,200 verdicts, 19,000 scores)"
     )
     assert "kube-scheduler v1.36.2" in title
     assert [row.split()[-9:-7] for row in rows[1:]] == [["sampled", "5"], ["all", "5"]]
@@ -71,7 +72,7 @@ def test_json_has_all_figures_and_nothing_else_is_printed(
     assert driver.main([*SMALL, "--output", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["kubernetes"] == "v1.36.2"
-    assert document["agreement"]["pods"] == 120
+    assert document["agreement"]["pods"] == 240
     assert [row["scored"] for row in document["rows"]] == ["all", "sampled", "all"]
     ours, sampled, _ = document["rows"]
     assert (ours["scheduled"], ours["waiting"], sampled["podsPerSecond"]) == (20, 20, 0.1)
@@ -90,11 +91,13 @@ def test_every_workload_is_checked_and_none_timed_where_only_the_check_is_asked_
         return Agreement(size.pods, 0, 0, ())
 
     monkeypatch.setattr(command, "check", check)
+    monkeypatch.setattr(command, "check_sampled", check)
     assert driver.main(["peer", "--check-only"]) == 0
-    assert [workload for workload, _ in checked] == list(WORKLOADS)
-    assert {(size.nodes, size.pods) for _, size in checked} == {(60, 120)}
+    assert [workload for workload, _ in checked[::2]] == list(WORKLOADS)
+    assert [workload for workload, _ in checked[1::2]] == list(WORKLOADS)
+    assert {(size.nodes, size.pods) for _, size in checked} == {(60, 120), (250, 120)}
     assert runs == []
-    assert f"{120 * len(WORKLOADS):,} of" in capsys.readouterr().out
+    assert f"{240 * len(WORKLOADS):,} of" in capsys.readouterr().out
 
 
 def test_a_difference_ends_it_before_anything_is_timed(
@@ -106,7 +109,7 @@ def test_a_difference_ends_it_before_anything_is_timed(
     monkeypatch.setattr(command, "check", lambda *_: found)
     assert driver.main([*SMALL]) == 1
     printed = capsys.readouterr()
-    assert "119 of 120 pods" in printed.out
+    assert "239 of 240 pods" in printed.out
     assert "pod-000001: node-000001 scores 3, not 4" in printed.err
     assert driver.main([*SMALL, "--output", "json"]) == 1
     document = json.loads(capsys.readouterr().out)
@@ -117,7 +120,7 @@ def test_a_difference_ends_it_before_anything_is_timed(
 def test_worlds_are_kept_as_files_that_any_verb_reads(tmp_path: Path) -> None:
     assert driver.main([*SMALL, "--keep", str(tmp_path / "worlds")]) == 0
     kept = sorted(path.name for path in (tmp_path / "worlds").iterdir())
-    assert kept == ["basic-check.json", "basic.json"]
+    assert kept == ["basic-check-sampled.json", "basic-check.json", "basic.json"]
     snapshot = Snapshot.load(tmp_path / "worlds" / "basic.json")
     assert snapshot.problems == ()
     assert len(snapshot.engine().pending()) == 20

@@ -49,6 +49,13 @@ def test_answers_are_of_pods_with_and_without_a_node(tmp_path: Path) -> None:
     ]
 
 
+def test_answers_about_some_nodes_do_not_depend_on_chance(tmp_path: Path) -> None:
+    body = """print(json.dumps({"answers": [
+        {"pod": " ".join(sys.argv[1:]), "totals": {"n1": 7}, "node": "n1"}]}))"""
+    [answer] = theirs.sampled_answers(program(tmp_path, body), WORLD)
+    assert answer.pod == "-world world.json -percentage 0 -answers -parallelism 1"
+
+
 def test_its_failure_is_an_error_with_its_last_words(tmp_path: Path) -> None:
     with pytest.raises(KubeSchedulerError, match=r"ended with 1:\nworld.json: item 3"):
         theirs.answers(program(tmp_path, "sys.exit('world.json: item 3')"), WORLD)

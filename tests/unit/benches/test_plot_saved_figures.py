@@ -9,8 +9,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benches import __main__ as driver, expressions, footprint, loading, plot, recorded
+from benches import (
+    __main__ as driver,
+    expressions,
+    footprint,
+    loading,
+    matrix,
+    plot,
+    recorded,
+)
 from benches.chart import Axis, Chart, Line, spread
+from benches.matrix import Case
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.workloads import REPEATED
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
@@ -83,8 +92,19 @@ class TestPlot:
         saved = plot.saved()
         measured = saved["microsecondsPerDecision"]
         assert set(measured) == set(REPEATED)
-        assert all(len(points) == 4 for points in measured.values())
+        sizes = {"1000", "5000", "20000", "100000"}
+        assert all(sizes <= set(points) for points in measured.values())
         assert plot.PICTURE.read_text("utf-8") == plot.picture(saved)
+
+    def test_it_goes_to_a_million_nodes(self) -> None:
+        largest = {case.workload: case.size.nodes for case in matrix.cases() if case.is_huge}
+        assert largest == dict.fromkeys(REPEATED, 1_000_000)
+        assert [case for case in matrix.chosen([], is_full=True) if case.is_huge] == []
+        cases = [
+            Case("a", "basic", generated_cluster.Size(5, 5, 5), False, 0, is_huge)
+            for is_huge in (False, True)
+        ]
+        assert set(plot.measure(2, cases)["microsecondsPerDecision"]["basic"]) == {"5"}
 
     def test_drawing_again_measures_nothing(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

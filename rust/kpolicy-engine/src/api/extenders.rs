@@ -9,7 +9,7 @@ use super::decision::Victim;
 pub struct Filtered {
     /// To be given back with the second step.
     pub token: u64,
-    /// Names of the nodes that pass, sorted.
+    /// Names of the nodes that pass: sorted, or where only some are looked at, as they were found.
     pub feasible: Vec<Arc<str>>,
 }
 

@@ -249,12 +249,11 @@ impl Shapes {
         );
     }
 
-    /// Of those pods that pass somewhere, where totals of all nodes are asked for.
+    /// Of those pods that pass somewhere.
     fn fill_scores(&mut self, made: &[Made<'_>], taken: &mut TakenBy) {
         let is_scored = |made: &&Made<'_>| {
             let shape = self.shape(made.id);
-            made.part.context.profile.percentage_of_nodes_to_score == 100
-                && shape.is_some_and(|shape| shape.feasible().count > 0)
+            shape.is_some_and(|shape| shape.feasible().count > 0)
         };
         let made: Vec<Made<'_>> = made.iter().filter(is_scored).copied().collect();
         let (shapes, stores) = self.several_mut(made.iter().map(|made| made.id));

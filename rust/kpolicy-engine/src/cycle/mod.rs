@@ -15,6 +15,8 @@ mod node_memos;
 pub(crate) mod post_filter;
 pub(crate) mod reference;
 mod run;
+mod run_kept;
+mod run_sampled;
 mod sampling;
 mod score_answers;
 mod selection;
@@ -30,6 +32,7 @@ use std::sync::Arc;
 use crate::api::{Still, Stopwatch};
 use crate::judging::{NodeRejection, Question};
 use crate::preemption::{Candidate, Trimmed};
+use crate::program::Program;
 use crate::snapshot::{Cluster, NodeSlot};
 use crate::timing::{Lasted, Meter, Stages, Unmetered};
 
@@ -154,16 +157,16 @@ impl Cycle {
         decided.unwrap_or_else(|| Timed { outcome: vanished(), lasted: Lasted::default() })
     }
 
-    /// The first half of a decision, for extenders: nodes that pass every filter, in order of names.
+    /// The first half of a decision, for extenders: nodes that pass every filter. All of them are in order
+    /// of names; a sample is in the order in which it was found.
     pub(crate) fn filter<M: Meter>(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
         watched: Watched<'_, M>,
     ) -> Timed<Vec<NodeSlot>> {
-        let filtered = self.run(question, cluster, watched, nobody, |run| {
-            run.filter().map(|(feasible, _)| feasible).unwrap_or_default()
-        });
+        let filtered =
+            self.run(question, cluster, watched, nobody, |run| run.filter().unwrap_or_default());
         filtered.unwrap_or_default()
     }
 
@@ -223,7 +226,10 @@ impl Cycle {
             Some(found) => found,
             None => {
                 let (shapes, program) = (&mut self.shapes, question.program);
-                let prospects = upcoming();
+                let prospects = match sampling::is_asked_for(profile) {
+                    true => Vec::new(),
+                    false => of_all_nodes(upcoming(), program),
+                };
                 if prospects.len() > 1 {
                     let make = || shapes.make_ahead(&prospects, program, cluster, stopwatch);
                     question.threads.inside(make);
@@ -233,7 +239,7 @@ impl Cycle {
             }
         };
         meter.add(&ahead.rules);
-        let is_cached = self.shapes.has_room(id, context);
+        let is_cached = !sampling::is_asked_for(profile) && self.shapes.has_room(id, context);
         let (shape, stores) = self.shapes.shape_and_stores(id)?;
         let sampling = &mut self.sampling;
         let mut run =
@@ -243,6 +249,13 @@ impl Cycle {
         self.shapes.weigh(id);
         Some(Timed { outcome, lasted })
     }
+}
+
+/// Who looks at only some of the nodes has no use for columns of all.
+fn of_all_nodes(mut prospects: Vec<Prospect>, program: &Program) -> Vec<Prospect> {
+    let is_sampled = |at: usize| program.profiles.get(at).is_some_and(sampling::is_asked_for);
+    prospects.retain(|prospect| !is_sampled(prospect.profile));
+    prospects
 }
 
 fn vanished() -> CycleOutcome {

@@ -4,7 +4,7 @@
 //! It is slow and simple, and defines what a decision is. `explain` shows its answers, and the
 //! cycle is compared with it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::judging::pre_filter::{self, NodesToCheck};
@@ -22,7 +22,7 @@ use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 use crate::timing::Unmetered;
 
 use super::fit_error::FitError;
-use super::sampling::Sampling;
+use super::sampling::{self, Sampling};
 use super::{CycleOutcome, post_filter};
 
 /// What one rule says of one node.
@@ -180,18 +180,15 @@ pub(crate) fn decide(
     let own = own.filter(|slot| judgement.feasible.contains(slot));
     let feasible = if let Some(own) = own {
         vec![own]
+    } else if sampling::is_asked_for(profile) {
+        match sampled(&judgement, &fresh, profile, cluster, sampling) {
+            Ok(feasible) => feasible,
+            Err(why) => return CycleOutcome::Failed(why),
+        }
     } else if let Some(why) = judgement.failed {
         return CycleOutcome::Failed(why);
     } else {
-        let percentage = profile.percentage_of_nodes_to_score;
-        let nodes = &judgement.rejected.nodes;
-        match judgement.rejected.narrowed_by.is_empty() {
-            true => {
-                let all = judgement.feasible.clone();
-                sampling.clone().sample(percentage, all, nodes, cluster.nodes())
-            }
-            false => judgement.feasible.clone(),
-        }
+        judgement.feasible.clone()
     };
     if feasible.is_empty() {
         let (rejected, prepared) = (&judgement.rejected, &fresh.prepared());
@@ -207,6 +204,44 @@ pub(crate) fn decide(
         Some((slot, total)) => CycleOutcome::Chosen { slot, total, feasible: feasible.len() },
         None => CycleOutcome::Failed(String::new()),
     }
+}
+
+/// The feasible nodes that a search from where sampling stands finds, in the order in which it finds them;
+/// or why it fails.
+fn sampled(
+    judgement: &Judgement,
+    fresh: &Fresh,
+    profile: &Profile,
+    cluster: &Cluster,
+    sampling: &Sampling,
+) -> Result<Vec<NodeSlot>, String> {
+    let inside = judgement.nodes.iter().filter(|node| !node.is_outside);
+    let by_slot: BTreeMap<NodeSlot, &NodeJudgement> =
+        inside.map(|node| (node.slot, node)).collect();
+    let in_order: Vec<NodeSlot> = if judgement.rejected.narrowed_by.is_empty() {
+        cluster.nodes().in_zones().to_vec()
+    } else {
+        judgement.nodes.iter().filter(|node| !node.is_outside).map(|node| node.slot).collect()
+    };
+    let enough = sampling::enough(profile, in_order.len(), false);
+    let mut found: Vec<NodeSlot> = Vec::new();
+    for slot in sampling::turned(&in_order, sampling.next_start()) {
+        match by_slot.get(&slot).and_then(|node| node.filter.as_ref()) {
+            Some((filter, status)) if status.rejection == Rejection::Error => {
+                return Err(filter_failure(profile, *filter, Some(status)));
+            }
+            Some(_) => {}
+            None if found.len() == enough => break,
+            None => found.push(slot),
+        }
+    }
+    if found.len() > 1 {
+        let scores = fresh.scores.iter().map(Option::as_deref);
+        if let Some(why) = pre_score_failure(profile, scores) {
+            return Err(why);
+        }
+    }
+    Ok(found)
 }
 
 /// Why the cycle fails. kube-scheduler takes the nominated node, if it is feasible, before it looks

@@ -15,7 +15,7 @@ use crate::timing::{Meter, Point, Stages, StatusCode};
 use super::context::Context;
 use super::fit_error::{FitError, Say};
 use super::post_filter;
-use super::sampling::Sampling;
+use super::sampling::{self, Sampling};
 use super::shape::{Shape, Stores};
 use super::{CycleOutcome, Extended};
 
@@ -33,11 +33,32 @@ pub(super) enum Found {
 }
 
 /// What passed the filters.
-enum Passing {
+pub(super) enum Passing {
     /// What the shape's columns say, and no more.
     AsCached,
     /// In order of names, and what rejected the others.
     Listed(Vec<NodeSlot>, Rejected),
+}
+
+/// What becomes of a pod's nomination.
+pub(super) enum Nominated {
+    /// There is none that counts.
+    Nowhere,
+    /// The node is not among those that are left to look at.
+    Outside(NodeSlot),
+    Rejected(NodeRejection),
+    Feasible(NodeSlot),
+}
+
+impl Nominated {
+    /// A node that was tried for nothing.
+    pub(super) fn attempted(&self) -> Option<NodeSlot> {
+        match self {
+            Self::Outside(slot) => Some(*slot),
+            Self::Rejected(rejection) => Some(rejection.slot),
+            Self::Nowhere | Self::Feasible(_) => None,
+        }
+    }
 }
 
 /// One decision under way.
@@ -65,84 +86,40 @@ impl<'a, M: Meter> Run<'a, M> {
             Ok(left) => left,
             Err(outcome) => return outcome,
         };
-        if let Some(slot) = self.nominated_node(&left) {
+        let nominated = self.nominated_node(&left);
+        if let Nominated::Feasible(slot) = nominated {
             self.stages.end(Point::Filter, StatusCode::Success);
             return self.choose_among(&[slot], &[]);
         }
-        let is_narrowed = matches!(left, NodesToCheck::Only { .. });
+        if sampling::is_asked_for(self.profile) {
+            return self.choose_among_some(left, &nominated);
+        }
         let passing = match self.passing(left) {
             Ok(passing) => passing,
             Err(failed) => return failed,
         };
-        let percentage = self.profile.percentage_of_nodes_to_score;
-        if percentage == 100 && matches!(passing, Passing::AsCached) {
-            self.stages.end(Point::Filter, StatusCode::Success);
-            return self.choose_among_all();
-        }
-        let (mut feasible, rejected) = self.listed(passing);
-        if !is_narrowed {
-            let nodes = self.cluster.nodes();
-            feasible = self.sampling.sample(percentage, feasible, &rejected.nodes, nodes);
-        }
         self.stages.end(Point::Filter, StatusCode::Success);
-        if feasible.is_empty() {
-            return Found::Rejected(rejected);
+        match passing {
+            Passing::AsCached => self.choose_among_all(),
+            Passing::Listed(feasible, rejected) if feasible.is_empty() => Found::Rejected(rejected),
+            Passing::Listed(feasible, _) => self.choose_among(&feasible, &[]),
         }
-        self.choose_among(&feasible, &[])
     }
 
-    /// Nodes that pass every filter, in order of names, as many as are enough, and the others.
-    pub(super) fn filter(&mut self) -> Result<(Vec<NodeSlot>, Rejected), Found> {
+    /// Nodes that pass every filter, as many as are enough.
+    pub(super) fn filter(&mut self) -> Result<Vec<NodeSlot>, Found> {
         let left = self.left()?;
-        let is_narrowed = matches!(left, NodesToCheck::Only { .. });
+        if sampling::is_asked_for(self.profile) {
+            return self.some_for_extenders(&left);
+        }
         let passing = self.passing(left)?;
-        let (mut feasible, rejected) = self.listed(passing);
-        if !is_narrowed {
-            let percentage = self.profile.percentage_of_nodes_to_score;
-            let nodes = self.cluster.nodes();
-            feasible = self.sampling.sample(percentage, feasible, &rejected.nodes, nodes);
-        }
+        let (feasible, _) = self.listed(passing);
         self.stages.end(Point::Filter, StatusCode::Success);
-        Ok((feasible, rejected))
-    }
-
-    /// Chooses among the nodes that extenders kept, with what they add to the totals.
-    /// kube-scheduler takes the nominated node if they kept it. `None`: no such node passes any
-    /// more.
-    pub(super) fn choose_kept(&mut self, extended: &Extended) -> Option<Found> {
-        let left = match self.left() {
-            Ok(left) => left,
-            Err(outcome) => return Some(outcome),
-        };
-        let passing = match self.passing(left) {
-            Ok(passing) => passing,
-            Err(failed) => return Some(failed),
-        };
-        let (feasible, mut rejected) = self.listed(passing);
-        let is_kept = |slot: &&NodeSlot| extended.kept.contains_key(slot);
-        let mut kept: Vec<NodeSlot> = feasible.iter().filter(is_kept).copied().collect();
-        let own = self.cluster.nominations().node_of(&self.question.pod.uid);
-        if let Some(own) = own.and_then(|name| self.cluster.nodes().find(name))
-            && kept.contains(&own)
-        {
-            kept = vec![own];
-        }
-        if !kept.is_empty() {
-            let added: Vec<i64> =
-                kept.iter().map(|slot| extended.kept.get(slot).copied().unwrap_or(0)).collect();
-            return Some(self.choose_among(&kept, &added));
-        }
-        if extended.is_stale && !feasible.is_empty() {
-            return None;
-        }
-        rejected.is_by_extenders = !feasible.is_empty();
-        let refused = extended.refused.iter();
-        rejected.nodes.extend(refused.filter(|node| feasible.contains(&node.slot)).cloned());
-        Some(Found::Rejected(rejected))
+        Ok(feasible)
     }
 
     /// Nodes that are left to look at, or what the pod as a whole comes to.
-    fn left(&mut self) -> Result<NodesToCheck, Found> {
+    pub(super) fn left(&mut self) -> Result<NodesToCheck, Found> {
         let (profile, cluster) = (self.profile, self.cluster);
         self.shape.follow_filters(self.context(), self.stores);
         let left = pre_filter::run(profile, &self.shape.prepared(self.stores), cluster);
@@ -156,29 +133,53 @@ impl<'a, M: Meter> Run<'a, M> {
     }
 
     /// kube-scheduler tries the nominated node first, and takes it if it is feasible.
-    fn nominated_node(&self, left: &NodesToCheck) -> Option<NodeSlot> {
+    pub(super) fn nominated_node(&self, left: &NodesToCheck) -> Nominated {
         let nominations = self.cluster.nominations();
-        let node = nominations.node_of(&self.question.pod.uid)?;
-        let slot = self.cluster.nodes().find(node)?;
+        let own = nominations.node_of(&self.question.pod.uid);
+        let Some(slot) = own.and_then(|node| self.cluster.nodes().find(node)) else {
+            return Nominated::Nowhere;
+        };
         if matches!(left, NodesToCheck::Only { slots, .. } if !slots.contains(&slot)) {
-            return None;
+            return Nominated::Outside(slot);
         }
         let prepared = self.shape.prepared(self.stores);
-        self.rejection_of(slot, &prepared).is_none().then_some(slot)
+        match self.verdict_on(slot, &prepared) {
+            None => Nominated::Feasible(slot),
+            Some(rejection) if rejection.code.is_failure() => Nominated::Nowhere,
+            Some(rejection) => Nominated::Rejected(rejection),
+        }
+    }
+
+    /// As [`Run::verdict_on`], with its status.
+    fn rejection_of(
+        &self,
+        slot: NodeSlot,
+        prepared: &PreparedFilters<'_>,
+    ) -> Option<NodeRejection> {
+        let rejection = self.verdict_on(slot, prepared)?;
+        let status = rejection.full_status(prepared, self.cluster);
+        Some(NodeRejection { status, ..rejection })
     }
 
     /// The verdict on one node, nominated pods included.
-    fn rejection_of(
+    pub(super) fn verdict_on(
         &self,
         slot: NodeSlot,
         prepared: &PreparedFilters<'_>,
     ) -> Option<NodeRejection> {
         self.cluster.progress().beat();
         let view = self.cluster.nodes().view(slot)?;
-        let (pod, program) = (self.question.pod, self.question.program);
-        let ahead = nominated::ahead_of(pod, &view.node.name, program, self.cluster);
-        nominated::with_pods(slot, &ahead, prepared, self.cluster)
-            .or_else(|| nominated::first_rejection(prepared, self.cluster, view, self.meter))
+        let crowded = || {
+            let (pod, program) = (self.question.pod, self.question.program);
+            let ahead = nominated::ahead_of(pod, &view.node.name, program, self.cluster);
+            nominated::with_pods(slot, &ahead, prepared, self.cluster)
+        };
+        let is_crowded = !self.cluster.nominations().is_empty();
+        is_crowded.then(crowded).flatten().or_else(|| {
+            let (filter, code) =
+                nominated::first_verdict(prepared, self.cluster, view, self.meter)?;
+            Some(NodeRejection { slot, filter, code, status: None })
+        })
     }
 
     fn judge_each(
@@ -198,7 +199,7 @@ impl<'a, M: Meter> Run<'a, M> {
     }
 
     /// Asks the nodes that are left. A failure of one is the end of it.
-    fn passing(&mut self, left: NodesToCheck) -> Result<Passing, Found> {
+    pub(super) fn passing(&mut self, left: NodesToCheck) -> Result<Passing, Found> {
         match left {
             NodesToCheck::All if self.is_cached => self.passing_of_all(),
             NodesToCheck::All => self.passing_one_by_one(),
@@ -241,16 +242,9 @@ impl<'a, M: Meter> Run<'a, M> {
     /// As [`Run::passing_of_all`], without columns.
     fn passing_one_by_one(&mut self) -> Result<Passing, Found> {
         let prepared = self.shape.prepared(self.stores);
-        let (pod, program, cluster) = (self.question.pod, self.question.program, self.cluster);
-        let rejection_of = |node: NodeView<'_>| {
-            let ahead = nominated::ahead_of(pod, &node.node.name, program, cluster);
-            nominated::with_pods(node.slot, &ahead, &prepared, cluster).or_else(|| {
-                let (filter, code) =
-                    nominated::first_verdict(&prepared, cluster, node, self.meter)?;
-                Some(NodeRejection { slot: node.slot, filter, code, status: None })
-            })
-        };
-        let nodes: Vec<NodeRejection> = cluster.nodes().iter().filter_map(rejection_of).collect();
+        let cluster = self.cluster;
+        let verdict_on = |node: NodeView<'_>| self.verdict_on(node.slot, &prepared);
+        let nodes: Vec<NodeRejection> = cluster.nodes().iter().filter_map(verdict_on).collect();
         if let Some(failure) = first_failure(&nodes, cluster) {
             return Err(self.failed(failure));
         }
@@ -259,7 +253,7 @@ impl<'a, M: Meter> Run<'a, M> {
     }
 
     /// One by one.
-    fn listed(&self, passing: Passing) -> (Vec<NodeSlot>, Rejected) {
+    pub(super) fn listed(&self, passing: Passing) -> (Vec<NodeSlot>, Rejected) {
         match passing {
             Passing::Listed(feasible, rejected) => (feasible, rejected),
             Passing::AsCached => {
@@ -299,7 +293,10 @@ impl<'a, M: Meter> Run<'a, M> {
             Found::Failed(why) => CycleOutcome::Failed(why),
             Found::Rejected(rejected) => {
                 let fit_error = Arc::new(self.fit_error(&rejected, say));
-                if matches!(say, Say::Nothing) {
+                // Where the next search starts follows from how many nodes this one had.
+                let is_counted =
+                    sampling::is_asked_for(self.profile) && !rejected.narrowed_by.is_empty();
+                if matches!(say, Say::Nothing) && !is_counted {
                     self.shape.remember(&fit_error, self.question.pod, self.cluster);
                 }
                 CycleOutcome::Rejected(fit_error)
@@ -347,7 +344,7 @@ impl<'a, M: Meter> Run<'a, M> {
         self.shape.with_candidate_memo(question, profile, rejected, self.cluster, self.stores, work)
     }
 
-    fn failed(&mut self, failure: &NodeRejection) -> Found {
+    pub(super) fn failed(&mut self, failure: &NodeRejection) -> Found {
         self.stages.end(Point::Filter, StatusCode::Error);
         let prepared = self.shape.prepared(self.stores);
         let status = failure.full_status(&prepared, self.cluster);

@@ -34,7 +34,7 @@ impl Engine {
         uids.iter().map(of_pod).collect()
     }
 
-    /// Nodes that pass every filter, in order of names. Where no node passes, or the pod is not to be
+    /// Nodes that pass every filter. Where no node passes, or the pod is not to be
     /// tried at all, [`Engine::choose`] says why. Nothing is assumed and nothing parked.
     pub fn filter(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> Filtered {
         self.cluster.settle_order();

@@ -1,21 +1,16 @@
 //! The zone of every node, as rules of old releases know it: region and zone together.
 //!
-//! Specification: each of the two is the beta label if the node has it, even if empty, and
-//! otherwise the label of today; a node with neither, or with both empty, is in no zone. Holds
-//! until labels or nodes change.
+//! Specification: a node with neither, or with both empty, is in no zone. Holds until labels or nodes
+//! change.
 
 use rustc_hash::FxHashMap;
 
 use crate::heap::{HeapBytes, flat_bytes};
-use crate::model::Labels;
 use crate::snapshot::Cluster;
+use crate::snapshot::node_tree::zone_of;
 
 /// The zone of nodes that are in none.
 pub(crate) const NOWHERE: u32 = 0;
-
-const REGION: [&str; 2] =
-    ["failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"];
-const ZONE: [&str; 2] = ["failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"];
 
 #[derive(Debug, Clone)]
 pub(crate) struct NodeZones {
@@ -31,7 +26,7 @@ impl NodeZones {
         for view in cluster.nodes().iter() {
             let labels = &view.node.object.meta.labels;
             let next = u32::try_from(known.len()).unwrap_or(NOWHERE);
-            let zone = *known.entry((of(labels, REGION), of(labels, ZONE))).or_insert(next);
+            let zone = *known.entry(zone_of(labels)).or_insert(next);
             if let Some(cell) = by_slot.get_mut(view.slot.index()) {
                 *cell = zone;
             }
@@ -47,10 +42,6 @@ impl NodeZones {
     pub(crate) fn zones(&self) -> usize {
         self.zones
     }
-}
-
-fn of<'a>(labels: &'a Labels, keys: [&str; 2]) -> &'a str {
-    keys.iter().find_map(|key| labels.get(key)).unwrap_or("")
 }
 
 impl HeapBytes for NodeZones {

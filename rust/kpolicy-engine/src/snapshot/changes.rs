@@ -19,9 +19,9 @@ use super::pods::{Place, PodEntry};
 use super::promises::key_of;
 
 impl Cluster {
-    /// Puts names in order, so that choices among nodes can go by them.
+    /// Puts nodes in order of their names and of their zones, so that choices among them can go by these.
     pub fn settle_order(&mut self) {
-        self.nodes.rank();
+        self.nodes.settle();
     }
 
     /// Adds or replaces a node; `None` if nothing that rules read differs.

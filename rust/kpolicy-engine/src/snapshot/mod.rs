@@ -12,6 +12,7 @@ pub(crate) mod evictions;
 pub(crate) mod images;
 pub(crate) mod log;
 pub(crate) mod node;
+pub(crate) mod node_tree;
 pub(crate) mod nodes;
 pub(crate) mod objects;
 pub(crate) mod occurrence;

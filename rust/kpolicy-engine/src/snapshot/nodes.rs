@@ -14,6 +14,7 @@ use super::images::Images;
 use super::label_keys::LabelKeys;
 use super::lanes_read::count;
 use super::node::{Load, Node, NodeSlot, NodeView};
+use super::node_tree::NodeTree;
 use super::pod::Pod;
 use super::taint_sets::TaintSets;
 
@@ -34,6 +35,7 @@ pub struct Nodes {
     images: Images,
     label_keys: LabelKeys,
     taint_sets: TaintSets,
+    tree: NodeTree,
     by_rank: Vec<NodeSlot>,
     rank: Vec<u32>,
     is_ranked: bool,
@@ -121,9 +123,14 @@ impl Nodes {
         &self.taint_sets
     }
 
-    /// Slots in order of the nodes' names. Only after [`Nodes::rank`].
+    /// Slots in order of the nodes' names. Only after [`Nodes::settle`].
     pub(crate) fn by_rank(&self) -> &[NodeSlot] {
         &self.by_rank
+    }
+
+    /// All slots in the order in which kube-scheduler looks at nodes. Only after [`Nodes::settle`].
+    pub(crate) fn in_zones(&self) -> &[NodeSlot] {
+        self.tree.order()
     }
 
     /// The node's position in `by_rank`.
@@ -136,8 +143,13 @@ impl Nodes {
         self.rows_replaced
     }
 
-    /// Puts the nodes in order of names, if they are not.
-    pub(super) fn rank(&mut self) {
+    /// Brings all orders of nodes up to date.
+    pub(super) fn settle(&mut self) {
+        self.rank();
+        self.tree.list();
+    }
+
+    fn rank(&mut self) {
         if self.is_ranked {
             return;
         }
@@ -167,6 +179,7 @@ impl Nodes {
         self.images.follow(slot, images, &node.object.images);
         let labels = old.as_ref().map(|old| &old.node.object.meta.labels);
         self.label_keys.follow(labels, Some(&node.object.meta.labels));
+        self.tree.follow(slot, labels, Some(&node.object.meta.labels));
         self.taint_sets.follow(slot.index(), Some(&node.taints));
         let load = old.map(|old| old.load).unwrap_or_default();
         self.columns.set(slot.index(), &node, &load);
@@ -198,6 +211,7 @@ impl Nodes {
         self.domains.follow(slot, |_| None);
         self.images.follow(slot, &entry.node.object.images, &[]);
         self.label_keys.follow(Some(&entry.node.object.meta.labels), None);
+        self.tree.follow(slot, Some(&entry.node.object.meta.labels), None);
         self.taint_sets.follow(slot.index(), None);
         self.free.push(slot);
         self.is_ranked = false;

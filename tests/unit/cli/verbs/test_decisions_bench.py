@@ -96,7 +96,7 @@ def test_the_table_has_the_same_figures(capsys: pytest.CaptureFixture[str]) -> N
         (["--workload", "basik"], 2, "did you mean `basic`?"),
         (["--workload", "quux"], 2, "one of basic, mixed"),
         ([], 2, "--workload"),
-        (["--workload", "basic", "--nodes", "0"], 2, "from 1 to 200,000"),
+        (["--workload", "basic", "--nodes", "0"], 2, "from 1 to 1,000,000"),
         (["--workload", "basic", "--pods", "x"], 2, "number"),
         (["--workload", "basic", "--threads", "1,0"], 2, "from 1 to 256"),
         (["--workload", "basic", "--threads", "-1"], 2, "--threads"),
