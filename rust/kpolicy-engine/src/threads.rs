@@ -4,12 +4,19 @@
 //! in their order. With one thread everything is done in place. The threads begin when there is work
 //! for them for the first time; where the system refuses them, the work is done in place too.
 
+use std::cell::Cell;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rayon::ThreadPool;
 
 /// The most threads of an engine.
 pub const THREADS_MAX: usize = 256;
+
+/// The lanes of a stretch that one thread works on. A kernel takes a few nanoseconds a lane, and waking
+/// a thread some ten thousand. Debug builds divide what they can: their tests have few nodes.
+const LANES_OF_RANGE: usize = if cfg!(debug_assertions) { 3 } else { 16_384 };
+/// With so many items a thread, nothing within an item is divided.
+const ITEMS_A_THREAD: usize = 8;
 
 /// As much as the thread has that a program begins with.
 const STACK_BYTES: usize = 8 << 20;
@@ -66,16 +73,19 @@ pub fn each<T: Send, R>(
     room: impl Fn() -> R + Send + Sync,
     work: impl Fn(&mut R, &mut T) + Send + Sync,
 ) {
-    if items.len() < 2 || !is_inside() {
+    if items.len() < 2 || !is_idle() {
         let mut room = room();
         items.iter_mut().for_each(|item| work(&mut room, item));
         return;
     }
-    let others = rayon::current_num_threads().min(items.len()) - 1;
+    let threads = rayon::current_num_threads();
+    let others = threads.min(items.len()) - 1;
+    let is_enough = items.len() >= threads.saturating_mul(ITEMS_A_THREAD);
     let left = Mutex::new(items.iter_mut());
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work_off = || {
         let Some(first) = next() else { return };
+        let _busy = Busy::with(is_enough);
         let mut room = room();
         work(&mut room, first);
         while let Some(item) = next() {
@@ -86,6 +96,46 @@ pub fn each<T: Send, R>(
         (0..others).for_each(|_| scope.spawn(|_| work_off()));
         work_off();
     });
+}
+
+/// Does `work` on stretches of lanes, each with the index of its first: [`Threads::inside`] on all
+/// threads at once, where there are so many lanes that it is worth it.
+pub fn ranges<T: Send>(lanes: &mut [T], work: impl Fn(usize, &mut [T]) + Send + Sync) {
+    if lanes.len() < 2 * LANES_OF_RANGE || !is_idle() {
+        work(0, lanes);
+        return;
+    }
+    let starts = (0..).step_by(LANES_OF_RANGE);
+    let mut parts: Vec<_> = starts.zip(lanes.chunks_mut(LANES_OF_RANGE)).collect();
+    each(&mut parts, || (), |(), (first, lanes)| work(*first, lanes));
+}
+
+/// Whether the caller works [`Threads::inside`], and not on one of many items, of which each thread
+/// has its own in any case.
+fn is_idle() -> bool {
+    is_inside() && !BUSY.get()
+}
+
+thread_local! {
+    /// Whether this thread works on one of many items.
+    static BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says so, until it is dropped.
+struct Busy {
+    before: bool,
+}
+
+impl Busy {
+    fn with(is_busy: bool) -> Self {
+        Self { before: BUSY.replace(is_busy) }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        BUSY.set(self.before);
+    }
 }
 
 /// Does both, [`Threads::inside`] at once.
@@ -107,7 +157,9 @@ pub fn is_inside() -> bool {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use super::{THREADS_MAX, Threads, each};
+    use std::sync::Mutex;
+
+    use super::{ITEMS_A_THREAD, LANES_OF_RANGE, THREADS_MAX, Threads, each, ranges};
 
     fn squares(threads: &Threads, count: u64) -> Vec<u64> {
         let mut items: Vec<u64> = (0..count).collect();
@@ -145,6 +197,40 @@ mod tests {
             assert_eq!(text, Some("item 71 is bad"), "{count} threads");
             assert_eq!(squares(&threads, 3), [0, 1, 4], "the threads are still there");
         }
+    }
+
+    /// Where the stretches began that lanes were divided into; each lane is worked on once.
+    fn starts(threads: &Threads, lanes: usize, items: usize) -> Vec<usize> {
+        let starts = Mutex::new(Vec::new());
+        let mut items: Vec<Vec<usize>> = vec![vec![0; lanes]; items];
+        threads.inside(|| {
+            each(
+                &mut items,
+                || (),
+                |(), lanes| {
+                    ranges(lanes, |first, lanes| {
+                        starts.lock().unwrap().push(first);
+                        lanes.iter_mut().zip(first..).for_each(|(lane, index)| *lane += index);
+                    });
+                },
+            );
+        });
+        let want: Vec<usize> = (0..lanes).collect();
+        assert!(items.iter().all(|lanes| *lanes == want));
+        let mut starts = starts.into_inner().unwrap();
+        starts.sort_unstable();
+        starts
+    }
+
+    #[test]
+    fn lanes_are_divided_where_there_are_many_and_few_items() {
+        let (two, lanes) = (Threads::new(2), 2 * LANES_OF_RANGE + 1);
+        let divided = [0, LANES_OF_RANGE, 2 * LANES_OF_RANGE];
+        assert_eq!(starts(&two, lanes, 1), divided);
+        assert_eq!(starts(&two, lanes, 2).len(), 2 * divided.len());
+        assert_eq!(starts(&two, 2 * LANES_OF_RANGE - 1, 1), [0], "too few lanes");
+        assert_eq!(starts(&two, lanes, 2 * ITEMS_A_THREAD), [0; 2 * ITEMS_A_THREAD], "many items");
+        assert_eq!(starts(&Threads::new(1), lanes, 1), [0]);
     }
 
     #[test]

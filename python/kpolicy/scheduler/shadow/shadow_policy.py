@@ -65,9 +65,14 @@ class ShadowFeed:
                 self._profiles.pop(pod.uid, None)
 
 
+def _engine() -> Engine:
+    """With one thread: nothing waits for it, and it takes no processor from the scheduler."""
+    return Engine(threads=1)
+
+
 class ShadowPolicy:
     def __init__(
-        self, compile_with: Compile, clock: Clock, make: Callable[[], Engine] = Engine
+        self, compile_with: Compile, clock: Clock, make: Callable[[], Engine] = _engine
     ) -> None:
         self._compile = compile_with
         self._clock = clock

@@ -33,6 +33,20 @@ pub(crate) struct Prospect {
     pub(crate) is_timed: bool,
 }
 
+/// The pods that are decided next, the one in question first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Prospects {
+    pub(crate) pods: Vec<Prospect>,
+    /// From so many new shapes on they are made ahead.
+    pub(crate) shapes_min: usize,
+}
+
+impl Prospects {
+    pub(super) fn are_enough(&self, shapes: usize) -> bool {
+        shapes >= self.shapes_min.max(1)
+    }
+}
+
 /// What making a shape ahead took: its share of what all that were made together took.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AheadTimes {
@@ -91,17 +105,17 @@ struct Unfilled<'a> {
 struct TakenBy(Vec<Taken>);
 
 impl Shapes {
-    /// Makes the shapes of these pods that are not there yet, if there are several.
+    /// Makes the shapes of these pods that are not there yet, if there are enough.
     pub(super) fn make_ahead(
         &mut self,
-        prospects: &[Prospect],
+        prospects: &Prospects,
         program: &Program,
         cluster: &Cluster,
         stopwatch: &dyn Stopwatch,
     ) {
         let began_ns = stopwatch.elapsed_ns();
-        let new = self.new_shapes(prospects, program, cluster, stopwatch);
-        if new.len() < 2 {
+        let new = self.new_shapes(&prospects.pods, program, cluster, stopwatch);
+        if !prospects.are_enough(new.len()) {
             return;
         }
         let mut taken = TakenBy(vec![Taken::default(); new.len()]);
@@ -126,7 +140,8 @@ impl Shapes {
         }
     }
 
-    /// The shapes that are not there, each once, for the first pod that has it.
+    /// The shapes that are not there, each once, for the first pod that has it; no more than there was
+    /// room for last time: a shape without columns would be filled on one thread.
     fn new_shapes<'a>(
         &self,
         prospects: &'a [Prospect],
@@ -136,7 +151,11 @@ impl Shapes {
     ) -> Vec<New<'a>> {
         let mut seen: FxHashSet<Box<[u64]>> = FxHashSet::default();
         let mut new = Vec::new();
+        let count_max = self.ahead_max();
         for prospect in prospects {
+            if new.len() == count_max {
+                break;
+            }
             let Some(profile) = program.profiles.get(prospect.profile) else { continue };
             let mut key = ShapeKey::default();
             key.set(prospect.profile, profile, &prospect.pod);
@@ -193,7 +212,7 @@ impl Shapes {
 
     /// The first of these for whose columns there is room, of those whose nodes are all to be judged.
     fn with_room<'a>(&mut self, made: &[Made<'a>]) -> Vec<Made<'a>> {
-        let mut bytes = 0;
+        let (mut bytes, mut largest) = (0, 0);
         let mut first: Vec<Made<'a>> = Vec::new();
         for made in made {
             let (id, context) = (made.id, made.part.context);
@@ -206,12 +225,14 @@ impl Shapes {
             }
             let slots = context.cluster.nodes().slots();
             let own = shape.bytes_to_fill(slots, context.profile, stores);
+            largest = largest.max(own);
             if !self.make_room(bytes + own) {
                 break;
             }
             bytes += own;
             first.push(*made);
         }
+        self.note_ahead_bytes(largest);
         first.retain(|made| self.shape(made.id).is_some());
         first
     }

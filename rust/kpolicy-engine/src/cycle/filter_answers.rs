@@ -3,6 +3,7 @@
 use crate::heap::flat_bytes;
 use crate::rules::{Code, FilterRule, HeldBytes, PreparedFilter, Refresh, Stage};
 use crate::snapshot::{Changes, Cluster, NodeSlot, Pod};
+use crate::threads::ranges;
 use crate::timing::{Meter, Point, StatusCode};
 
 use super::column::{Answers, Column, touched};
@@ -46,6 +47,13 @@ fn active<'a>(
     match prepared {
         Some(prepared) if !matches!(prepared.stage(), Stage::Skip) => Some(prepared),
         _ => None,
+    }
+}
+
+fn check_all(prepared: &dyn PreparedFilter, cluster: &Cluster, codes: &mut [Code]) {
+    match prepared.has_ranges() {
+        true => ranges(codes, |first, codes| prepared.check_range(cluster, first, codes)),
+        false => prepared.check_all(cluster, codes),
     }
 }
 
@@ -95,7 +103,7 @@ impl Answers for FilterAnswers {
         self.0.clear();
         if let Some(prepared) = active(prepared) {
             self.0.resize(cluster.nodes().slots(), Code::PASS);
-            prepared.check_all(cluster, &mut self.0);
+            check_all(prepared, cluster, &mut self.0);
             meter.judged(|verdicts| verdicts.all(prepared, &self.0, cluster));
         }
     }
@@ -110,7 +118,7 @@ impl Answers for FilterAnswers {
         let Some(prepared) = active(prepared) else { return };
         self.0.resize(cluster.nodes().slots(), Code::PASS);
         if changes.len() > prepared.worth_asking_all(cluster.nodes().len()) {
-            prepared.check_all(cluster, &mut self.0);
+            check_all(prepared, cluster, &mut self.0);
             meter.judged(|verdicts| verdicts.all(prepared, &self.0, cluster));
             return;
         }

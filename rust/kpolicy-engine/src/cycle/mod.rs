@@ -36,7 +36,7 @@ use crate::program::Program;
 use crate::snapshot::{Cluster, NodeSlot};
 use crate::timing::{Lasted, Meter, Stages, Unmetered};
 
-pub(crate) use ahead::Prospect;
+pub(crate) use ahead::{Prospect, Prospects};
 pub(crate) use fit_error::FitError;
 pub(crate) use sampling::Sampling;
 pub use shapes::CACHE_BYTES_MAX;
@@ -106,9 +106,9 @@ pub(crate) struct CacheSize {
     pub(crate) uncached: u64,
 }
 
-/// Where no other pod is decided after the one in question.
-pub(crate) fn nobody() -> Vec<Prospect> {
-    Vec::new()
+/// Where nobody is looked ahead at.
+pub(crate) fn nobody() -> Prospects {
+    Prospects::default()
 }
 
 impl Cycle {
@@ -135,7 +135,7 @@ impl Cycle {
         question: Question<'_>,
         cluster: &Cluster,
         watched: Watched<'_, M>,
-        upcoming: impl FnOnce() -> Vec<Prospect>,
+        upcoming: impl FnOnce() -> Prospects,
     ) -> Timed<CycleOutcome> {
         let decided = self.run(question, cluster, watched, upcoming, |run| {
             let known = run.shape.fit_error(question.pod, cluster);
@@ -215,7 +215,7 @@ impl Cycle {
         question: Question<'_>,
         cluster: &Cluster,
         Watched { stopwatch, meter }: Watched<'_, M>,
-        upcoming: impl FnOnce() -> Vec<Prospect>,
+        upcoming: impl FnOnce() -> Prospects,
         work: impl FnOnce(&mut Run<'_, M>) -> T,
     ) -> Option<Timed<T>> {
         let mut stages = Stages::begin(stopwatch);
@@ -227,12 +227,15 @@ impl Cycle {
             None => {
                 let (shapes, program) = (&mut self.shapes, question.program);
                 let prospects = match sampling::is_asked_for(profile) {
-                    true => Vec::new(),
+                    true => Prospects::default(),
                     false => of_all_nodes(upcoming(), program),
                 };
-                if prospects.len() > 1 {
-                    let make = || shapes.make_ahead(&prospects, program, cluster, stopwatch);
-                    question.threads.inside(make);
+                if prospects.are_enough(prospects.pods.len()) {
+                    let mut make = || shapes.make_ahead(&prospects, program, cluster, stopwatch);
+                    match cluster.nodes().may_be_asked_at_once() {
+                        true => question.threads.inside(make),
+                        false => make(),
+                    }
                     stages = Stages::begin(stopwatch);
                 }
                 self.shapes.find_or_make(&self.key, context)
@@ -252,9 +255,9 @@ impl Cycle {
 }
 
 /// Who looks at only some of the nodes has no use for columns of all.
-fn of_all_nodes(mut prospects: Vec<Prospect>, program: &Program) -> Vec<Prospect> {
+fn of_all_nodes(mut prospects: Prospects, program: &Program) -> Prospects {
     let is_sampled = |at: usize| program.profiles.get(at).is_some_and(sampling::is_asked_for);
-    prospects.retain(|prospect| !is_sampled(prospect.profile));
+    prospects.pods.retain(|prospect| !is_sampled(prospect.profile));
     prospects
 }
 

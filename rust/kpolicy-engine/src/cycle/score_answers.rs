@@ -9,7 +9,9 @@ use crate::rules::normalization::ready;
 use crate::rules::{
     Feasible, Fitted, HeldBytes, IGNORED, Normalization, PreparedScore, Refresh, ScoreRule,
 };
+use crate::snapshot::columns::behind;
 use crate::snapshot::{Changes, Cluster, Generation, NodeSlot, Pod};
+use crate::threads::ranges;
 use crate::timing::{Meter, Point, StatusCode};
 
 use super::column::{Answers, Column, touched};
@@ -130,27 +132,28 @@ impl ScoreColumn {
         }
     }
 
-    /// Adds every node's weighted score to its total.
+    /// Adds the weighted scores of the nodes from a slot on to their totals.
     pub(super) fn add_all(
         &self,
         normalization: &Normalization,
         fitted: &Fitted,
         weight: i32,
+        first: usize,
         totals: &mut [i32],
     ) {
         match self.answers() {
             Some(ScoreAnswers::Ready(scores)) if weight == 1 => {
-                for (total, score) in totals.iter_mut().zip(scores) {
+                for (total, score) in totals.iter_mut().zip(behind(scores, first)) {
                     *total = total.wrapping_add(i32::from(*score));
                 }
             }
             Some(ScoreAnswers::Ready(scores)) => {
-                for (total, score) in totals.iter_mut().zip(scores) {
+                for (total, score) in totals.iter_mut().zip(behind(scores, first)) {
                     *total = total.wrapping_add(weight.wrapping_mul(i32::from(*score)));
                 }
             }
             Some(ScoreAnswers::Raw(raw)) => {
-                normalization.add_all(fitted, weight, &raw.scores, totals);
+                normalization.add_all(fitted, weight, behind(&raw.scores, first), totals);
             }
             Some(ScoreAnswers::None) | None => {}
         }
@@ -227,6 +230,13 @@ fn is_ready(normalization: &Normalization) -> bool {
     !normalization.reads_extremes() && *normalization != Normalization::Whole
 }
 
+fn raw_all(prepared: &dyn PreparedScore, cluster: &Cluster, raw: &mut [f64]) {
+    match prepared.has_ranges() {
+        true => ranges(raw, |first, raw| prepared.raw_range(cluster, first, raw)),
+        false => prepared.raw_all(cluster, raw),
+    }
+}
+
 impl Answers for ScoreAnswers {
     type Rule = ScoreRule;
     type Prepared = dyn PreparedScore;
@@ -278,7 +288,7 @@ impl Answers for ScoreAnswers {
         let slots = cluster.nodes().slots();
         if is_ready(normalization) {
             scratch.resize(slots, 0.0);
-            prepared.raw_all(cluster, scratch);
+            raw_all(prepared, cluster, scratch);
             meter.scored(cluster.nodes().len());
             let mut scores = match std::mem::take(self) {
                 Self::Ready(scores) => scores,
@@ -292,7 +302,7 @@ impl Answers for ScoreAnswers {
             Self::Raw(raw) if raw.scores.len() == slots => raw.scores,
             _ => vec![0.0; slots],
         };
-        prepared.raw_all(cluster, &mut raw);
+        raw_all(prepared, cluster, &mut raw);
         meter.scored(cluster.nodes().len());
         let known = match normalization.reads_extremes() {
             true => {

@@ -8,7 +8,9 @@ use crate::judging::{NodeRejection, PreparedFilters, Question, Rejected};
 use crate::preemption::{CandidateMemo, Unplaced};
 use crate::program::Profile;
 use crate::rules::{Code, Feasible};
+use crate::snapshot::columns::behind;
 use crate::snapshot::{Change, Cluster, Generation, NodeSlot, Pod};
+use crate::threads::ranges;
 use crate::timing::Meter;
 
 use super::context::Context;
@@ -282,11 +284,13 @@ impl Shape {
 
     fn judge_all(&mut self, columns: &[(usize, &FilterColumn)], cluster: &Cluster) {
         let mut feasible = cluster.nodes().columns().live.clone();
-        for (_, column) in columns {
-            for (is_feasible, code) in feasible.iter_mut().zip(column.codes()) {
-                *is_feasible &= code.passes();
+        ranges(&mut feasible, |first, feasible| {
+            for (_, column) in columns {
+                for (is_feasible, code) in feasible.iter_mut().zip(behind(column.codes(), first)) {
+                    *is_feasible &= code.passes();
+                }
             }
-        }
+        });
         self.feasible_count = feasible.iter().map(|is_feasible| usize::from(*is_feasible)).sum();
         if self.feasible != feasible {
             self.feasible = feasible;

@@ -2,6 +2,7 @@
 
 use crate::heap::flat_bytes;
 use crate::rules::{Feasible, Fitted, Normalization, PreparedScore, Scale, ScoreRule};
+use crate::snapshot::columns::behind;
 use crate::snapshot::{Cluster, Generation, NodeSlot};
 use crate::timing::{Meter, Point, StatusCode};
 
@@ -225,9 +226,11 @@ impl ShapeScore {
         Some(self.weight * narrow(self.scale.normalization(prepared).apply(&self.fitted, constant)))
     }
 
+    /// Adds the weighted scores of the nodes from a slot on to their totals.
     pub(super) fn add_all(
         &self,
         columns: &Store<ScoreColumn>,
+        first: usize,
         totals: &mut [i32],
         meter: impl Meter,
     ) {
@@ -235,11 +238,11 @@ impl ShapeScore {
         meter.begin();
         let normalization = self.scale.normalization(prepared);
         if *normalization == Normalization::Whole {
-            for (total, value) in totals.iter_mut().zip(&self.normalized) {
+            for (total, value) in totals.iter_mut().zip(behind(&self.normalized, first)) {
                 *total = total.wrapping_add(self.weight.wrapping_mul(narrow(*value)));
             }
         } else {
-            column.add_all(normalization, &self.fitted, self.weight, totals);
+            column.add_all(normalization, &self.fitted, self.weight, first, totals);
             if normalization.reads_extremes() {
                 meter.whole(Point::Normalize, || StatusCode::Success);
             }

@@ -70,6 +70,8 @@ pub(super) struct Shapes {
     pub misses: u64,
     /// How often there was no room for the columns of a shape.
     pub uncached: u64,
+    /// What the largest of the shapes holds that were made ahead last.
+    ahead_bytes: usize,
 }
 
 /// Where the key of each rule ends in the key of the shape.
@@ -134,6 +136,7 @@ impl Default for Shapes {
             hits: 0,
             misses: 0,
             uncached: 0,
+            ahead_bytes: 0,
         }
     }
 }
@@ -259,6 +262,18 @@ impl Shapes {
 
     pub(super) fn shape(&self, id: usize) -> Option<&Shape> {
         Some(&self.entries.get(id)?.as_ref()?.shape)
+    }
+
+    /// How many shapes like those that were made ahead last may be made ahead together.
+    pub(super) fn ahead_max(&self) -> usize {
+        (self.bytes_max / AHEAD_SHARE)
+            .checked_div(self.ahead_bytes)
+            .map_or(usize::MAX, |count| count.max(1))
+    }
+
+    /// The largest of the shapes that were made ahead holds so much.
+    pub(super) fn note_ahead_bytes(&mut self, bytes: usize) {
+        self.ahead_bytes = bytes;
     }
 
     /// Makes room for so much, if that is a small part of what may be held, at the cost of shapes that

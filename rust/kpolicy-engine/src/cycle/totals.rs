@@ -7,8 +7,10 @@ use crate::heap::{HeapBytes, flat_bytes};
 use crate::judging::{Tie, pre_score_failure};
 use crate::program::Profile;
 use crate::rules::{Feasible, ScoreRule};
+use crate::snapshot::columns::behind;
 use crate::snapshot::{Change, Cluster, Generation, NodeSlot};
-use crate::timing::Meter;
+use crate::threads::ranges;
+use crate::timing::{Meter, Unmetered};
 
 use super::best::Best;
 use super::context::Context;
@@ -48,6 +50,13 @@ pub(super) struct Totals {
     best: Best,
     /// The generation summed up last; `None` before the first time.
     seen: Option<Generation>,
+}
+
+/// Only feasible nodes keep their totals, of the slots from `first` on.
+fn keep(first: usize, totals: &mut [i32], feasible: Feasible<'_>) {
+    for (total, is_feasible) in totals.iter_mut().zip(behind(feasible.mask, first)) {
+        *total = if *is_feasible { *total } else { INFEASIBLE };
+    }
 }
 
 impl Totals {
@@ -207,11 +216,19 @@ impl Totals {
         self.totals.clear();
         self.totals.resize(feasible.mask.len(), alike);
         let differing = |(_, score): &(usize, &ShapeScore)| score.alike(columns).is_none();
-        for (position, score) in self.scores.iter().enumerate().filter(differing) {
-            score.add_all(columns, &mut self.totals, meter.at(position));
-        }
-        for (total, is_feasible) in self.totals.iter_mut().zip(feasible.mask) {
-            *total = if *is_feasible { *total } else { INFEASIBLE };
+        let differing: Vec<_> = self.scores.iter().enumerate().filter(differing).collect();
+        if meter.measures() {
+            for (position, score) in differing {
+                score.add_all(columns, 0, &mut self.totals, meter.at(position));
+            }
+            keep(0, &mut self.totals, feasible);
+        } else {
+            ranges(&mut self.totals, |first, totals| {
+                for (_, score) in &differing {
+                    score.add_all(columns, first, totals, Unmetered);
+                }
+                keep(first, totals, feasible);
+            });
         }
         self.best.rewrite(&self.totals);
     }

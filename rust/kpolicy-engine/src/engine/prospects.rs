@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::cycle::Prospect;
+use crate::cycle::{Prospect, Prospects};
 use crate::program::Program;
 use crate::rules::decision_work::units_max;
 use crate::snapshot::Cluster;
@@ -18,6 +18,10 @@ use super::admission::admission;
 pub(super) const NODES_A_PROSPECT: usize = 500;
 /// The most pods that are looked ahead at.
 const PROSPECTS_MAX: usize = 32;
+/// In so large a cluster a shape is made on all threads even if it is alone. In smaller ones waking
+/// them for each step takes longer than what they save. Debug builds do what they can: their tests have
+/// few nodes.
+const ALONE_NODES_MIN: usize = if cfg!(debug_assertions) { 2 } else { 100_000 };
 
 /// The pods that a call has left to decide, and what it may take for them.
 #[derive(Clone, Copy)]
@@ -37,11 +41,12 @@ impl Left<'_> {
         nodes_a_prospect: usize,
         program: &Program,
         cluster: &Cluster,
-    ) -> Vec<Prospect> {
+    ) -> Prospects {
         let nodes = cluster.nodes().len();
         let count = (nodes / nodes_a_prospect).min(PROSPECTS_MAX);
+        let shapes_min = if nodes < ALONE_NODES_MIN { 2 } else { 1 };
         if count < 2 {
-            return Vec::new();
+            return Prospects { pods: Vec::new(), shapes_min };
         }
         let mut prospects = Vec::with_capacity(count);
         let mut units = 0_u64;
@@ -58,14 +63,14 @@ impl Left<'_> {
             let is_timed = decision.is_multiple_of(SAMPLED_OF);
             prospects.push(Prospect { pod: ready.pod, profile: ready.profile, is_timed });
         }
-        prospects
+        Prospects { pods: prospects, shapes_min }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
 
     use serde_json::json;
 
@@ -74,8 +79,8 @@ mod tests {
     use crate::event::{Event as Wakes, Events, Occurrence};
     use crate::model::{Labels, Meta, Node, Pod};
     use crate::part::Parts;
-    use crate::rules::{Filter, FilterRule, Key, PreparedFilter};
-    use crate::snapshot::{self, Cluster};
+    use crate::rules::{Code, Filter, FilterRule, HeldBytes, Key, PreparedFilter, Reads, Status};
+    use crate::snapshot::{self, Cluster, NodeParts, NodeView};
     use crate::threads::Threads;
 
     /// Every pod is of a shape of its own, and one is more than the rule can bear.
@@ -102,6 +107,76 @@ mod tests {
 
         fn wakes(&self, _: &snapshot::Pod, _: Wakes, _: &Occurrence, _: &Cluster) -> bool {
             false
+        }
+    }
+
+    /// Lets every node pass, and keeps where the stretches of lanes began that it was asked for.
+    #[derive(Debug, Clone, Default)]
+    struct Divided(Arc<Mutex<Vec<usize>>>);
+
+    impl Filter for Divided {
+        fn key(&self, _: &snapshot::Pod, _: &mut Key) {}
+
+        fn prepare(&self, _: &snapshot::Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+            Some(Box::new(self.clone()))
+        }
+
+        fn events(&self) -> Events {
+            Events::NONE
+        }
+
+        fn parts(&self) -> Parts {
+            Parts::NONE
+        }
+
+        fn wakes(&self, _: &snapshot::Pod, _: Wakes, _: &Occurrence, _: &Cluster) -> bool {
+            false
+        }
+    }
+
+    impl PreparedFilter for Divided {
+        fn reads(&self) -> Reads {
+            Reads::parts(NodeParts::NONE)
+        }
+
+        fn check(&self, _: &Cluster, _: NodeView<'_>) -> Code {
+            Code::PASS
+        }
+
+        fn has_ranges(&self) -> bool {
+            true
+        }
+
+        fn check_range(&self, _: &Cluster, first: usize, codes: &mut [Code]) {
+            self.0.lock().unwrap().push(first);
+            codes.fill(Code::PASS);
+        }
+
+        fn describe(&self, _: &Cluster, _: NodeView<'_>, _: Code) -> Status {
+            Status::unresolvable(String::new())
+        }
+
+        fn fork(&self) -> Box<dyn PreparedFilter> {
+            Box::new(self.clone())
+        }
+
+        fn held_bytes(&self) -> HeldBytes {
+            HeldBytes::Fixed(size_of_val(self))
+        }
+    }
+
+    #[test]
+    fn the_lanes_of_a_new_shape_are_divided_among_the_threads() {
+        for (threads, is_divided) in [(1, false), (2, true), (4, true)] {
+            let mut engine = engine(threads);
+            let rule = Divided::default();
+            let filter = FilterRule::new("Divided".into(), None, Box::new(rule.clone()));
+            engine.program.profiles[0].filters.push(filter);
+            engine.schedule(&uids()[..1], 0, &Still);
+            let mut starts = rule.0.lock().unwrap().clone();
+            starts.sort_unstable();
+            assert_eq!(starts.len() > 1, is_divided, "{threads} threads: {starts:?}");
+            assert_eq!(starts.first(), Some(&0));
         }
     }
 
@@ -158,8 +233,8 @@ mod tests {
         let nodes = engine.cluster.nodes().len();
         let left = super::Left { uids: &uids[1..], units: u64::MAX };
         let found = left.prospects(1, 1, &engine.program, &engine.cluster);
-        assert_eq!(found.len(), nodes - 2, "all but p5 and the first");
-        assert_eq!(found.iter().filter(|one| one.is_timed).count(), 1);
+        assert_eq!(found.pods.len(), nodes - 2, "all but p5 and the first");
+        assert_eq!(found.pods.iter().filter(|one| one.is_timed).count(), 1);
         engine.schedule(&uids[1..], 0, &Still);
         let statistics = engine.statistics();
         assert_eq!((statistics.shape_misses, statistics.shape_hits), (19, 0));

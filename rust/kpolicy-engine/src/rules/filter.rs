@@ -132,6 +132,16 @@ pub trait PreparedFilter: Debug + Send + Sync {
         }
     }
 
+    /// Whether `check_range` does a part of `check_all` in a part of its time.
+    fn has_ranges(&self) -> bool {
+        false
+    }
+
+    /// As `check_all`, for the slots from `first` on.
+    fn check_range(&self, cluster: &Cluster, first: usize, codes: &mut [Code]) {
+        one_by_one(self, cluster, first, codes);
+    }
+
     /// From how many changed nodes on asking all of so many is quicker than asking those.
     fn worth_asking_all(&self, nodes: usize) -> usize {
         nodes
@@ -183,6 +193,21 @@ pub trait PreparedFilter: Debug + Send + Sync {
 
     /// What it holds in memory, with every table and copy of its own.
     fn held_bytes(&self) -> HeldBytes;
+}
+
+/// Asks the nodes of the slots from `first` on.
+pub(super) fn one_by_one<F: PreparedFilter + ?Sized>(
+    filter: &F,
+    cluster: &Cluster,
+    first: usize,
+    codes: &mut [Code],
+) {
+    for (index, code) in (first..).zip(codes) {
+        let slot = cluster.nodes().slot_at(index);
+        if let Some(view) = slot.and_then(|slot| cluster.nodes().view(slot)) {
+            *code = filter.check(cluster, view);
+        }
+    }
 }
 
 /// Whether a prepared filter lets any node pass; `None` passes everywhere.

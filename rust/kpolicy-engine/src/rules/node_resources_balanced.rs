@@ -16,6 +16,7 @@ use super::lanes::integer_part;
 use super::resource_args::resources;
 use super::resource_balance::{self, Balance};
 use super::resource_scoring::WeightedResource;
+use super::score::one_by_one;
 use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
 pub(crate) const NAME: &str = "NodeResourcesBalancedAllocation";
@@ -127,12 +128,16 @@ impl PreparedScore for PreparedNodeResourcesBalanced {
     }
 
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
-        if !self.raw_all_exactly(cluster.nodes().columns(), raw) {
-            for view in cluster.nodes().iter() {
-                if let Some(cell) = raw.get_mut(view.slot.index()) {
-                    *cell = self.raw(cluster, view);
-                }
-            }
+        self.raw_range(cluster, 0, raw);
+    }
+
+    fn has_ranges(&self) -> bool {
+        true
+    }
+
+    fn raw_range(&self, cluster: &Cluster, first: usize, raw: &mut [f64]) {
+        if !self.raw_exactly(cluster.nodes().columns(), first, raw) {
+            one_by_one(self, cluster, first, raw);
         }
     }
 
@@ -143,7 +148,7 @@ impl PreparedScore for PreparedNodeResourcesBalanced {
 
 impl PreparedNodeResourcesBalanced {
     /// The kernel for CPU and memory; false where it does not apply.
-    fn raw_all_exactly(&self, columns: &Columns, raw: &mut [f64]) -> bool {
+    fn raw_exactly(&self, columns: &Columns, first: usize, raw: &mut [f64]) -> bool {
         let [(Which::Cpu, cpu_asked), (Which::Memory, memory_asked)] = self.parts.as_slice() else {
             return false;
         };
@@ -154,17 +159,25 @@ impl PreparedNodeResourcesBalanced {
             return false;
         }
         let asked = [*cpu_asked, *memory_asked].map(approximate);
-        change_of_balance(columns, asked, raw);
+        change_of_balance(columns, first, asked, raw);
         true
     }
 }
 
-/// The score of CPU and memory, for every node.
+/// The score of CPU and memory, for the nodes of the slots from `first` on.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
-fn change_of_balance(columns: &Columns, [cpu_asked, memory_asked]: [f64; 2], raw: &mut [f64]) {
+fn change_of_balance(
+    columns: &Columns,
+    first: usize,
+    [cpu_asked, memory_asked]: [f64; 2],
+    raw: &mut [f64],
+) {
     let [cpu, memory, _] = &columns.allocatable;
     let [cpu_held, memory_held, _] = &columns.requested;
     let [cpu_share, memory_share] = &columns.used_share;
+    let columns = [cpu, memory, cpu_held, memory_held, cpu_share, memory_share];
+    let [cpu, memory, cpu_held, memory_held, cpu_share, memory_share] =
+        columns.map(|column| columns::behind(column, first));
     let has = cpu.iter().zip(memory);
     let held = cpu_held.iter().zip(memory_held);
     let shares = cpu_share.iter().zip(memory_share);

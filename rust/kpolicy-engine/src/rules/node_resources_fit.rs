@@ -18,6 +18,7 @@ use crate::resources::{Amounts, Requests, names};
 use crate::snapshot::columns::{self, Columns};
 use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
 
+use super::filter::one_by_one;
 use super::resource_args::{default_resources, resources, shape};
 use super::resource_scoring::{ResourceScoring, Strategy};
 use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Rejection, Status};
@@ -200,10 +201,10 @@ impl PreparedNodeResourcesFit {
     }
 }
 
-/// Sets the code of every node by what nearly all pods ask for, in one run over the columns.
+/// Sets the code of every node from a slot on by what nearly all pods ask for, in one run over the columns.
 #[allow(clippy::cast_possible_truncation)]
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
-fn mark_pods_cpu_memory(codes: &mut [Code], wanted: &Amounts, columns: &Columns) {
+fn mark_pods_cpu_memory(codes: &mut [Code], wanted: &Amounts, columns: &Columns, first: usize) {
     // Adding it rounds a small number to an integer, which then is the lowest bits of the sum.
     const TO_INTEGER: f64 = 4_503_599_627_370_496.0;
     let flag = |is_set: bool, bit: u16| if is_set { f64::from(bit) } else { 0.0 };
@@ -214,7 +215,11 @@ fn mark_pods_cpu_memory(codes: &mut [Code], wanted: &Amounts, columns: &Columns)
     let (cpu, memory) = (asked(wanted.cpu_milli), asked(wanted.memory));
     let [cpu_has, memory_has, _] = &columns.allocatable;
     let [cpu_held, memory_held, _] = &columns.requested;
-    let pods = columns.pods.iter().zip(&columns.pods_allowed);
+    let columns =
+        [cpu_has, memory_has, cpu_held, memory_held, &columns.pods, &columns.pods_allowed];
+    let [cpu_has, memory_has, cpu_held, memory_held, pods, pods_allowed] =
+        columns.map(|column| columns::behind(column, first));
+    let pods = pods.iter().zip(pods_allowed);
     let has = cpu_has.iter().zip(memory_has);
     let held = cpu_held.iter().zip(memory_held);
     for (code, ((pods, has), held)) in codes.iter_mut().zip(pods.zip(has).zip(held)) {
@@ -252,19 +257,25 @@ impl PreparedFilter for PreparedNodeResourcesFit {
     }
 
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        self.check_range(cluster, 0, codes);
+    }
+
+    fn has_ranges(&self) -> bool {
+        true
+    }
+
+    fn check_range(&self, cluster: &Cluster, first: usize, codes: &mut [Code]) {
         let columns = cluster.nodes().columns();
         if !self.is_exact(columns) || !self.scalars.is_empty() {
-            for view in cluster.nodes().iter() {
-                if let Some(code) = codes.get_mut(view.slot.index()) {
-                    *code = self.check(cluster, view);
-                }
-            }
+            one_by_one(self, cluster, first, codes);
             return;
         }
         let wanted = &self.requests.fit;
-        mark_pods_cpu_memory(codes, wanted, columns);
+        mark_pods_cpu_memory(codes, wanted, columns, first);
         let [_, _, ephemeral] = &columns.allocatable;
         let [_, _, ephemeral_held] = &columns.requested;
+        let [ephemeral, ephemeral_held] =
+            [ephemeral, ephemeral_held].map(|column| columns::behind(column, first));
         mark_short(codes, wanted.ephemeral_storage, ephemeral, ephemeral_held, EPHEMERAL_STORAGE);
     }
 

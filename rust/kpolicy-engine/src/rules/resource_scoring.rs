@@ -15,6 +15,7 @@ use crate::snapshot::columns::{self, CPU, Columns, EPHEMERAL_STORAGE, MEMORY};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::lanes::integer_part;
+use super::score::one_by_one;
 use super::{HeldBytes, Key, PreparedScore, Reads, Score};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -176,12 +177,16 @@ impl PreparedScore for PreparedResourceScoring {
     }
 
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
-        if !self.raw_all_exactly(cluster.nodes().columns(), raw) {
-            for view in cluster.nodes().iter() {
-                if let Some(cell) = raw.get_mut(view.slot.index()) {
-                    *cell = self.raw(cluster, view);
-                }
-            }
+        self.raw_range(cluster, 0, raw);
+    }
+
+    fn has_ranges(&self) -> bool {
+        true
+    }
+
+    fn raw_range(&self, cluster: &Cluster, first: usize, raw: &mut [f64]) {
+        if !self.raw_exactly(cluster.nodes().columns(), first, raw) {
+            one_by_one(self, cluster, first, raw);
         }
     }
 
@@ -193,7 +198,7 @@ impl PreparedScore for PreparedResourceScoring {
 
 impl PreparedResourceScoring {
     /// The kernel for the two common strategies; false where it does not apply.
-    fn raw_all_exactly(&self, columns: &Columns, raw: &mut [f64]) -> bool {
+    fn raw_exactly(&self, columns: &Columns, first: usize, raw: &mut [f64]) -> bool {
         let is_least = match &self.strategy {
             Strategy::LeastAllocated => true,
             Strategy::MostAllocated => false,
@@ -201,15 +206,17 @@ impl PreparedResourceScoring {
         };
         let is_exact =
             columns.is_exact() && self.parts.iter().all(|part| columns::is_exact(part.asked));
-        let [first, second] = self.parts.as_slice() else { return false };
+        let [left, right] = self.parts.as_slice() else { return false };
         let (true, Some(one), Some(two)) =
-            (is_exact, first.columns(columns), second.columns(columns))
+            (is_exact, left.columns(columns), right.columns(columns))
         else {
             return false;
         };
-        let asked = [first.asked, second.asked].map(columns::approximate);
-        let weights = [first.weight, second.weight].map(columns::approximate);
-        mean_of_two(is_least, [one, two], asked, weights, raw);
+        let asked = [left.asked, right.asked].map(columns::approximate);
+        let weights = [left.weight, right.weight].map(columns::approximate);
+        let lanes = [one, two]
+            .map(|(has, carries)| (columns::behind(has, first), columns::behind(carries, first)));
+        mean_of_two(is_least, lanes, asked, weights, raw);
         true
     }
 }

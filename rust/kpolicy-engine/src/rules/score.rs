@@ -88,6 +88,16 @@ pub trait PreparedScore: Debug + Send + Sync {
         }
     }
 
+    /// Whether `raw_range` does a part of `raw_all` in a part of its time.
+    fn has_ranges(&self) -> bool {
+        false
+    }
+
+    /// As `raw_all`, for the slots from `first` on.
+    fn raw_range(&self, cluster: &Cluster, first: usize, raw: &mut [f64]) {
+        one_by_one(self, cluster, first, raw);
+    }
+
     /// As [`super::PreparedFilter::worth_asking_all`].
     fn worth_asking_all(&self, nodes: usize) -> usize {
         nodes
@@ -110,5 +120,20 @@ pub trait PreparedScore: Debug + Send + Sync {
         normalized: &mut [i64],
     ) {
         let _ = (cluster, feasible, raw, normalized);
+    }
+}
+
+/// Asks the nodes of the slots from `first` on.
+pub(super) fn one_by_one<S: PreparedScore + ?Sized>(
+    score: &S,
+    cluster: &Cluster,
+    first: usize,
+    raw: &mut [f64],
+) {
+    for (index, cell) in (first..).zip(raw) {
+        let slot = cluster.nodes().slot_at(index);
+        if let Some(view) = slot.and_then(|slot| cluster.nodes().view(slot)) {
+            *cell = score.raw(cluster, view);
+        }
     }
 }

@@ -139,6 +139,11 @@ impl Columns {
     }
 }
 
+/// A column from one slot on.
+pub(crate) fn behind<T>(column: &[T], first: usize) -> &[T] {
+    column.get(first..).unwrap_or_default()
+}
+
 /// Whether a request may take part in an exact kernel.
 pub(crate) fn is_exact(value: i64) -> bool {
     (0..=EXACT_MAX).contains(&value)

@@ -19,7 +19,8 @@ use super::node::NodeSlot;
 use super::nodes::Nodes;
 
 /// The most keys whose columns are kept. The half that was asked for longest ago is dropped at the
-/// next change of a node: within one cycle ids must keep their meaning.
+/// next change of a node: within one cycle ids must keep their meaning. Of those that were asked for
+/// by the same snapshot the last by name remain, whichever thread asked first.
 const KEYS_MAX: usize = 256;
 
 /// The most bytes that columns take together: so many, and so many a node.
@@ -129,7 +130,7 @@ impl Domains {
     }
 }
 
-/// A column that is kept, and when it was last asked for.
+/// A column that is kept, and how old the snapshot was that asked for it last.
 #[derive(Debug)]
 struct Kept {
     domains: Arc<Domains>,
@@ -148,37 +149,53 @@ struct ByKey {
 #[derive(Debug, Default)]
 pub(super) struct DomainColumns {
     by_key: RwLock<ByKey>,
-    /// Counts columns made and columns asked for.
-    clock: AtomicU64,
+    /// Counts columns made.
+    versions: AtomicU64,
+    /// Counts the snapshots that may ask.
+    age: u64,
 }
 
 impl DomainColumns {
     pub(super) fn column(&self, key: &str, nodes: &Nodes) -> Arc<Domains> {
-        let now = self.clock.fetch_add(1, Ordering::Relaxed);
         if let Some(kept) = self.by_key.read().unwrap_or_else(PoisonError::into_inner).kept.get(key)
         {
-            kept.asked.store(now, Ordering::Relaxed);
+            kept.asked.store(self.age, Ordering::Relaxed);
             return Arc::clone(&kept.domains);
         }
         if !nodes.any_has_label(key) {
-            return self.missing(now, nodes);
+            return self.missing(nodes);
         }
-        let mut domains = Domains::new(now);
+        let mut domains = Domains::new(self.next_version());
         domains.ids.resize(nodes.slots(), ABSENT);
         for view in nodes.iter() {
             domains.set(view.slot, view.node.object.meta.labels.get(key));
         }
         let domains = Arc::new(domains);
         let mut by_key = self.by_key.write().unwrap_or_else(PoisonError::into_inner);
-        by_key.keep(key, domains, now)
+        by_key.keep(key, domains, self.age)
     }
 
-    fn missing(&self, now: u64, nodes: &Nodes) -> Arc<Domains> {
+    fn next_version(&self) -> u64 {
+        self.versions.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The snapshot is about to change: what is asked for from here on is asked for later.
+    pub(super) fn age(&mut self) {
+        self.age += 1;
+    }
+
+    /// Whether so many columns can be made that those who ask at once need not mind who is first.
+    pub(super) fn has_room(&self) -> bool {
+        let by_key = self.by_key.read().unwrap_or_else(PoisonError::into_inner);
+        by_key.kept.len() <= KEYS_MAX / 2 && by_key.bytes <= bytes_max(by_key.slots()) / 2
+    }
+
+    fn missing(&self, nodes: &Nodes) -> Arc<Domains> {
         let known = |by_key: &ByKey| by_key.missing.clone();
         if let Some(missing) = known(&self.by_key.read().unwrap_or_else(PoisonError::into_inner)) {
             return missing;
         }
-        let mut domains = Domains::new(now);
+        let mut domains = Domains::new(self.next_version());
         domains.ids.resize(nodes.slots(), ABSENT);
         let mut by_key = self.by_key.write().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(by_key.missing.get_or_insert(Arc::new(domains)))
@@ -229,21 +246,32 @@ impl ByKey {
         // Values of nodes that left would pile up: a column made anew holds only those in use.
         let is_tidy = |domains: &Domains| domains.values.len() <= 2 * domains.ids.len() + 64;
         self.retain(|kept| is_tidy(&kept.domains));
-        let slots = self.kept.values().map(|kept| kept.domains.ids.len()).max().unwrap_or(0);
-        if self.kept.len() >= KEYS_MAX || self.bytes > bytes_max(slots) {
-            let mut asked: Vec<u64> =
-                self.kept.values().map(|kept| kept.asked.load(Ordering::Relaxed)).collect();
+        if self.kept.len() >= KEYS_MAX || self.bytes > bytes_max(self.slots()) {
+            let kept = self.kept.iter();
+            let asked = kept.map(|(key, kept)| (kept.asked.load(Ordering::Relaxed), key.clone()));
+            let mut asked: Vec<(u64, Box<str>)> = asked.collect();
             asked.sort_unstable();
-            let middle = asked.get(asked.len().saturating_sub(1) / 2).copied().unwrap_or(0);
-            self.retain(|kept| kept.asked.load(Ordering::Relaxed) > middle);
+            asked.truncate(asked.len().div_ceil(2));
+            for (_, key) in asked {
+                self.kept.remove(&key);
+            }
+            self.weigh();
         }
+    }
+
+    fn slots(&self) -> usize {
+        self.kept.values().map(|kept| kept.domains.ids.len()).max().unwrap_or(0)
+    }
+
+    fn weigh(&mut self) {
+        self.bytes = self.kept.values().map(|kept| kept.domains.bytes()).sum();
     }
 
     fn retain(&mut self, is_kept: impl Fn(&Kept) -> bool) {
         let before = self.kept.len();
         self.kept.retain(|_, kept| is_kept(kept));
         if self.kept.len() != before {
-            self.bytes = self.kept.values().map(|kept| kept.domains.bytes()).sum();
+            self.weigh();
         }
     }
 }
@@ -294,6 +322,7 @@ mod tests {
         for key in 0..2 * KEYS_MAX {
             cluster.nodes().domains(&format!("key-{key}"));
         }
+        cluster.settle_order();
         assert_eq!(version(&cluster, "zone"), zone, "what is kept stays while no node changes");
         let beyond = format!("key-{}", 2 * KEYS_MAX);
         assert_ne!(version(&cluster, &beyond), version(&cluster, &beyond));
@@ -319,5 +348,32 @@ mod tests {
         assert_eq!(column.ids().iter().filter(|id| **id != 0).count(), 1);
         assert_ne!(column.version(), missing);
         assert_eq!(version(&cluster, "row"), missing);
+    }
+
+    /// As if several threads asked: only the order differs.
+    #[test]
+    fn what_is_dropped_does_not_rest_on_who_asked_first() {
+        let names: Vec<String> = (0..KEYS_MAX).map(|key| format!("key-{key:03}")).collect();
+        let kept_after = |order: &[&String]| {
+            let mut cluster = Cluster::default();
+            cluster.set_node(labelled("a", names.iter().map(|name| (name.clone(), "x"))));
+            let made: Vec<u64> =
+                order.iter().map(|key| cluster.nodes().domains(key).version()).collect();
+            cluster.set_node(node("b", "y"));
+            let version = |key: &String| cluster.nodes().domains(key).version();
+            let mut kept: Vec<String> = Vec::new();
+            for (key, made) in order.iter().zip(made) {
+                if version(key) == made {
+                    kept.push((*key).clone());
+                }
+            }
+            kept.sort_unstable();
+            kept
+        };
+        let forwards: Vec<&String> = names.iter().collect();
+        let backwards: Vec<&String> = names.iter().rev().collect();
+        let kept = kept_after(&forwards);
+        assert_eq!(kept.len(), KEYS_MAX / 2);
+        assert_eq!(kept_after(&backwards), kept);
     }
 }

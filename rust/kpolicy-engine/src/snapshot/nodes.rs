@@ -101,6 +101,12 @@ impl Nodes {
         self.domains.column(key, self)
     }
 
+    /// Whether columns of several label keys may be asked for at once: which of them are kept must not
+    /// rest on who is first.
+    pub(crate) fn may_be_asked_at_once(&self) -> bool {
+        self.domains.has_room()
+    }
+
     /// Whether any node has a label of this key.
     pub(crate) fn any_has_label(&self, key: &str) -> bool {
         self.label_keys.contains(key)
@@ -145,6 +151,7 @@ impl Nodes {
 
     /// Brings all orders of nodes up to date.
     pub(super) fn settle(&mut self) {
+        self.domains.age();
         self.rank();
         self.tree.list();
     }
@@ -221,6 +228,7 @@ impl Nodes {
     pub(super) fn put(&mut self, slot: NodeSlot, pod: Arc<Pod>) {
         if let Some(Some(entry)) = self.entries.get_mut(slot.index()) {
             entry.load.put(pod);
+            self.domains.age();
             self.columns.set(slot.index(), &entry.node, &entry.load);
         }
     }

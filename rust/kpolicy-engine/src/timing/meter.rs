@@ -33,6 +33,11 @@ pub(crate) trait Meter: Copy {
 
     /// Adds what other meters of the same cycle measured.
     fn add(self, taken: &Taken);
+
+    /// Whether anything is measured.
+    fn measures(self) -> bool {
+        true
+    }
 }
 
 /// The kind that measures nothing.
@@ -53,6 +58,10 @@ impl Meter for Unmetered {
     fn judged(self, _: impl FnOnce(&mut Verdicts<'_>)) {}
 
     fn add(self, _: &Taken) {}
+
+    fn measures(self) -> bool {
+        false
+    }
 }
 
 /// The times of one rule at one extension point in one cycle.
@@ -220,6 +229,10 @@ impl<M: Meter> Meter for Option<M> {
         if let Some(meter) = self {
             meter.add(taken);
         }
+    }
+
+    fn measures(self) -> bool {
+        self.is_some()
     }
 }
 
