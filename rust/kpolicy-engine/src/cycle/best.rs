@@ -11,6 +11,9 @@ use super::totals::INFEASIBLE;
 /// Slots of one block: few enough to be looked through at once, many enough that there are few blocks.
 const BLOCK: usize = 128;
 
+/// Slots of a block that are compared at once.
+const PART: usize = 16;
+
 /// The highest total of each block of slots.
 #[derive(Debug, Default)]
 pub struct Best {
@@ -44,13 +47,24 @@ impl Best {
     pub fn tied<'a>(&'a self, totals: &'a [i32]) -> impl Iterator<Item = usize> + 'a {
         let best = self.highest();
         let blocks = self.by_block.iter().zip(totals.chunks(BLOCK)).enumerate();
-        blocks.filter(move |(_, (highest, _))| **highest == best).flat_map(
-            move |(block, (_, of_block))| {
-                let tied = of_block.iter().enumerate().filter(move |(_, total)| **total == best);
-                tied.map(move |(index, _)| block * BLOCK + index)
-            },
-        )
+        let blocks = blocks.filter(move |(_, (highest, _))| **highest == best);
+        let parts = blocks.flat_map(|(block, (_, of_block))| {
+            let starts = (block * BLOCK..).step_by(PART);
+            starts.zip(of_block.chunks(PART))
+        });
+        // Most parts of a block have no tied one.
+        let parts = parts.filter(move |(_, part)| has(part, best));
+        parts.flat_map(move |(start, part)| {
+            let tied = (start..).zip(part).filter(move |(_, total)| **total == best);
+            tied.map(|(index, _)| index)
+        })
     }
+}
+
+/// Whether any is as high. Without a branch, so that several are compared at once.
+#[allow(clippy::needless_bitwise_bool)]
+fn has(totals: &[i32], best: i32) -> bool {
+    totals.iter().fold(false, |has, total| has | (*total == best))
 }
 
 /// [`INFEASIBLE`] where there is none.

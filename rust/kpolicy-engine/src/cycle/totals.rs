@@ -69,11 +69,14 @@ impl Totals {
     /// The node to take of those with the highest total, and that total.
     pub(super) fn best_node(&self, tie: Tie, cluster: &Cluster) -> Option<(NodeSlot, i32)> {
         let best = self.best.highest();
+        if best == INFEASIBLE {
+            return None;
+        }
         let is_tied = |slot: NodeSlot| self.totals.get(slot.index()) == Some(&best);
-        let slot_at = |index| cluster.nodes().slot_at(index);
-        let all_tied = || self.best.tied(&self.totals).filter_map(slot_at).collect();
+        // A slot without a node has no total.
+        let all_tied = || self.best.tied(&self.totals).filter_map(NodeSlot::at).collect();
         let chosen = tie.break_among(cluster.nodes(), is_tied, all_tied)?;
-        (best != INFEASIBLE).then_some((chosen, best))
+        Some((chosen, best))
     }
 
     /// For how many slots they were worked out.

@@ -21,7 +21,7 @@ impl NodeSlot {
     }
 
     /// `None` beyond what 32 bits count.
-    pub(super) fn at(index: usize) -> Option<Self> {
+    pub(crate) fn at(index: usize) -> Option<Self> {
         u32::try_from(index).ok().map(Self)
     }
 }
