@@ -244,7 +244,7 @@ def test_what_is_wrong_is_reported_on_the_config_map_with_its_place(
     before = until_in_force(scheduler, before)
     write(admin, policy("ssd").replace("expression", "expresion"))
     until_refused(scheduler, "invalid")
-    place_of_it = f"configmap/{SPACE}/{NAME}/policy.yaml:8:"
+    place_of_it = f"configmap/{SPACE}/{NAME}/policy.yaml:7:"
     wait_for(
         lambda: any(place_of_it in event["note"] for event in events_of(admin, "PolicyRejected")),
         "an event with the place",
@@ -372,7 +372,7 @@ def test_without_a_last_good_one_a_bad_policy_schedules_nothing(
     ]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
-    assert f"configmap/{SPACE}/{NAME}/policy.yaml:8:" in ended.stderr
+    assert f"configmap/{SPACE}/{NAME}/policy.yaml:7:" in ended.stderr
     assert "kpolicy: KPS102: the policy has " in ended.stderr
     admin.delete(f"{HOME}/{NAME}")
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
