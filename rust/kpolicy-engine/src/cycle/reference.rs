@@ -180,7 +180,7 @@ pub(crate) fn decide(
     let own = own.filter(|slot| judgement.feasible.contains(slot));
     let feasible = if let Some(own) = own {
         vec![own]
-    } else if sampling::is_asked_for(profile) {
+    } else if sampling::is_asked_for(profile) && judgement.rejected.pre_filter.is_none() {
         match sampled(&judgement, &fresh, profile, cluster, sampling) {
             Ok(feasible) => feasible,
             Err(why) => return CycleOutcome::Failed(why),
