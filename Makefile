@@ -49,9 +49,11 @@ quick: dev ## Lint and test what changed since the last commit (or since BASE=ma
 	@$(BIN)/python -m build.quick $(if $(BASE),--base $(BASE))
 
 T ?=
+# A real control plane takes minutes to build, so only tests/e2e or a marker in T asks for it.
+WITHOUT_CLUSTER = $(if $(findstring tests/e2e,$(T))$(findstring -m ,$(T)),,-m "not cluster and not peer and not full")
 .PHONY: py
 py: dev ## Run Python tests: make py T=tests/unit/policy, or T='tests/unit -k hash'
-	$(BIN)/pytest -q $(T)
+	$(BIN)/pytest -q $(WITHOUT_CLUSTER) $(T)
 
 .PHONY: rs
 rs: ## Run Rust tests: make rs T='-p kpolicy-cel', or T='-p kpolicy-engine --test worlds'
