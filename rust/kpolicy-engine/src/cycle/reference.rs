@@ -219,7 +219,7 @@ fn sampled(
     let by_slot: BTreeMap<NodeSlot, &NodeJudgement> =
         inside.map(|node| (node.slot, node)).collect();
     let in_order: Vec<NodeSlot> = if judgement.rejected.narrowed_by.is_empty() {
-        cluster.nodes().in_zones().to_vec()
+        cluster.nodes().in_zones().into_owned()
     } else {
         judgement.nodes.iter().filter(|node| !node.is_outside).map(|node| node.slot).collect()
     };

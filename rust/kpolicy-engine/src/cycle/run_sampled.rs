@@ -1,5 +1,7 @@
 //! The middle of a decision where a policy has only some of the nodes looked at.
 
+use std::borrow::Cow;
+
 use crate::judging::Rejected;
 use crate::judging::pre_filter::NodesToCheck;
 use crate::snapshot::NodeSlot;
@@ -117,12 +119,12 @@ impl<M: Meter> Run<'_, M> {
     ) -> Sample {
         let slots = match left {
             NodesToCheck::All => self.cluster.nodes().in_zones(),
-            NodesToCheck::Only { slots, .. } => slots,
+            NodesToCheck::Only { slots, .. } => Cow::Borrowed(slots.as_slice()),
         };
         let enough = sampling::enough(self.profile, slots.len(), has_extenders);
         let prepared = self.shape.prepared(self.stores);
         let judge = |slot: NodeSlot| self.verdict_on(slot, &prepared);
-        sampling::search(slots, start, enough, nominated.attempted(), judge)
+        sampling::search(&slots, start, enough, nominated.attempted(), judge)
     }
 }
 

@@ -182,7 +182,7 @@ impl Engine {
     }
 
     fn explained(&mut self, pods: Option<&[String]>, detail: Detail) -> Vec<u8> {
-        self.cluster.settle_order();
+        self.cluster.settle_names();
         let keys: Option<BTreeSet<&str>> =
             pods.map(|keys| keys.iter().map(String::as_str).collect());
         let is_asked = |entry: &PodEntry| match &keys {

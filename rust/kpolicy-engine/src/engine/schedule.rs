@@ -104,7 +104,7 @@ impl Engine {
     /// What [`Engine::schedule`] would answer for one pod, worked out with nothing kept from
     /// before; nothing comes of it.
     pub fn decide_from_scratch(&mut self, uid: &Arc<str>) -> Decision {
-        self.cluster.settle_order();
+        self.cluster.settle_names();
         let ready = match self.ready(uid) {
             Ok(ready) => ready,
             Err(answer) => return *answer,

@@ -19,9 +19,14 @@ use super::pods::{Place, PodEntry};
 use super::promises::key_of;
 
 impl Cluster {
-    /// Puts nodes in order of their names and of their zones, so that choices among them can go by these.
+    /// Puts nodes in order of their names and of their zones, as a cycle does before it chooses among them.
     pub fn settle_order(&mut self) {
         self.nodes.settle();
+    }
+
+    /// Puts nodes in order of their names only: for decisions of which nothing comes.
+    pub(crate) fn settle_names(&mut self) {
+        self.nodes.rank();
     }
 
     /// Adds or replaces a node; `None` if nothing that rules read differs.

@@ -4,6 +4,7 @@
 //! order in which they came. A node that moves to another zone is the last one there. A zone without
 //! nodes is forgotten. The order is worked out again when nodes came or went, not when one only moved.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
@@ -89,28 +90,34 @@ impl NodeTree {
         }
     }
 
-    /// As of the last [`NodeTree::list`].
-    pub(super) fn order(&self) -> &[NodeSlot] {
-        &self.order
+    /// What [`NodeTree::list`] would make of it now, with nothing kept.
+    pub(super) fn order(&self) -> Cow<'_, [NodeSlot]> {
+        if self.is_listed { Cow::Borrowed(&self.order) } else { Cow::Owned(self.by_turns()) }
     }
 
-    /// Works the order out, if nodes came or went.
+    /// Works the order out, if nodes came or went. A cycle does this, and nothing else: what moves
+    /// before the next one counts, as in kube-scheduler.
     pub(super) fn list(&mut self) {
-        if self.is_listed {
-            return;
+        if !self.is_listed {
+            self.order = self.by_turns();
+            self.is_listed = true;
         }
-        self.order.clear();
+    }
+
+    /// One node of each zone in turn.
+    fn by_turns(&self) -> Vec<NodeSlot> {
+        let mut order = Vec::with_capacity(self.order.len());
         let mut zones: Vec<_> = self.zones.iter().map(|zone| zone.nodes.values()).collect();
         while !zones.is_empty() {
             zones.retain_mut(|zone| match zone.next() {
                 Some(slot) => {
-                    self.order.push(*slot);
+                    order.push(*slot);
                     true
                 }
                 None => false,
             });
         }
-        self.is_listed = true;
+        order
     }
 }
 
@@ -126,8 +133,8 @@ mod tests {
 
     fn order(cluster: &mut Cluster) -> Vec<String> {
         cluster.settle_order();
-        let views =
-            cluster.nodes().in_zones().iter().filter_map(|slot| cluster.nodes().view(*slot));
+        let slots = cluster.nodes().in_zones();
+        let views = slots.iter().filter_map(|slot| cluster.nodes().view(*slot));
         views.map(|view| view.node.name.to_string()).collect()
     }
 
@@ -151,5 +158,22 @@ mod tests {
         cluster.set_node(node("d", "b"));
         cluster.set_node(node("e", ""));
         assert_eq!(order(&mut cluster), ["a", "f", "d", "e", "c"]);
+    }
+
+    #[test]
+    fn only_a_cycle_keeps_the_order() {
+        let [mut looked_at, mut unseen] = [(); 2].map(|()| {
+            let mut cluster = Cluster::default();
+            cluster.set_node(node("a", ""));
+            order(&mut cluster);
+            cluster.set_node(node("b", ""));
+            cluster
+        });
+        assert_eq!(looked_at.nodes().in_zones().len(), 2);
+        looked_at.settle_names();
+        for cluster in [&mut looked_at, &mut unseen] {
+            cluster.set_node(node("a", "z"));
+            assert_eq!(order(cluster), ["b", "a"]);
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! Iteration is in slot order, which depends on history: sums and extremes may use it, a choice
 //! among nodes goes by `by_rank`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -134,8 +135,8 @@ impl Nodes {
         &self.by_rank
     }
 
-    /// All slots in the order in which kube-scheduler looks at nodes. Only after [`Nodes::settle`].
-    pub(crate) fn in_zones(&self) -> &[NodeSlot] {
+    /// All slots in the order in which kube-scheduler looks at nodes.
+    pub(crate) fn in_zones(&self) -> Cow<'_, [NodeSlot]> {
         self.tree.order()
     }
 
@@ -149,14 +150,15 @@ impl Nodes {
         self.rows_replaced
     }
 
-    /// Brings all orders of nodes up to date.
+    /// Brings all orders of nodes up to date, for a cycle.
     pub(super) fn settle(&mut self) {
-        self.domains.age();
         self.rank();
         self.tree.list();
     }
 
-    fn rank(&mut self) {
+    /// Brings the order of names up to date.
+    pub(super) fn rank(&mut self) {
+        self.domains.age();
         if self.is_ranked {
             return;
         }
