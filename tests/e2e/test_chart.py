@@ -353,7 +353,9 @@ REFUSED: Final = {
     rf"schedulerNames={{team-a}},shadowPolicy.files.next\.yaml={SHADOW}": (
         "next.yaml serves kpolicy, which is none of the schedulerNames team-a"
     ),
-    rf"schedulerNames={{team-a}},policy.files.ours\.yaml={SHADOW}": "policy.files: ours.yaml serves",
+    rf"schedulerNames={{team-a}},policy.files.ours\.yaml={SHADOW}": (
+        "policy.files: ours.yaml serves kpolicy"
+    ),
     "metrics.monitor.kind=ServiceMonitor": "needs metrics.enabled",
     "metrics.enabled=true,metrics.monitor.kind=PodMonitor": "a PodMonitor needs tokenSecret",
     "metrics.monitor.kind=Probe": "/metrics/monitor/kind",
