@@ -49,11 +49,11 @@ quick: dev ## Lint and test what changed since the last commit (or since BASE=ma
 	@$(BIN)/python -m build.quick $(if $(BASE),--base $(BASE))
 
 T ?=
-# A real control plane takes minutes to build, so only tests/e2e or a marker in T asks for it.
-WITHOUT_CLUSTER = $(if $(findstring tests/e2e,$(T))$(findstring -m ,$(T)),,-m "not cluster and not peer and not full")
+WITHOUT_CLUSTER := -m "not cluster and not peer and not full"
+# A real control plane takes minutes to build: only tests/e2e or a marker in T asks for it.
 .PHONY: py
 py: dev ## Run Python tests: make py T=tests/unit/policy, or T='tests/unit -k hash'
-	$(BIN)/pytest -q $(WITHOUT_CLUSTER) $(T)
+	$(BIN)/pytest -q $(if $(findstring tests/e2e,$(T))$(findstring -m ,$(T)),,$(WITHOUT_CLUSTER)) $(T)
 
 .PHONY: rs
 rs: ## Run Rust tests: make rs T='-p kpolicy-cel', or T='-p kpolicy-engine --test worlds'
@@ -66,11 +66,11 @@ demo: dev ## Run the scheduler on an embedded control plane; needs no cluster, e
 .PHONY: test
 test: dev ## Run the tests (Rust and Python; no real cluster)
 	cargo test --workspace --locked --quiet
-	$(BIN)/pytest -q -m "not cluster and not peer and not full" -n 2 --dist worksteal --durations=15 tests
+	$(BIN)/pytest -q $(WITHOUT_CLUSTER) -n 2 --dist worksteal --durations=15 tests
 
 .PHONY: coverage
 coverage: dev ## Report the lines and branches of Python that tests without a cluster reach, in coverage/
-	$(BIN)/pytest -q -m "not cluster and not peer and not full" -n 2 --dist worksteal --cov --cov-branch --cov-report=term:skip-covered \
+	$(BIN)/pytest -q $(WITHOUT_CLUSTER) -n 2 --dist worksteal --cov --cov-branch --cov-report=term:skip-covered \
 		--cov-report=html:coverage tests/unit tests/spec tests/docs
 
 .PHONY: e2e
