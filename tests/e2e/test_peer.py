@@ -34,8 +34,9 @@ def test_both_see_the_same_nodes_and_scores_for_every_pod_of_every_workload(
     agreement = json.loads(capsys.readouterr().out)["agreement"]
     assert agreement["differences"] == []
     # Every pod twice: about all nodes, and where each cycle ends once it has found enough of them.
-    of_all, found_by_sampling = 136_800, 194_000
-    assert (agreement["pods"], agreement["verdicts"]) == (2 * 2_280, of_all + found_by_sampling)
+    pods, of_all_nodes = 2_280, 136_800
+    assert agreement["pods"] == 2 * pods
+    assert agreement["verdicts"] > of_all_nodes + 80 * pods
     assert agreement["scores"] > 30_000
 
 
