@@ -170,7 +170,7 @@ def _sort(args: list[Tree]) -> int:
 
 def _search_text(args: list[Tree]) -> int:
     text, part = args[0].size.length, args[1].size.length
-    return _text(text) + SEARCH + text // 4 + _text(times(text, part))
+    return _text(text) + SEARCH + text // 4 + _text(part) + _text(times(text, part))
 
 
 def _join(args: list[Tree]) -> int:

@@ -149,27 +149,32 @@ fn shown(out: &mut String, arg: &Value, depth: usize) -> Result<(), Fault> {
         Value::Duration(duration) => push(out, duration_display(*duration)),
         Value::List(items) => {
             let depth = deeper()?;
-            let mut parts = Vec::with_capacity(items.len());
-            for item in items.iter() {
-                let mut part = String::new();
-                literal(&mut part, item, depth)?;
-                parts.push(part);
+            out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                out.push_str(separator(at));
+                literal(out, item, depth)?;
             }
-            push(out, format!("[{}]", parts.join(", ")))
+            out.push(']');
+            Ok(())
         }
         Value::Map(map) => {
             let depth = deeper()?;
-            let mut parts = Vec::with_capacity(map.len());
+            let mut entries = Vec::with_capacity(map.len());
             for (key, value) in map.iter() {
-                let (mut written, mut part) = (String::new(), String::new());
+                let mut written = String::new();
                 literal(&mut written, &key.value(), depth)?;
-                literal(&mut part, value, depth)?;
-                parts.push((written, part));
+                entries.push((written, value));
             }
-            parts.sort();
-            let parts: Vec<String> =
-                parts.into_iter().map(|(key, part)| format!("{key}:{part}")).collect();
-            push(out, format!("{{{}}}", parts.join(", ")))
+            entries.sort_by(|(left, _), (right, _)| left.cmp(right));
+            out.push('{');
+            for (at, (key, value)) in entries.into_iter().enumerate() {
+                out.push_str(separator(at));
+                out.push_str(&key);
+                out.push(':');
+                literal(out, value, depth)?;
+            }
+            out.push('}');
+            Ok(())
         }
         Value::Optional(_)
         | Value::Quantity(_)
@@ -181,6 +186,11 @@ fn shown(out: &mut String, arg: &Value, depth: usize) -> Result<(), Fault> {
         | Value::Format(_)
         | Value::Object(_) => Err(wrong(arg, "%s")),
     }
+}
+
+/// What stands before an item of a list or an entry of a map.
+fn separator(at: usize) -> &'static str {
+    if at == 0 { "" } else { ", " }
 }
 
 fn literal(out: &mut String, arg: &Value, depth: usize) -> Result<(), Fault> {

@@ -77,6 +77,9 @@ type Search = (Vec<char>, Vec<char>, Option<i64>);
 fn search(call: &mut Call<'_>) -> Result<Search, Fault> {
     let text: Vec<char> = text(call)?.chars().collect();
     call.budget.charge(SEARCH + text.len() as u64 / 4)?;
+    if let [_, Value::String(part), ..] = call.args {
+        call.budget.charge_text(part.len())?;
+    }
     match call.args {
         [_, Value::String(part)] => Ok((text, part.chars().collect(), None)),
         [_, Value::String(part), Value::Int(from)] => {
