@@ -151,15 +151,15 @@ fn a_pod_that_others_refuse_everywhere_is_parked_and_anything_wakes_it() {
 
 #[test]
 fn a_node_that_is_refused_for_good_is_not_made_room_on() {
-    let crowd = |is_unresolvable: bool| {
+    let victims_if = |is_unresolvable: bool| {
         let mut engine = engine(&[node("n1", "2"), pod("low", 0, "n1"), pod("p", 5, "")]);
         let token = filter(&mut engine).token;
         let refused = refused(&[("n1", is_unresolvable)]);
         engine.choose(&Arc::from("p"), token, &[], &refused, &Still).victims
     };
-    assert_eq!(crowd(true), []);
+    assert_eq!(victims_if(true), []);
     // Nothing of ours is in the way, so that nobody need go either.
-    assert_eq!(crowd(false), []);
+    assert_eq!(victims_if(false), []);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn what_a_pod_requests_in_any_container_is_told() {
 }
 
 /// Two nodes that are full, and a pod that matters more.
-fn crowded() -> Engine {
+fn full_nodes() -> Engine {
     engine(&[
         node("n1", "2"),
         node("n2", "2"),
@@ -242,7 +242,7 @@ fn victims(decision: &Decision) -> (&str, Vec<&str>) {
 
 #[test]
 fn room_is_made_only_where_others_leave_it() {
-    let mut engine = crowded();
+    let mut engine = full_nodes();
     let (token, found) = candidates(&mut engine);
     let offered: Vec<(&str, usize, usize)> = found
         .nodes
@@ -261,7 +261,7 @@ fn room_is_made_only_where_others_leave_it() {
 
 #[test]
 fn among_what_is_left_the_criteria_decide() {
-    let mut engine = crowded();
+    let mut engine = full_nodes();
     let (token, found) = candidates(&mut engine);
     let both = left(found.token, &[("n2", &["d"]), ("n1", &["a"])]);
     assert_eq!(victims(&preempt(&mut engine, token, &both)), ("n1", vec!["a"]));
@@ -275,7 +275,7 @@ fn where_nothing_is_left_or_nobody_can_tell_no_pod_goes() {
         (&[("n1", &["z"][..])][..], "", "preemption: no candidate node for preemption"),
         (&[("n3", &["a"][..])][..], "", "preemption: no candidate node for preemption"),
     ] {
-        let mut engine = crowded();
+        let mut engine = full_nodes();
         let (token, found) = candidates(&mut engine);
         let left = RemainingCandidates { failure: failure.to_owned(), ..left(found.token, nodes) };
         let decision = preempt(&mut engine, token, &left);
@@ -287,7 +287,7 @@ fn where_nothing_is_left_or_nobody_can_tell_no_pod_goes() {
 
 #[test]
 fn room_that_is_not_there_any_more_is_asked_about_again() {
-    let mut engine = crowded();
+    let mut engine = full_nodes();
     let (token, found) = candidates(&mut engine);
     let left = left(found.token, &[("n1", &["a"])]);
     // Somebody else comes to n1, and one victim is not enough any more.
@@ -319,7 +319,7 @@ fn room_that_nobody_was_asked_about_is_not_made() {
 
 #[test]
 fn pods_that_are_named_are_found_on_their_nodes() {
-    let engine = crowded();
+    let engine = full_nodes();
     let located = engine.located(&["c", "p", "z"].map(Arc::from));
     let observed: Vec<[&str; 4]> = located
         .iter()

@@ -169,13 +169,13 @@ impl<'a, M: Meter> Run<'a, M> {
     ) -> Option<NodeRejection> {
         self.cluster.progress().beat();
         let view = self.cluster.nodes().view(slot)?;
-        let crowded = || {
+        let with_nominated = || {
             let (pod, program) = (self.question.pod, self.question.program);
             let ahead = nominated::ahead_of(pod, &view.node.name, program, self.cluster);
             nominated::with_pods(slot, &ahead, prepared, self.cluster)
         };
-        let is_crowded = !self.cluster.nominations().is_empty();
-        is_crowded.then(crowded).flatten().or_else(|| {
+        let has_nominations = !self.cluster.nominations().is_empty();
+        has_nominations.then(with_nominated).flatten().or_else(|| {
             let (filter, code) =
                 nominated::first_verdict(prepared, self.cluster, view, self.meter)?;
             Some(NodeRejection { slot, filter, code, status: None })

@@ -144,13 +144,18 @@ pub(crate) fn with_pods(
     if pods.is_empty() {
         return None;
     }
-    let mut crowded =
+    let mut with_nominated =
         HypotheticalNode::of(cluster.nodes().view(slot)?, Forks::of(prepared), cluster);
     for pod in pods {
-        crowded.put(pod);
+        with_nominated.put(pod);
     }
-    let (filter, code) = crowded.rejection()?;
-    Some(NodeRejection { slot, filter, code, status: crowded.describe(filter, code).map(Arc::new) })
+    let (filter, code) = with_nominated.rejection()?;
+    Some(NodeRejection {
+        slot,
+        filter,
+        code,
+        status: with_nominated.describe(filter, code).map(Arc::new),
+    })
 }
 
 /// The first filter that rejects a node, with its status and reasons.

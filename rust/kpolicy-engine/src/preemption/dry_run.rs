@@ -96,7 +96,7 @@ pub(super) fn makes_room(unplaced: Unplaced<'_>, node: NodeView<'_>, victims: &[
 struct Emptied<'a> {
     plain: HypotheticalNode<'a>,
     /// `None` where no nomination counts.
-    crowded: Option<HypotheticalNode<'a>>,
+    with_nominated: Option<HypotheticalNode<'a>>,
     /// How many pods are nominated to it.
     nominated: usize,
     /// Its own pods that are not on it.
@@ -118,14 +118,14 @@ impl<'a> Emptied<'a> {
         let plain = HypotheticalNode::without(node, goes, forks, unplaced.cluster);
         let ahead = judging::ahead_of(pod, &node.node.name, program, unplaced.cluster);
         let nominated = ahead.len();
-        let crowded = (!ahead.is_empty()).then(|| {
-            let mut crowded = plain.fork();
-            for nominated in ahead {
-                crowded.put(nominated);
+        let with_nominated = (!ahead.is_empty()).then(|| {
+            let mut node = plain.fork();
+            for pod in ahead {
+                node.put(pod);
             }
-            crowded
+            node
         });
-        Self { plain, crowded, nominated, gone }
+        Self { plain, with_nominated, nominated, gone }
     }
 
     /// Lets as many as possible stay; the others are the victims.
@@ -163,7 +163,7 @@ impl<'a> Emptied<'a> {
 
     /// With the nominated pods first, as when filtering.
     fn both(&self) -> impl Iterator<Item = &HypotheticalNode<'a>> {
-        self.crowded.iter().chain([&self.plain])
+        self.with_nominated.iter().chain([&self.plain])
     }
 
     fn fits(&self) -> bool {
@@ -198,11 +198,11 @@ impl<'a> Emptied<'a> {
 
     /// How many nodes each pod is put on.
     fn worlds(&self) -> u64 {
-        1 + u64::from(self.crowded.is_some())
+        1 + u64::from(self.with_nominated.is_some())
     }
 
     fn each(&mut self, change: impl Fn(&mut HypotheticalNode<'a>)) {
-        self.crowded.iter_mut().for_each(&change);
+        self.with_nominated.iter_mut().for_each(&change);
         change(&mut self.plain);
     }
 

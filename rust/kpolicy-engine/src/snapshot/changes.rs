@@ -24,9 +24,9 @@ impl Cluster {
         self.nodes.settle();
     }
 
-    /// Puts nodes in order of their names only: for decisions of which nothing comes.
+    /// Puts nodes in order of their names only: for explanations and for decisions that are only compared.
     pub(crate) fn settle_names(&mut self) {
-        self.nodes.rank();
+        self.nodes.settle_names();
     }
 
     /// Adds or replaces a node; `None` if nothing that rules read differs.

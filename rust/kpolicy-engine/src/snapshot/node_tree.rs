@@ -95,8 +95,8 @@ impl NodeTree {
         if self.is_listed { Cow::Borrowed(&self.order) } else { Cow::Owned(self.by_turns()) }
     }
 
-    /// Works the order out, if nodes came or went. A cycle does this, and nothing else: what moves
-    /// before the next one counts, as in kube-scheduler.
+    /// Works the order out, if nodes came or went. Only a cycle does this, as in kube-scheduler: a node that
+    /// changes its zone after others came, and before the next cycle, is in its new zone then.
     pub(super) fn list(&mut self) {
         if !self.is_listed {
             self.order = self.by_turns();

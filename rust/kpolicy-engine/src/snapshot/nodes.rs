@@ -152,13 +152,17 @@ impl Nodes {
 
     /// Brings all orders of nodes up to date, for a cycle.
     pub(super) fn settle(&mut self) {
-        self.rank();
+        self.settle_names();
         self.tree.list();
     }
 
     /// Brings the order of names up to date.
-    pub(super) fn rank(&mut self) {
+    pub(super) fn settle_names(&mut self) {
         self.domains.age();
+        self.rank();
+    }
+
+    fn rank(&mut self) {
         if self.is_ranked {
             return;
         }

@@ -2,7 +2,7 @@
 //!
 //! `KPOLICY_WORLDS` says how many worlds, `KPOLICY_WORLD_FIRST` the seed of the first one; `make
 //! worlds` runs ten thousand. A world that shows a difference is made small and written to a file;
-//! `KPOLICY_WORLD_FILE` lives through such a file again. `KPOLICY_WORLDS_TOLD` is for this test alone:
+//! `KPOLICY_WORLD_FILE` lives through such a file again. `KPOLICY_WORLDS_OBSERVED` is for this test alone:
 //! where another process of it writes what it decided.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
@@ -88,7 +88,7 @@ fn live_through(seeds: impl Iterator<Item = u64>) -> Result<Seen, String> {
     Ok(seen)
 }
 
-/// Differences that are panics are caught and told, not printed one by one.
+/// Differences that are panics are caught and reported, not printed one by one.
 fn quietly<T>(work: impl FnOnce() -> T) -> T {
     let observed = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
@@ -198,32 +198,32 @@ fn the_number_of_threads_changes_no_byte() {
 }
 
 /// Few enough to be lived through twice, with programs of every sort.
-const TOLD: u64 = 60;
-const TOLD_TO: &str = "KPOLICY_WORLDS_TOLD";
+const OBSERVED: u64 = 60;
+const OBSERVED_IN: &str = "KPOLICY_WORLDS_OBSERVED";
 
 fn observed() -> String {
-    let tell = |seed| match live(&draw::world(seed), Fault::None) {
+    let observe = |seed| match live(&draw::world(seed), Fault::None) {
         Ok((_, observed)) => observed,
         Err(found) => panic!("world {seed}: {}", found.what),
     };
-    (1..=TOLD).map(tell).collect()
+    (1..=OBSERVED).map(observe).collect()
 }
 
 #[test]
 fn the_same_seed_gives_the_same_bytes_in_another_process() {
-    if let Ok(path) = env::var(TOLD_TO) {
-        fs::write(path, observed()).expect("what is told can be written");
+    if let Ok(path) = env::var(OBSERVED_IN) {
+        fs::write(path, observed()).expect("the file can be written");
         return;
     }
-    let path = env::temp_dir().join(format!("kpolicy-told-{}", std::process::id()));
+    let path = env::temp_dir().join(format!("kpolicy-worlds-{}", std::process::id()));
     let program = env::current_exe().expect("this program has a path");
     let ran = Command::new(program)
         .args(["--exact", "the_same_seed_gives_the_same_bytes_in_another_process"])
-        .env(TOLD_TO, &path)
+        .env(OBSERVED_IN, &path)
         .output()
         .expect("it can be run again");
     assert!(ran.status.success(), "{ran:?}");
-    let other = fs::read_to_string(&path).expect("the other process told something");
+    let other = fs::read_to_string(&path).expect("the other process wrote the file");
     let _ = fs::remove_file(&path);
     let own = observed();
     assert_eq!(own, observed(), "twice in one process");

@@ -51,7 +51,7 @@ pub(crate) enum Fault {
     None,
     /// One of the two engines does not hear of changes of nodes that it knows.
     MissesNodes,
-    /// Nobody is told of wakes because of updates of nodes.
+    /// Wakes because of updates of nodes are not reported.
     LosesWakes,
 }
 
@@ -279,7 +279,7 @@ impl<'w> Run<'w> {
         let have = one(&mut self.engine, &uid);
         same("not as from scratch", &have, &want)?;
         let twin = one(&mut self.twin, &uid);
-        same("two engines that were told the same", &twin, &have)?;
+        same("two engines with the same events", &twin, &have)?;
         self.note(&have);
         Ok(have)
     }

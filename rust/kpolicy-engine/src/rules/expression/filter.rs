@@ -13,9 +13,9 @@ use crate::rules::{
 };
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
-use super::argued_totals::{ArguedTotals, ArguedWorld};
 use super::columns::{NodeColumns, live};
 use super::domain_sums::DomainSums;
+use super::hypothetical_totals::{HypotheticalTotals, HypotheticalWorld};
 use super::needs::Needs;
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
 use super::{Written, explained, fault_of, wrong_type};
@@ -53,7 +53,7 @@ struct PreparedCondition {
     /// sums do not see.
     sums: Arc<DomainSums>,
     /// Of the node whose pods are put and taken for the sake of argument.
-    argued: ArguedTotals,
+    hypothetical: HypotheticalTotals,
     /// What it holds besides the sums.
     own_bytes: usize,
 }
@@ -120,17 +120,20 @@ impl PreparedCondition {
         let sums = Arc::new(DomainSums::default());
         let (spec, pod) = (Arc::clone(spec), Arc::new(pod.clone()));
         let shared = arc_bytes(&pod) + arc_bytes(&residual) + arc_bytes(&sums);
-        let argued = ArguedTotals::of(&residual);
-        let own_bytes = size_of::<Self>() + shared + argued.heap_bytes();
-        Self { spec, pod, residual, limit, sums, argued, own_bytes }
+        let hypothetical = HypotheticalTotals::of(&residual);
+        let own_bytes = size_of::<Self>() + shared + hypothetical.heap_bytes();
+        Self { spec, pod, residual, limit, sums, hypothetical, own_bytes }
     }
 
     fn world<'a>(&'a self, cluster: &'a Cluster) -> ClusterWorld<'a> {
         ClusterWorld { pod: PodWorld { pod: &self.pod, cluster }, sums: &self.sums }
     }
 
-    fn on_node<'a>(&'a self, cluster: &'a Cluster, node: NodeView<'a>) -> ArguedWorld<'a> {
-        ArguedWorld { world: NodeWorld { world: self.world(cluster), node }, totals: &self.argued }
+    fn on_node<'a>(&'a self, cluster: &'a Cluster, node: NodeView<'a>) -> HypotheticalWorld<'a> {
+        HypotheticalWorld {
+            world: NodeWorld { world: self.world(cluster), node },
+            totals: &self.hypothetical,
+        }
     }
 
     fn judge(&self, cluster: &Cluster, node: NodeView<'_>) -> Result<bool, Fault> {
@@ -206,15 +209,15 @@ impl PreparedFilter for PreparedCondition {
     }
 
     fn units_a_pod(&self) -> u64 {
-        self.argued.units_a_pod()
+        self.hypothetical.units_a_pod()
     }
 
     fn add_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, node: NodeView<'_>) {
-        self.argued.follow(cluster, node.slot, pod, 1);
+        self.hypothetical.follow(cluster, node.slot, pod, 1);
     }
 
     fn remove_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, node: NodeView<'_>) {
-        self.argued.follow(cluster, node.slot, pod, -1);
+        self.hypothetical.follow(cluster, node.slot, pod, -1);
     }
 
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {

@@ -148,7 +148,7 @@ pub(super) fn requests<'a>(columns: &'a NodeColumns<'_>, args: &[Value]) -> Colu
     })
 }
 
-pub(super) fn rooms<'a>(columns: &'a NodeColumns<'_>, args: &[Value]) -> Column<'a> {
+pub(super) fn free_amounts<'a>(columns: &'a NodeColumns<'_>, args: &[Value]) -> Column<'a> {
     keyed(args, |name| match amounts(columns, name) {
         Some(amounts) => whole(amounts.free),
         None => columns.ints(|view| free(view, name)),

@@ -6,12 +6,12 @@
 
 mod allowance;
 mod api_path;
-mod argued_totals;
 mod columns;
 mod conditions;
 mod domain_sums;
 mod facts;
 mod filter;
+mod hypothetical_totals;
 mod lanes;
 mod load;
 mod needs;

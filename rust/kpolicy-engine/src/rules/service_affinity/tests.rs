@@ -64,7 +64,7 @@ fn the_node_selector_goes_first() {
 }
 
 #[test]
-fn peers_are_followed_and_argued_with() {
+fn peers_are_followed_and_so_are_hypothetical_pods() {
     let mut cluster = regions(&[]);
     let new = row(&mut cluster, pod("new", "app=web", ""));
     let mut prepared = Filter::prepare(&by_region_and_rack(), &new, &cluster).unwrap();

@@ -159,7 +159,7 @@ pub(super) static ROWS: [Row; 40] = [
         Lanes::Numbers(lanes::requests),
         |view, args| keyed(args, |name| requested(view.load, name)),
     ),
-    fact("free", &["string"], "int", OF_ROOM, Lanes::Numbers(lanes::rooms), |view, args| {
+    fact("free", &["string"], "int", OF_ROOM, Lanes::Numbers(lanes::free_amounts), |view, args| {
         keyed(args, |name| free(view, name))
     }),
     fact(

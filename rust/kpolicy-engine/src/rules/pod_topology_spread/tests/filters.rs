@@ -59,7 +59,7 @@ fn no_selector_and_an_empty_one() {
 }
 
 #[test]
-fn argued_pods_count_even_if_terminating_or_meant_by_an_empty_selector() {
+fn hypothetical_pods_count_even_if_terminating_or_meant_by_an_empty_selector() {
     let mut cluster = two_zones();
     let argue = |cluster: &mut Cluster, selector: &str, terminating: bool, put: bool| {
         let constraints = [constraint("zone", true, 1, selector)];

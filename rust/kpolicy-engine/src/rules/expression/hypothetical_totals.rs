@@ -1,4 +1,4 @@
-//! What sets of pods of a node come to while pods are put on it and taken away for the sake of argument.
+//! Counts and sums over the pods of a node, while hypothetical pods come to it and its own pods go.
 //!
 //! The pods of the node are walked once. From then on each pod that comes or goes is compared, and not
 //! all pods each time that an expression asks.
@@ -16,7 +16,7 @@ use super::world::NodeWorld;
 
 /// The sets of pods of a node that an expression reads, all with constant arguments.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ArguedTotals {
+pub(super) struct HypotheticalTotals {
     /// By the index of the read.
     asked: Arc<[(u32, PodTotal)]>,
     /// The node, and what each is there. Sums are kept wider than they are shown, so that a pod that goes
@@ -24,7 +24,7 @@ pub(super) struct ArguedTotals {
     on_node: Option<(NodeSlot, Box<[i128]>)>,
 }
 
-impl ArguedTotals {
+impl HypotheticalTotals {
     pub(super) fn of(expression: &Expression) -> Self {
         let asked = expression.reads().iter().filter_map(|read| Some((read.index, walked(read)?)));
         Self { asked: asked.collect(), on_node: None }
@@ -77,13 +77,13 @@ fn walked(read: &Read) -> Option<PodTotal> {
     }
 }
 
-/// As [`NodeWorld`], where totals that follow the argument are known.
-pub(super) struct ArguedWorld<'a> {
+/// As [`NodeWorld`], with totals that include hypothetical pods.
+pub(super) struct HypotheticalWorld<'a> {
     pub world: NodeWorld<'a>,
-    pub totals: &'a ArguedTotals,
+    pub totals: &'a HypotheticalTotals,
 }
 
-impl Facts for ArguedWorld<'_> {
+impl Facts for HypotheticalWorld<'_> {
     fn read(&self, read: &Read) -> Answer {
         match self.totals.find(self.world.node.slot, read) {
             Some(total) => total.into(),
