@@ -17,9 +17,10 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.util.types import Attributes
 
 from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.delivery.policy_delivery import Policies
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.process import Environment, Policies, Scheduler
+from kpolicy.scheduler.process import Environment, Scheduler
 from kpolicy.telemetry.traces import Traces
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane

@@ -18,11 +18,11 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.cluster.lease import Elector
 from kpolicy.engine import Engine
-from kpolicy.scheduler.delivery.policy_delivery import Keeping, PolicyOrigin
+from kpolicy.scheduler.delivery.policy_delivery import Keeping, Policies, PolicyOrigin
 from kpolicy.scheduler.loop.reload import Compile
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import Problem
-from kpolicy.scheduler.process import Environment, Policies, Scheduler
+from kpolicy.scheduler.process import Environment, Scheduler
 from kpolicy.scheduler.runtime import Machine
 from kpolicy.scheduler.shadow.second_engine import Shadow
 from kpolicy.scheduler.shadow.shadow_policy import ShadowFeed

@@ -27,10 +27,11 @@ from kpolicy.engine import Engine, Scheduled
 from kpolicy.offline.answers.pod_decisions import explain
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.policy.compile import compile_policy
+from kpolicy.scheduler.delivery.policy_delivery import Policies
 from kpolicy.scheduler.delivery.sources import FileSource
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import Problem
-from kpolicy.scheduler.process import Environment, Policies, Scheduler
+from kpolicy.scheduler.process import Environment, Scheduler
 from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.kubelet import KubeletTimes
 

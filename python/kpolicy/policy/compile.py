@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import chain
@@ -26,9 +26,10 @@ from kpolicy.policy.assembly.resolve import Resolution, effective, lineages, res
 from kpolicy.policy.authority import UNLIMITED, Authority
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import find_documents
-from kpolicy.policy.limits import DIAGNOSTICS_MAX, PROGRAM_NODES_MAX
+from kpolicy.policy.limits import DIAGNOSTICS_MAX, EXPRESSION_NODES_MAX, PROGRAM_NODES_MAX
 from kpolicy.policy.lint import check_rules
-from kpolicy.policy.models.scheduling_policy import BASE_DEFAULT
+from kpolicy.policy.models.scheduling_policy import BASE_DEFAULT, Profile
+from kpolicy.policy.tenants.outcome import TenantOutcome
 from kpolicy.policy.yaml.source import Source, SourceText, named_sources, placed
 
 _COMMENT: Final = re.compile(r"(?m)(?:^|(?<=\s))#[ \t]*kpolicy:[ \t]*ignore\[([^\]\n]*)\][^\r\n]*")
@@ -137,10 +138,12 @@ EVERY_POD: Final = "*"
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A program, unless there are errors; diagnostics in the order of files and lines."""
+    """A program, unless there are errors; diagnostics in the order of files and lines. `tenants`:
+    what became of the policies of each tenant, whose diagnostics are not among these."""
 
     program: Program | None
     diagnostics: tuple[Diagnostic, ...]
+    tenants: tuple[TenantOutcome, ...] = ()
 
 
 def compile_policy(
@@ -205,19 +208,24 @@ def examine(
     release: str = "",
     library: Sequence[Source] = (),
     authority: Authority = UNLIMITED,
+    served: Sequence[str] = (),
+    nodes_max: int = EXPRESSION_NODES_MAX,
 ) -> Examined:
-    """`compile_policy` describes the arguments."""
+    """`compile_policy` describes the arguments. `served`, of a tenant's policies: the operator's
+    profiles, to which their rules are added. `nodes_max`: what all expressions may have together."""
     named = named_sources(sources) or [shipped_source(BASE_DEFAULT)]
     found = find_documents(named, release)
     read = read_policies(found.documents)
     findings = [*found.diagnostics, *read.diagnostics]
     policies = _distinct(read.policies, findings)
+    if served:
+        policies = [_serving(policy, served) for policy in policies]
     bases = base_policies(policies, library)
     everyone = [*policies, *bases.values()]
     rules = {policy.name: written_rules(policy) for policy in everyone}
     lines, line_findings = lineages(everyone, bases)
     values = ParamValues(params or {}, found.config_maps)
-    expressions = ExpressionSets(lines, values)
+    expressions = ExpressionSets(lines, values, nodes_max)
     resolution = resolve([effective(lines[policy.name], rules) for policy in policies])
     findings += [
         *chain.from_iterable(written.diagnostics for written in rules.values()),
@@ -266,6 +274,16 @@ def _distinct(policies: Iterable[Policy], findings: list[Diagnostic]) -> list[Po
                 )
             )
     return list(by_name.values())
+
+
+def _serving(policy: Policy, served: Sequence[str]) -> Policy:
+    """The policy of a tenant, for the operator's profiles if it names none."""
+    spec = policy.model.spec
+    if not spec.profiles:
+        profiles = [Profile.model_validate({"schedulerName": name}) for name in served]
+        spec = spec.model_copy(update={"profiles": profiles})
+    model = policy.model.model_copy(update={"spec": spec})
+    return replace(policy, model=model, is_addition=True)
 
 
 def _program(

@@ -38,5 +38,14 @@ EXPRESSION_NODES_MAX: Final = 100_000
 CHARACTERS_A_NODE: Final = 4
 # IR nodes of the whole program: a rule is repeated in every profile that has it.
 PROGRAM_NODES_MAX: Final = 2_000_000
+# Tenants: documents, rules and expressions of each are compiled and loaded together with those of
+# all others, so each has a part of what one policy may have.
+TENANT_DOCUMENTS_MAX: Final = 8
+TENANT_BYTES_MAX: Final = 64 * 1024
+TENANT_RULES_MAX: Final = 64
+TENANT_EXPRESSION_NODES_MAX: Final = 5_000
+# What the priorities of a tenant may weigh together, unless the operator says otherwise; all
+# priorities of kube-scheduler's default profile weigh 14.
+TENANT_WEIGHT_DEFAULT: Final = 10
 EXPRESSION_CHARACTERS_MAX: Final = 10 * 1024
 MESSAGE_CHARACTERS_MAX: Final = 256

@@ -126,6 +126,13 @@ POLICY_READ_TRIES_MAX: Final = 5
 POLICY_PERIOD_S_MIN: Final = 0.5
 # After the API server refused to show a source, it is asked again after this time.
 POLICY_RETRY_S: Final = 30.0
+# So many ConfigMaps of tenants are held, those of the first namespaces by name.
+TENANT_MAPS_MAX: Final = 1_000
+# A tenant's ConfigMap that changes all the time is read at most once in this time: a new program is
+# loaded for everybody, and every parked pod is tried again. A first change is read at once.
+TENANT_PERIOD_S_MIN: Final = 60.0
+# How many tenants the status and /configz list, those with refused policies first.
+TENANTS_LISTED_MAX: Final = 50
 # The size of the compressed copy of a policy: a ConfigMap holds 1 MiB, in base64.
 LAST_GOOD_BYTES_MAX: Final = 700 * 1024
 # The size of the unpacked copy, so that a damaged file cannot fill the memory.

@@ -22,6 +22,7 @@ from kpolicy.engine_threads import ENGINE_THREADS_MAX
 from kpolicy.policy.authority import extender_hosts
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import is_of_kind, none_of_kind
+from kpolicy.policy.limits import TENANT_WEIGHT_DEFAULT, WEIGHT_MAX
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse, validated
 from kpolicy.policy.yaml.nodes import Node, Scalar, key_at
 from kpolicy.policy.yaml.source import Source, SourceText, placed
@@ -134,6 +135,9 @@ def _invalid(message: str) -> Problem:
 # RFC 1123: a label for namespaces, a subdomain for names; keys of ConfigMaps have their own rule.
 _NAME: Final = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
 _KEY: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}")
+_LABEL_KEY: Final = re.compile(
+    rf"(?:{_SUBDOMAIN.pattern}/)?[A-Za-z0-9](?:[-._A-Za-z0-9]{{0,61}}[A-Za-z0-9])?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +178,27 @@ def config_map_name(written: str, own_namespace: str, flag: str) -> ConfigMapNam
         return ConfigMapName(namespace, name, key)
     message = f"{flag}: `{written}` names no ConfigMap"
     return Problem("KPS202", message, "write NAMESPACE/NAME, or NAMESPACE/NAME#KEY")
+
+
+@dataclass(frozen=True, slots=True)
+class TenantSettings:
+    """`config_map` is the name of the ConfigMap that holds a tenant's policies in each of its
+    namespaces. `label`: a tenant is a value of this label of namespaces; empty: a namespace."""
+
+    config_map: str
+    label: str = ""
+    weight: int = TENANT_WEIGHT_DEFAULT
+
+    def checked(self) -> Problem | None:
+        if not _NAME.fullmatch(self.config_map):
+            message = f"--tenant-configmap: `{self.config_map}` names no ConfigMap"
+            return Problem("KPS202", message, "write its name, without a namespace")
+        if self.label and not _LABEL_KEY.fullmatch(self.label):
+            message = f"--tenant-label: `{self.label}` is not the key of a label"
+            return Problem("KPS202", message, "for example --tenant-label=example.com/team")
+        if not 0 <= self.weight <= WEIGHT_MAX:
+            return _invalid(f"--tenant-weight={self.weight} is not between 0 and {WEIGHT_MAX}")
+        return None
 
 
 KIND: Final = "SchedulerConfiguration"
@@ -231,6 +256,15 @@ class SchedulerConfiguration(Edge):
     )
     extender_pod_fields: PodFieldTexts | None = Field(
         None, description="Of env, args, annotations; `[all]` and `[none]` too."
+    )
+    tenant_configmap: NonEmpty | None = Field(
+        None, description="The name of the ConfigMap with a tenant's policies, in each namespace."
+    )
+    tenant_label: NonEmpty | None = Field(
+        None, description="A tenant is a value of this label of namespaces; default: a namespace."
+    )
+    tenant_weight: Annotated[int, Field(ge=0, le=WEIGHT_MAX)] | None = Field(
+        None, description="What the priorities of a tenant may weigh together."
     )
     shadow_policy: list[NonEmpty] | None = None
     shadow_policy_configmap: ConfigMapText | None = None

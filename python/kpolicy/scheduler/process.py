@@ -22,12 +22,15 @@ from kpolicy.cluster.limits import START_PATIENCE_S
 from kpolicy.cluster.probe import Patience
 from kpolicy.engine import Engine
 from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.tenants.tenant_checks import TenantTerms
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches
-from kpolicy.scheduler.delivery.policy_delivery import Delivery, Keeping, PolicyOrigin
+from kpolicy.scheduler.delivery.policy_delivery import Delivery, Policies, Tenants
 from kpolicy.scheduler.delivery.policy_report import Reporting
-from kpolicy.scheduler.delivery.sources import FixedSource
+from kpolicy.scheduler.delivery.tenant_maps import TenantMaps
+from kpolicy.scheduler.delivery.tenant_programs import TenantPrograms
+from kpolicy.scheduler.delivery.tenant_report import TenantReport
 from kpolicy.scheduler.long_tasks import (
     Leadership,
     Parts,
@@ -55,16 +58,6 @@ from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Policies:
-    """The source of the policies (by default the shipped policy), and where the last good policy is
-    kept."""
-
-    source: PolicyOrigin = field(default_factory=FixedSource)
-    keeping: Keeping = field(default_factory=Keeping)
-    shadow: PolicyOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +106,10 @@ class Scheduler:
             machine.random.getrandbits(64) if options.seed is None else options.seed,
             threads=options.engine_threads,
         )
+        self._tenant_programs: TenantPrograms | None = None
+        if policies.tenants is not None:
+            terms = TenantTerms(policies.tenants.weight)
+            self._tenant_programs = TenantPrograms(compile_with, terms)
         self._shadow: ShadowPolicy | None = None
         if policies.shadow is not None:
             self._shadow = ShadowPolicy(compile_with, clock)
@@ -256,7 +253,7 @@ class Scheduler:
             if self._leadership is not None:
                 await self._stop.or_stopped(self._leadership.acquire())
         if not self._stop.has_begun:
-            delivery.report.begin()
+            delivery.begin_reports()
             begin_deciding(tasks, parts, self._runtime, partial(self._cycle, parts, group))
             await self._stop.wait()
         if self._problem is None:  # after the lease was lost, the process waits for nothing
@@ -289,7 +286,7 @@ class Scheduler:
         )
         environment = self._environment
         setting = Setting(
-            environment.compile_with,
+            self._tenant_programs or environment.compile_with,
             self.options,
             environment.machine,
             self._may_act(),
@@ -341,13 +338,21 @@ class Scheduler:
     def _deliver(self, parts: Parts, client: ApiClient, tasks: Tasks) -> Delivery:
         clock, random = self._runtime.clock, Random(self._runtime.random.getrandbits(64))
         host_name = self._environment.machine.host_name
+        reporting = Reporting(client, parts.reporter.events, host_name, self._may_act())
+        tenants = None
+        if self._policies.tenants is not None and self._tenant_programs is not None:
+            maps = TenantMaps(
+                self._policies.tenants, client, clock, random, tasks, patience=self._patience
+            )
+            report = TenantReport(parts.reloader, maps, reporting, self.metrics.tenant_policies)
+            tenants = Tenants(maps, self._tenant_programs, report)
         return Delivery(
-            self._policies.source,
-            self._policies.keeping,
+            self._policies,
             parts.reloader,
             clock=clock,
             watches=ConfigMapWatches(client, clock, random, tasks, patience=self._patience),
-            reporting=Reporting(client, parts.reporter.events, host_name, self._may_act()),
+            reporting=reporting,
+            tenants=tenants,
         )
 
     async def _cycle(self, parts: Parts, group: asyncio.TaskGroup, pulse: Pulse) -> None:

@@ -163,6 +163,11 @@ class SchedulerMetrics:
             "kpolicy_policy_last_good",
             "1 while an earlier policy is in force because the newest one is bad.",
         )
+        self.tenant_policies = Gauge(
+            "kpolicy_tenant_policies",
+            "Tenants by what is in force of their policies: the newest, an earlier one, or none.",
+            ("state",),
+        )
         self._after_cycles: dict[str, int] = defaultdict(int)
         self.registry = Registry(
             value for value in vars(self).values() if isinstance(value, Counter | Histogram)

@@ -41,7 +41,7 @@ pub(crate) fn line(
     detail: Detail,
     out: &mut Vec<u8>,
 ) {
-    let Some(position) = program.profile_of(&pod.template.scheduler_name) else { return };
+    let Some(position) = program.profile_of(pod) else { return };
     let Some(profile) = program.profiles.get(position) else { return };
     let mut object = Map::new();
     object.insert("pod".into(), pod.key().into());

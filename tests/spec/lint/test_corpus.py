@@ -36,6 +36,8 @@ WITHOUT_FILE = {
     "KP109": "a megabyte, or 50,000 values: tests/unit/policy/yaml/test_tree_reader.py makes them",
     "KP119": "`kpolicy fmt` refuses its own layout: tests/unit/cli/verbs/test_documents_fmt.py",
     "KP124": "a value given by hand: tests/unit/policy/assembly/test_params.py",
+    "KP135": "of a tenant: tests/unit/scheduler/delivery/test_tenant_programs.py",
+    "KP136": "of a tenant: tests/unit/scheduler/delivery/test_tenant_programs.py",
     "KP142": "a volume of a running scheduler: tests/unit/scheduler/delivery/test_sources.py",
     "KP341": "no fact tells the time; who asks for it has KP201, with a hint",
     "KP501": "of tests, which `kpolicy test` reads",

@@ -9,9 +9,10 @@ from contextlib import asynccontextmanager
 import aiohttp
 
 from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.delivery.policy_delivery import Policies
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.process import Policies, Scheduler
+from kpolicy.scheduler.process import Scheduler
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.scheduler.world import connection, free_port

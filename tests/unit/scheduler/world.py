@@ -15,10 +15,11 @@ from typing import Any
 
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.delivery.policy_delivery import Policies
 from kpolicy.scheduler.delivery.sources import FixedSource, PolicySource
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import Problem
-from kpolicy.scheduler.process import Environment, Policies, Scheduler
+from kpolicy.scheduler.process import Environment, Scheduler
 from kpolicy.telemetry.traces import Traces
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.scheduler.faulty_engine import FaultyEngine

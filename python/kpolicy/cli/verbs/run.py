@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kpolicy.diagnostics import Diagnostic
     from kpolicy.policy.authority import Authority
     from kpolicy.scheduler.delivery.policy_delivery import Keeping, PolicyOrigin
-    from kpolicy.scheduler.options import ConfigMapName, Options
+    from kpolicy.scheduler.options import ConfigMapName, Options, TenantSettings
     from kpolicy.scheduler.problem_codes import Problem
     from kpolicy.scheduler.process import Scheduler
     from kpolicy.telemetry.traces import Traces
@@ -117,9 +117,10 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     from kpolicy.cluster.auth.load_connection import load_connection
     from kpolicy.cluster.connection_problem import ConnectionProblem
     from kpolicy.policy.compile import compile_policy
+    from kpolicy.scheduler.delivery.policy_delivery import Policies
     from kpolicy.scheduler.options import LEASE_NAMESPACE_OUTSIDE
     from kpolicy.scheduler.problem_codes import Problem, of_connection
-    from kpolicy.scheduler.process import Environment, Policies, Scheduler
+    from kpolicy.scheduler.process import Environment, Scheduler
     from kpolicy.telemetry.limits import TRACE_FLUSH_S
 
     clock = SystemClock()
@@ -143,7 +144,12 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     traces = _traces(settings)
     scheduler = Scheduler(
         connection,
-        Policies(delivered.policies, keeping=delivered.keeping, shadow=delivered.shadow),
+        Policies(
+            delivered.policies,
+            keeping=delivered.keeping,
+            shadow=delivered.shadow,
+            tenants=delivered.tenants,
+        ),
         _options(settings, connection.namespace if connection.is_in_cluster else ""),
         environment=Environment(
             clock=clock,
@@ -243,6 +249,7 @@ class Delivered:
     keeping: Keeping
     authority: Authority
     shadow: PolicyOrigin | None = None
+    tenants: TenantSettings | None = None
 
 
 def delivery_of(settings: RunSettings, own_namespace: str, clock: Clock) -> Delivered | Problem:
@@ -267,8 +274,26 @@ def delivery_of(settings: RunSettings, own_namespace: str, clock: Clock) -> Deli
     authority = _authority(settings, policies)
     if isinstance(authority, Problem):
         return authority
+    tenants = _tenants(settings)
+    if isinstance(tenants, Problem):
+        return tenants
     keeping = Keeping(status, settings.policy_cache)
-    return Delivered(policies or FixedSource(), keeping, authority, shadow)
+    return Delivered(policies or FixedSource(), keeping, authority, shadow, tenants)
+
+
+def _tenants(settings: RunSettings) -> TenantSettings | Problem | None:
+    from kpolicy.scheduler.options import TenantSettings
+    from kpolicy.scheduler.problem_codes import Problem
+
+    if not settings.tenant_configmap:
+        if settings.tenant_label:
+            text = "--tenant-label needs --tenant-configmap: where tenants write their policies"
+            return Problem("KPS202", text, "for example --tenant-configmap=kpolicy-tenant")
+        return None
+    tenants = TenantSettings(
+        settings.tenant_configmap, settings.tenant_label, settings.tenant_weight
+    )
+    return tenants.checked() or tenants
 
 
 def _authority(settings: RunSettings, policies: PolicyOrigin | None) -> Authority | Problem:

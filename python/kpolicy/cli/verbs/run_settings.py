@@ -24,6 +24,7 @@ from kpolicy.cli.verbs.setting_values import (
     yes_or_no,
 )
 from kpolicy.diagnostics import has_errors
+from kpolicy.policy.limits import TENANT_WEIGHT_DEFAULT
 from kpolicy.policy.yaml.source import Source
 from kpolicy.regular_files import read_file
 from kpolicy.telemetry.limits import (
@@ -107,6 +108,28 @@ class RunSettings:
             " `none` (default: all)",
             metavar="FIELD,…",
         ),
+    )
+    tenant_configmap: str = field(
+        default="",
+        metadata=_flag(
+            str,
+            "in every namespace, read the policies of a tenant from the ConfigMap of this name;"
+            " they add rules for the tenant's pods to the operator's policies",
+            metavar="NAME",
+        ),
+    )
+    tenant_label: str = field(
+        default="",
+        metadata=_flag(
+            str,
+            "namespaces with the same value of this label are one tenant (default: each namespace"
+            " is a tenant)",
+            metavar="KEY",
+        ),
+    )
+    tenant_weight: int = field(
+        default=TENANT_WEIGHT_DEFAULT,
+        metadata=_flag(whole, "the priorities of a tenant may weigh so much together", metavar="N"),
     )
     shadow_policy: tuple[Path, ...] = field(
         default=(),

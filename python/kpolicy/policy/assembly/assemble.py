@@ -94,6 +94,12 @@ def encode(
     costs = list(map(_costs, limits))
     if any(costs):
         document["limits"] = costs
+    return sealed(document, extenders)
+
+
+def sealed(document: dict[str, Any], extenders: Sequence[tuple[Extender, ...]]) -> Program:
+    """The program of a document without a hash; `extenders` are those of its profiles. Python needs
+    no more than one profile of each scheduler name: those of tenants have the same extenders."""
     asked = [
         [
             each.model_dump() | {"http_timeout": in_largest_unit(each.http_timeout)}
@@ -102,12 +108,15 @@ def encode(
         for listed in extenders
     ]
     meaning = canonical([_without_places(document), asked])
-    document["hash"] = f"sha256:{sha256(meaning).hexdigest()}"
+    sealed_document = {**document, "hash": f"sha256:{sha256(meaning).hexdigest()}"}
     shells = tuple(
         ProgramProfile(profile["schedulerName"], extended)
-        for profile, extended in zip(profiles, extenders, strict=True)
+        for profile, extended in zip(document["profiles"], extenders, strict=True)
+        if "tenant" not in profile
     )
-    return Program(document["hash"], canonical(document), tuple(policies), shells)
+    return Program(
+        sealed_document["hash"], canonical(sealed_document), tuple(document["policies"]), shells
+    )
 
 
 def one_line(message: str) -> str:

@@ -37,7 +37,8 @@ class ExpressionRoom:
     policy has the rules of its bases again.
     """
 
-    left: int = EXPRESSION_NODES_MAX
+    most: int
+    left: int
     is_reported: bool = False
 
     @property
@@ -153,7 +154,7 @@ class Expressions:
         """Whether there is no room for more expressions; the first one without room is reported."""
         if self._room.is_full and not self._room.is_reported:
             self._room.is_reported = True
-            most = f"{EXPRESSION_NODES_MAX:,} nodes"
+            most = f"{self._room.most:,} nodes"
             message = f"compiled, the expressions up to here have more than {most}"
             hint = "a rule has all of each variable that it uses: make them smaller, or fewer"
             self._report("KP112", message, path, hint)
@@ -284,9 +285,14 @@ class ExpressionSets:
     """`own`: the expressions of each policy by itself, by name. A policy that sets a param of its
     base to another value has the rules of the base compiled again with that value."""
 
-    def __init__(self, lineages: Mapping[str, tuple[Policy, ...]], params: ParamValues) -> None:
+    def __init__(
+        self,
+        lineages: Mapping[str, tuple[Policy, ...]],
+        params: ParamValues,
+        nodes_max: int = EXPRESSION_NODES_MAX,
+    ) -> None:
         self.diagnostics: list[Diagnostic] = []
-        room = ExpressionRoom()
+        room = ExpressionRoom(nodes_max, nodes_max)
         self.own: dict[str, Expressions] = {}
         self._inherited: dict[tuple[str, str], Expressions] = {}
         values, wrong = {}, set()

@@ -68,12 +68,14 @@ class Policy:
     kind: str
     # By the span of a map: the keys that were left out because they were wrong.
     left_out: dict[Span, frozenset[str]] = field(default_factory=dict)
+    # A tenant's: its rules are added to the operator's policy, so it stands on no other.
+    is_addition: bool = False
 
     @property
     def base(self) -> str | None:
         """The name of the policy that this one stands on."""
         name = self.model.spec.base
-        return None if name == NO_BASE else name
+        return None if name == NO_BASE or self.is_addition else name
 
     @property
     def names_its_base(self) -> bool:

@@ -297,6 +297,32 @@ DOCUMENT_PAGES: Final = (
         "extenders: [{urlPrefix: 'http://127.0.0.1:8001/x', bindVerb: bind}]",
     ),
     Page(
+        "KP135",
+        ERROR,
+        "setting that is not a tenant's",
+        "A tenant's policy adds rules for the tenant's pods to the operator's policy. It can "
+        "reject more nodes, and prefer some of those that are left. Profiles, preemption, "
+        "extenders, the queue and the operator's rules are the operator's. Predicates are "
+        "expressions, and no pod is evicted to fulfil them. So a tenant can never widen what the "
+        "operator allows.",
+        "# in the ConfigMap of a tenant\nspec:\n  extends: kube-scheduler-default\n"
+        "  preemption: {policy: Never}",
+        "# in the ConfigMap of a tenant\nspec:\n  predicates:\n"
+        "    - {name: ours, expression: \"label(node, 'team') == 'a'\"}",
+    ),
+    Page(
+        "KP136",
+        ERROR,
+        "more than a tenant may have",
+        "All tenants' policies are compiled and loaded together, so each has a bounded part: "
+        "documents, bytes, rules, nodes of expressions, and the sum of the weights of its "
+        "priorities in a profile (`--tenant-weight`).",
+        "# in the ConfigMap of a tenant, with --tenant-weight=10\n"
+        "priorities: [{name: ssd, weight: 1000, expression: '1'}]",
+        "# in the ConfigMap of a tenant, with --tenant-weight=10\n"
+        "priorities: [{name: ssd, weight: 10, expression: '1'}]",
+    ),
+    Page(
         "KP142",
         WARNING,
         "mounted with subPath",

@@ -64,7 +64,7 @@ FIELDS: Final[Mapping[str, _Field]] = {
 def ignored_fields(written: WrittenPolicy, resolution: Resolution) -> Iterator[Diagnostic]:
     """The findings about a policy, in every profile that it serves."""
     policy = written.policy
-    if policy.kind != KIND:
+    if policy.kind != KIND or policy.is_addition:
         return
     read: set[str] = set()
     variables: set[str] = set()

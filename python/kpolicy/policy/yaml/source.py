@@ -15,6 +15,15 @@ BYTE_ORDER_MARK: Final = "\ufeff"
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Tenant:
+    """Who wrote a policy, if it is not the operator: the tenant's name, and the namespaces of the
+    tenant's pods."""
+
+    name: str
+    namespaces: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """What to compile: a name to print in diagnostics, and the text or bytes behind it."""
@@ -25,6 +34,8 @@ class Source:
     is_named: bool = True
     # The file holds ConfigMaps with values of params, and no policies.
     is_for_params: bool = False
+    # None: the operator's.
+    tenant: Tenant | None = None
 
     @property
     def decoded(self) -> str:

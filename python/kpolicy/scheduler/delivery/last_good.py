@@ -23,7 +23,7 @@ from typing import Any, Final
 from kpolicy.clock import api_micro_time
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.request_failure import Status
-from kpolicy.policy.yaml.source import Source
+from kpolicy.policy.yaml.source import Source, Tenant
 from kpolicy.regular_files import off_loop, read_file
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import OwnConfigMap
@@ -108,7 +108,7 @@ def encoded(kept: LastGood) -> bytes | Problem:
         "hash": kept.hash,
         "sinceNs": kept.since_ns,
         "sources": [
-            [source.name, len(text), source.is_named, source.is_for_params]
+            [source.name, len(text), source.is_named, source.is_for_params, *_tenant(source)]
             for source, text in zip(kept.sources, texts, strict=True)
         ],
     }
@@ -131,12 +131,19 @@ def decoded(packed: bytes, where: str) -> LastGood | Problem:
         if header["format"] != _FORMAT:
             return _damaged(where)
         sources, start = [], 0
-        for name, size, is_named, is_for_params in header["sources"]:
-            sources.append(Source(name, rest[start : start + size], is_named, is_for_params))
+        for name, size, is_named, is_for_params, *of in header["sources"]:
+            text, tenant = rest[start : start + size], Tenant(of[0], tuple(of[1])) if of else None
+            sources.append(Source(name, text, is_named, is_for_params, tenant))
             start += size
         return LastGood(str(header["hash"]), tuple(sources), int(header["sinceNs"]))
-    except (zlib.error, ValueError, KeyError, TypeError, RecursionError):
+    except (zlib.error, ValueError, KeyError, IndexError, TypeError, RecursionError):
         return _damaged(where)
+
+
+def _tenant(source: Source) -> tuple[object, ...]:
+    """Nothing for the operator's sources, so that earlier versions can read them."""
+    tenant = source.tenant
+    return (tenant.name, list(tenant.namespaces)) if tenant is not None else ()
 
 
 def _damaged(where: str) -> Problem:

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.writes.event_recorder import Reference
+from kpolicy.policy.tenants.outcome import summary
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches, OwnConfigMap
-from kpolicy.scheduler.delivery.last_good import ConfigMapStore, FolderStore, start
+from kpolicy.scheduler.delivery.last_good import ConfigMapStore, FolderStore, LastGood, start
 from kpolicy.scheduler.delivery.policy_report import (
     PolicyReport,
     Reporting,
@@ -25,9 +26,18 @@ from kpolicy.scheduler.delivery.policy_report import (
     in_force,
     refused,
 )
-from kpolicy.scheduler.delivery.sources import ConfigMapSource, PolicySource, WithConfigMaps, follow
+from kpolicy.scheduler.delivery.sources import (
+    ConfigMapSource,
+    FixedSource,
+    PolicySource,
+    WithConfigMaps,
+    follow,
+)
+from kpolicy.scheduler.delivery.tenant_maps import TenantMaps, WithTenants
+from kpolicy.scheduler.delivery.tenant_programs import TenantPrograms
+from kpolicy.scheduler.delivery.tenant_report import TenantReport
 from kpolicy.scheduler.loop.reload import Reloaded, Reloader
-from kpolicy.scheduler.options import ConfigMapName
+from kpolicy.scheduler.options import ConfigMapName, TenantSettings
 from kpolicy.scheduler.problem_codes import (
     Problem,
 )
@@ -52,24 +62,46 @@ class Keeping:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The source of the policies (by default the shipped policy), and where the last good policy is
+    kept."""
+
+    source: PolicyOrigin = field(default_factory=FixedSource)
+    keeping: Keeping = field(default_factory=Keeping)
+    shadow: PolicyOrigin | None = None
+    tenants: TenantSettings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tenants:
+    """The policies of tenants: where they are written, how they are compiled, and who reports."""
+
+    maps: TenantMaps
+    programs: TenantPrograms
+    report: TenantReport
+
+
 class Delivery:
     def __init__(
         self,
-        policies: PolicyOrigin,
-        keeping: Keeping,
+        policies: Policies,
         reloader: Reloader,
         *,
         clock: Clock,
         watches: ConfigMapWatches,
         reporting: Reporting,
+        tenants: Tenants | None,
     ) -> None:
+        keeping, origin = policies.keeping, policies.source
+        self._tenants = tenants
         self._reloader = reloader
         self._clock = clock
         self._watches = watches
         self._followed: list[WithConfigMaps] = []
         self._needed: set[ConfigMapName] = set()
         self._reload_wanted = asyncio.Event()
-        self.source = self.source_of(policies)
+        self.source = self.source_of(origin)
         status, client = keeping.status, reporting.client
         self._stores = (
             *((FolderStore(keeping.folder),) if keeping.folder is not None else ()),
@@ -77,10 +109,10 @@ class Delivery:
         )
 
         def about() -> Reference | None:
-            if not isinstance(policies, ConfigMapName):
+            if not isinstance(origin, ConfigMapName):
                 return None
-            uid = watches.uid(policies)
-            return Reference(policies.namespace, policies.name, uid, kind="ConfigMap")
+            uid = watches.uid(origin)
+            return Reference(origin.namespace, origin.name, uid, kind="ConfigMap")
 
         self.report = PolicyReport(
             reloader,
@@ -103,13 +135,31 @@ class Delivery:
 
     async def start(self) -> Problem | None:
         """Puts the first policy in force, or returns why there is none."""
-        return await start(self._reloader, self.source, self._stores)
+        if self._tenants is not None:
+            problem = await self._tenants.maps.start()
+            if problem is not None:
+                return problem
+            for store in self._stores:
+                kept = await store.load()
+                if isinstance(kept, LastGood):
+                    self._tenants.programs.remember(kept.sources)
+        return await start(self._reloader, self._whole(self.source), self._stores)
+
+    def begin_reports(self) -> None:
+        """This replica leads from now on."""
+        self.report.begin()
+        if self._tenants is not None:
+            self._tenants.report.begin()
+
+    def _whole(self, source: PolicySource) -> PolicySource:
+        """The source together with the policies of tenants."""
+        return WithTenants(source, self._tenants.maps) if self._tenants is not None else source
 
     def follow(self, tasks: Tasks) -> None:
         """Follows the source. This also runs while another replica leads, because this replica may
         have to take over at any time."""
         silent_s_max = limits.POLICY_TASK_SILENT_S_MAX
-        follow_source = partial(follow, self.source, self._reloader.read, self._clock)
+        follow_source = partial(follow, self._whole(self.source), self._reloader.read, self._clock)
         tasks.begin(follow_source, "policy-source", silent_s_max)
         tasks.begin(self.report.run, "policy-report", silent_s_max)
         tasks.group.create_task(self._reload_when_asked(), name="policy-reload")
@@ -127,9 +177,9 @@ class Delivery:
     async def reload(self, sources: Sequence[Source] | None) -> Reloaded:
         """Puts these sources in force, or reads the policy source again."""
         if sources is not None:
-            return await self._reloader.read(self.source.of(sources))
+            return await self._reloader.read(self._whole(self.source.of(sources)))
         await self._watches.list_anew()
-        return await self._reloader.read(self.source)
+        return await self._reloader.read(self._whole(self.source))
 
     def shown(self) -> dict[str, Any]:
         """For /configz."""
@@ -141,8 +191,12 @@ class Delivery:
                 "diagnostics": diagnostics(reloader.last.diagnostics),
             },
             "lastRefused": refused(reloader.refused),
-            "watches": self._watches.last_errors(),
+            "watches": self._watches.last_errors() | self._tenants_errors(),
+            "tenants": summary(reloader.tenants, limits.TENANTS_LISTED_MAX),
         }
+
+    def _tenants_errors(self) -> dict[str, str]:
+        return self._tenants.maps.last_errors() if self._tenants is not None else {}
 
     def _end_unneeded_watches(self, _: Reloaded) -> None:
         named = frozenset[ConfigMapName]().union(*(source.names for source in self._followed))

@@ -17,6 +17,7 @@ from kpolicy.clock import NO_PULSE, Clock, Pulse, api_micro_time
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.writes.event_recorder import EventRecorder, Occurrence, Reference
 from kpolicy.diagnostics import Diagnostic, Severity
+from kpolicy.policy.tenants.outcome import summary
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.config_maps import OwnConfigMap
@@ -26,7 +27,7 @@ from kpolicy.scheduler.loop.reload import InForce, Reloaded, Reloader, one_line
 _log = logging.getLogger(__name__)
 
 CONTROLLER = "kpolicy"
-_ACTION = "Reload"
+ACTION: Final = "Reload"
 _KEY = "status.json"
 
 
@@ -105,7 +106,7 @@ class PolicyReport:
         news, regarding = notice(last, self._reloader.in_force), self._about()
         if news is not None and regarding is not None:
             self._events.record(
-                Occurrence(regarding, news.kind, news.reason, _ACTION, news.note, CONTROLLER)
+                Occurrence(regarding, news.kind, news.reason, ACTION, news.note, CONTROLLER)
             )
 
     async def _keep(self) -> bool:
@@ -130,6 +131,8 @@ class PolicyReport:
             return True
         now = self._reloader.in_force
         status = document(self._reloader.last, now, self._since_ns, self._by)
+        if self._reloader.tenants:
+            status["tenants"] = summary(self._reloader.tenants, limits.TENANTS_LISTED_MAX)
         text = json.dumps(status, indent=2) + "\n"
         failure = await self._status.apply({"data": {_KEY: text}})
         if failure is not None:

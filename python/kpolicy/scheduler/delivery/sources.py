@@ -114,7 +114,7 @@ def digest_of(texts: PolicyTexts | Problem) -> str:
 
 
 # The same suffixes count in folders and in ConfigMaps; other files and keys may be params or notes.
-_SUFFIXES: Final = (".yaml", ".yml", ".json", ".cfg")
+SUFFIXES: Final = (".yaml", ".yml", ".json", ".cfg")
 _DATA_LINK = "..data"
 
 
@@ -185,7 +185,7 @@ def _files_of(path: Path) -> list[_File] | Problem:
         names = sorted(
             name
             for name in found
-            if name.suffix in _SUFFIXES and not any(part.startswith(".") for part in name.parts)
+            if name.suffix in SUFFIXES and not any(part.startswith(".") for part in name.parts)
         )
     except OSError as error:
         return _unreadable(str(path), error)
@@ -250,7 +250,7 @@ class ConfigMapSource:
 def policies_of(held: HeldConfigMap, key: str) -> tuple[Source, ...] | Problem:
     """A source for each key, so that a finding has the line in the text of its key."""
     shown = held.name.shown
-    keys = [key] if key else sorted(name for name in held.data if name.endswith(_SUFFIXES))
+    keys = [key] if key else sorted(name for name in held.data if name.endswith(SUFFIXES))
     if key and key not in held.data:
         has = ", ".join(sorted(held.data)) or "none"
         return Problem("KPS101", f"the {shown} has no key `{key}`", f"it has: {has}")

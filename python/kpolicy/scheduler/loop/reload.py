@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import Compiled
+from kpolicy.policy.tenants.outcome import TenantOutcome, sources_in_force
 from kpolicy.policy.yaml.source import Source
 from kpolicy.regular_files import off_loop
 from kpolicy.scheduler import limits
@@ -94,6 +95,8 @@ class Reloader:
         self._turn = asyncio.Lock()
         self.in_force: InForce | None = None
         self.last = Reloaded("none")
+        # What became of the policies of each tenant when the program in force was compiled.
+        self.tenants: tuple[TenantOutcome, ...] = ()
         # The last policy that could not be put in force.
         self.refused: Reloaded | None = None
 
@@ -133,7 +136,7 @@ class Reloader:
             return Reloaded("invalid", diagnostics, invalid(diagnostics))
         before = self.in_force
         if before is not None and before.program == compiled.program:
-            self.in_force = replace(before, sources=sources, is_last_good=is_last_good)
+            self._note(compiled, sources, is_last_good=is_last_good)
             return Reloaded("unchanged", diagnostics)
         try:
             extenders = await off_loop(Extenders.of, compiled.program, self._runtime.clock)
@@ -153,9 +156,15 @@ class Reloader:
                 return Reloaded("refused", diagnostics, problem)
             self._extenders.replace(extenders)
             await self._enforce(compiled.program, before)
-            if self.in_force is not None:
-                self.in_force = replace(self.in_force, sources=sources, is_last_good=is_last_good)
+            self._note(compiled, sources, is_last_good=is_last_good)
         return Reloaded("loaded", diagnostics)
+
+    def _note(self, compiled: Compiled, sources: Sequence[Source], *, is_last_good: bool) -> None:
+        """Remembers what the program in force was compiled from."""
+        self.tenants = compiled.tenants
+        listed = sources_in_force(sources, compiled.tenants)
+        if self.in_force is not None:
+            self.in_force = replace(self.in_force, sources=listed, is_last_good=is_last_good)
 
     async def _watch(self) -> Problem | None:
         """Watches what the program in force reads, and lists again what was read for another

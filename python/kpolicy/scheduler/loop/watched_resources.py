@@ -52,6 +52,10 @@ class ObjectSink(ABC):
         self._listed: set[str] = set()
         self._is_list_whole = True
 
+    def name_of(self, item: Any) -> str:
+        """The name by which this sink tells its objects apart; empty if the object has none."""
+        return str(metadata_of(item).get("name") or "")
+
     @abstractmethod
     def put(self, name: str, item: dict[str, Any]) -> None:
         """An object with this name exists."""
@@ -87,16 +91,16 @@ class ObjectSink(ABC):
                 return LinesRead(version, status=_NO_EVENT)
             if kind == "ERROR":
                 return LinesRead(version, status=_status(item))
-            version = _version(_metadata(item)) or version
+            version = _version(metadata_of(item)) or version
             if kind == "DELETED":
-                self._remove(_name(item))
+                self._remove(self.name_of(item))
             elif kind != "BOOKMARK":
                 self._put(item)
         return LinesRead(version)
 
     def _put(self, item: Any) -> str:
         """Ignores an object without a name."""
-        name = _name(item)
+        name = self.name_of(item)
         if name:
             self._held.add(name)
             self.put(name, item)
@@ -116,13 +120,9 @@ def _document(body: bytes) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _metadata(item: Any) -> dict[str, Any]:
+def metadata_of(item: Any) -> dict[str, Any]:
     metadata = item.get("metadata") if isinstance(item, dict) else None
     return metadata if isinstance(metadata, dict) else {}
-
-
-def _name(item: Any) -> str:
-    return str(_metadata(item).get("name") or "")
 
 
 def _version(metadata: dict[str, Any]) -> str:

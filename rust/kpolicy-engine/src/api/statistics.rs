@@ -59,3 +59,12 @@ pub struct RuleStatistics {
     /// Placements that it would have rejected, were it not only auditing.
     pub audited: u64,
 }
+
+impl RuleStatistics {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.errors += other.errors;
+        self.cost_exceeded += other.cost_exceeded;
+        self.clamped += other.clamped;
+        self.audited += other.audited;
+    }
+}

@@ -46,7 +46,7 @@ pub(super) enum Barred {
 /// The pod, if it is to be judged.
 pub(super) fn admission(uid: &str, program: &Program, cluster: &Cluster) -> Result<Ready, Barred> {
     let pod = pending_pod(uid, cluster).ok_or(Barred::NotPending)?;
-    let Some(profile) = program.profile_of(&pod.template.scheduler_name) else {
+    let Some(profile) = program.profile_of(&pod) else {
         return Err(Barred::Unserved(pod));
     };
     if let Some(status) = scheduling_gates::gate(&pod) {

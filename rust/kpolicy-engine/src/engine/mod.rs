@@ -28,13 +28,17 @@ use crate::explain::{self, Detail};
 use crate::judging::Tie;
 use crate::model::{ApiPaths, Kind};
 use crate::parked::Parked;
-use crate::program::{Profile, Program, TieBreak};
-use crate::rules::expression::{EvaluationCounts, paths_of, verified};
+use crate::program::{Program, Serving, TieBreak};
+use crate::rules::expression::{paths_of, verified};
 use crate::rules::priority_sort;
 use crate::snapshot::{Cluster, PodEntry, Progress};
 use crate::threads::Threads;
 use crate::timing::Timings;
 use prospects::NODES_A_PROSPECT;
+
+/// How many tenants have counts of their own; the others are counted together.
+const TENANTS_COUNTED_MAX: usize = 50;
+const OTHER_TENANTS: &str = "tenants:other";
 
 /// See `api` for the calls.
 #[derive(Debug)]
@@ -66,8 +70,12 @@ impl Engine {
     /// As `new`. Whatever the number of threads, answers are the same.
     pub fn with_threads(seed: u64, threads: Arc<Threads>) -> Self {
         let empty: Arc<str> = "".into();
-        let program =
-            Program { hash: Arc::clone(&empty), tie_break: TieBreak::Random, profiles: Vec::new() };
+        let program = Program {
+            hash: Arc::clone(&empty),
+            tie_break: TieBreak::Random,
+            profiles: Vec::new(),
+            serving: Serving::default(),
+        };
         Self {
             cluster: Cluster::default(),
             program,
@@ -254,15 +262,31 @@ impl Engine {
         &self.timings
     }
 
+    /// By scheduler name and rule. The rules of a tenant are counted together, by the name of the
+    /// tenant, and those of tenants beyond [`TENANTS_COUNTED_MAX`] as [`OTHER_TENANTS`].
     fn rule_statistics(&self) -> BTreeMap<String, RuleStatistics> {
-        let of_profile = |profile: &Profile| {
-            let scheduler = Arc::clone(&profile.scheduler_name);
-            let of_rule = move |(name, counts): &(Arc<str>, Arc<EvaluationCounts>)| {
-                (format!("{scheduler}/{name}"), counts.statistics())
-            };
-            profile.counts.iter().map(of_rule).collect::<Vec<_>>()
-        };
-        self.program.profiles.iter().flat_map(of_profile).collect()
+        let mut statistics = BTreeMap::<String, RuleStatistics>::new();
+        let mut named: BTreeSet<&str> = BTreeSet::new();
+        for profile in &self.program.profiles {
+            let scheduler = &profile.scheduler_name;
+            for (name, counts) in &profile.counts {
+                let key = match &profile.tenant {
+                    Some(tenant) if tenant.has(name) => {
+                        if named.len() < TENANTS_COUNTED_MAX {
+                            named.insert(&tenant.name);
+                        }
+                        if named.contains(&*tenant.name) {
+                            format!("{scheduler}/tenant:{}", tenant.name)
+                        } else {
+                            format!("{scheduler}/{OTHER_TENANTS}")
+                        }
+                    }
+                    _ => format!("{scheduler}/{name}"),
+                };
+                statistics.entry(key).or_default().add(counts.statistics());
+            }
+        }
+        statistics
     }
 
     /// The snapshot, to look at.

@@ -120,7 +120,7 @@ pub(crate) fn ahead_of<'a>(
     let counts = |other: &&Arc<Pod>| {
         other.priority() >= pod.priority()
             && other.uid != pod.uid
-            && program.profile_of(&other.template.scheduler_name).is_some()
+            && program.profile_of(other).is_some()
     };
     cluster.nominations().on(node).filter(counts).collect()
 }
@@ -128,8 +128,7 @@ pub(crate) fn ahead_of<'a>(
 /// Uids of pods nominated to a node that must give way to this one.
 pub(crate) fn behind(pod: &Pod, node: &str, program: &Program, cluster: &Cluster) -> Vec<Arc<str>> {
     let yields = |other: &&Arc<Pod>| {
-        other.priority() < pod.priority()
-            && program.profile_of(&other.template.scheduler_name).is_some()
+        other.priority() < pod.priority() && program.profile_of(other).is_some()
     };
     cluster.nominations().on(node).filter(yields).map(|other| Arc::clone(&other.uid)).collect()
 }

@@ -7,6 +7,8 @@
 mod limits;
 mod preemption;
 mod profile;
+mod serving;
+mod tenant;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,9 +18,11 @@ use serde_json::Value;
 use crate::api::Refusal;
 use crate::fields::{CONFLICT, Fields, Refusals, UNKNOWN};
 use crate::model::{ApiPaths, Kind};
+use crate::snapshot::Pod;
 
 pub use preemption::{CRITERIA, Criterion, Enough, Preemption};
 pub use profile::Profile;
+pub(crate) use serving::Serving;
 
 /// The version of the document that this engine reads.
 const FORMAT: i64 = 1;
@@ -40,8 +44,9 @@ pub(crate) enum TieBreak {
 pub struct Program {
     pub(crate) hash: Arc<str>,
     pub(crate) tie_break: TieBreak,
-    /// Each serves the pods of one scheduler name, or of any.
+    /// Each serves the pods of one scheduler name, or of any; of one tenant, or of all.
     pub profiles: Vec<Profile>,
+    pub(crate) serving: Serving,
 }
 
 impl Program {
@@ -55,12 +60,10 @@ impl Program {
         }
     }
 
-    /// The profile that serves pods of a scheduler name.
-    pub(crate) fn profile_of(&self, scheduler_name: &str) -> Option<usize> {
-        let named = |name: &str| {
-            self.profiles.iter().position(|profile| profile.scheduler_name.as_ref() == name)
-        };
-        named(scheduler_name).or_else(|| named(ANY_SCHEDULER))
+    /// The profile that serves a pod.
+    pub(crate) fn profile_of(&self, pod: &Pod) -> Option<usize> {
+        let named = |name: &str| self.serving.profile_of(name, pod.namespace());
+        named(&pod.template.scheduler_name).or_else(|| named(ANY_SCHEDULER))
     }
 
     /// What the expressions of all profiles have spent so far, and looking for victims.
@@ -119,16 +122,17 @@ fn read(document: &Value, refusals: &mut Refusals) -> Option<Program> {
     };
     let limits = limits::read(&mut fields, policies?.len(), refusals)?;
     let mut profiles: Vec<Profile> = Vec::new();
+    let mut serving = Serving::default();
     for (place, item) in items? {
         if let Some(profile) = profile::read(item, &place, &limits, refusals) {
-            if profiles.iter().any(|have| have.scheduler_name == profile.scheduler_name) {
+            if !serving.add(&profile, profiles.len()) {
                 let message = format!("two profiles serve {:?}", profile.scheduler_name);
-                refusals.add(CONFLICT, &place, message, "a scheduler name has one profile");
+                refusals.add(CONFLICT, &place, message, "a pod has one profile");
             }
             profiles.push(profile);
         }
     }
     fields.finish(refusals);
     format?;
-    Some(Program { hash: hash?.into(), tie_break, profiles })
+    Some(Program { hash: hash?.into(), tie_break, profiles, serving })
 }

@@ -14,6 +14,7 @@ use crate::rules::{
 };
 
 use super::preemption::{self, Preemption};
+use super::tenant::{self, Tenant};
 use crate::fields::{CONFLICT, Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
 
 /// The largest weight of one score.
@@ -27,6 +28,8 @@ const WEIGHTS_MAX: i64 = 20_000_000;
 #[derive(Debug)]
 pub struct Profile {
     pub(crate) scheduler_name: Arc<str>,
+    /// `None`: it serves the pods of every namespace that no other profile of this name serves.
+    pub(crate) tenant: Option<Tenant>,
     /// 100: every node; 0: as many as kube-scheduler would choose for the size of the cluster.
     pub percentage_of_nodes_to_score: i64,
     /// In the order in which they are asked.
@@ -48,6 +51,12 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// How measurements call a rule: all rules of tenants have one name, as there may be many.
+    pub(crate) fn measured_as(&self, rule: &Arc<str>) -> Arc<str> {
+        let is_of_tenant = self.tenant.as_ref().is_some_and(|tenant| tenant.has(rule));
+        if is_of_tenant { Arc::from(tenant::RULES) } else { Arc::clone(rule) }
+    }
+
     /// Who may be evicted, where the policy says more than that they matter less.
     pub(crate) fn victims(&self) -> Option<&VictimRule> {
         self.preemption.as_ref()?.victims.as_ref()
@@ -93,9 +102,15 @@ pub(super) fn read(
         Some(fields) => preemption::read(fields, policies, refusals)?,
         None => None,
     };
-    let mut ledger = Ledger::new(policies);
+    let tenant = match fields.object("tenant", refusals) {
+        Some(fields) => Some(tenant::read(fields, policies.len(), refusals)?),
+        None => None,
+    };
+    let tenant_from = tenant.as_ref().map_or(usize::MAX, |tenant| tenant.policies_from);
+    let mut ledger = Ledger::new(policies, tenant_from);
     let mut profile = Profile {
         scheduler_name: scheduler_name?.into(),
+        tenant,
         percentage_of_nodes_to_score: percentage?,
         filters: Vec::new(),
         audits: Vec::new(),

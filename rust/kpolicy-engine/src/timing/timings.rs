@@ -76,8 +76,16 @@ impl Timings {
             .iter()
             .map(|profile| Places {
                 stages: self.stages.place(&profile.scheduler_name),
-                filters: profile.filters.iter().map(|rule| self.rules.place(&rule.name)).collect(),
-                scores: profile.scores.iter().map(|rule| self.rules.place(&rule.name)).collect(),
+                filters: profile
+                    .filters
+                    .iter()
+                    .map(|rule| self.rules.place(&profile.measured_as(&rule.name)))
+                    .collect(),
+                scores: profile
+                    .scores
+                    .iter()
+                    .map(|rule| self.rules.place(&profile.measured_as(&rule.name)))
+                    .collect(),
                 preemption: self.rules.place(&Arc::from(PREEMPTION)),
             })
             .collect();

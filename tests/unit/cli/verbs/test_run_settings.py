@@ -83,6 +83,7 @@ def test_every_flag_is_a_variable_and_a_key_of_the_file(tmp_path: Path) -> None:
     assert set(parsed) == set(names) - {"params"}
     assert set(parsed.values()) == {None}, "what is not given is left to the others"
     numbers = {"port", "seed", "engine_threads", "traces_per_second", "kept_traces_per_second"}
+    numbers.add("tenant_weight")
     for name in set(names) - numbers - {"params", "once", "leader_elect"}:
         word = {"log_format": "json", "log_level": "error", "auth": "token"}.get(name, "word")
         word = {"extender_hosts": "a:1", "extender_pod_fields": "args"}.get(name, word)

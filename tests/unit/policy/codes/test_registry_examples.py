@@ -29,6 +29,8 @@ NOT_TRIED = {
     "KP131": "of what a process allows",
     "KP132": "of what a process allows",
     "KP133": "of what a process allows",
+    "KP135": "of tenants",
+    "KP136": "of tenants",
     "KP142": "a mount",
     "KP208": "no bool",
     "KP304": "needs a snapshot",

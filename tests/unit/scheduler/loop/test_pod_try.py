@@ -20,11 +20,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from kpolicy.engine import Verdict
 from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.delivery.policy_delivery import Policies
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodTry
 from kpolicy.scheduler.loop.queued_pod import QueuedPod
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.process import Environment, Policies, Scheduler
+from kpolicy.scheduler.process import Environment, Scheduler
 from kpolicy.telemetry.attempt import Step, TraceContext
 from kpolicy.telemetry.limits import SLOW_CALLS_NS, SLOW_CYCLE_NS
 from kpolicy.telemetry.logs import JsonFormatter

@@ -331,7 +331,8 @@ def test_bytes_are_bounded_too(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_scheduler_acts_on_one_and_counts_what_the_other_would_do() -> None:
     import aiohttp
 
-    from kpolicy.scheduler.process import Policies, Scheduler
+    from kpolicy.scheduler.delivery.policy_delivery import Policies
+    from kpolicy.scheduler.process import Scheduler
 
     port = free_port()
     in_force = Source("a.yaml", POLICY.format(predicate="node.name == 'a'", priority="0"))
@@ -362,7 +363,8 @@ async def test_a_scheduler_acts_on_one_and_counts_what_the_other_would_do() -> N
 
 
 async def test_a_shadow_policy_that_is_wrong_changes_nothing() -> None:
-    from kpolicy.scheduler.process import Policies, Scheduler
+    from kpolicy.scheduler.delivery.policy_delivery import Policies
+    from kpolicy.scheduler.process import Scheduler
     from tests.unit.scheduler.world import QUIET
 
     async with ControlPlane() as control_plane:

@@ -5,6 +5,9 @@
 //! worst case that the compiler found; how much it may really spend on a node, from what all rules
 //! of the profile may cost together. Both depend on the program and the number of nodes alone, and
 //! not on who was asked before or what is remembered.
+//!
+//! The rules of a tenant have a budget of their own beside that of the operator's rules, so that they
+//! cannot make those err.
 
 use std::sync::{Arc, OnceLock};
 
@@ -32,22 +35,32 @@ pub struct Limits {
 const SPENT_PER_NODE_MAX: u64 = 250;
 /// What they may spend in a cycle of a small cluster: as much as on 5,000 nodes.
 const SPENT_PER_CYCLE_MIN: u64 = 1_250_000;
+/// The rules of a tenant may spend this part of what the operator's rules may.
+const TENANT_PART: u64 = 2;
 /// A rule may spend this much however little the compiler found, as long as there is enough for all.
 const DEMAND_MIN: u64 = 16;
 
-/// What the rules of a profile ask for, ascending: known once all of them are read.
-#[derive(Debug, Clone, Default)]
-struct Demands(Arc<OnceLock<Box<[u64]>>>);
+/// What the rules that share a budget ask for, ascending: known once all of them are read.
+#[derive(Debug, Clone)]
+struct Demands {
+    asked: Arc<OnceLock<Box<[u64]>>>,
+    /// The budget is this part of that of the operator's rules.
+    part: u64,
+}
 
 impl Demands {
+    fn of_part(part: u64) -> Self {
+        Self { asked: Arc::default(), part }
+    }
+
     /// What a rule that asks for `demand` may spend on each of so many nodes. Where there is enough for
     /// all, each gets more in proportion; where there is not, those that ask for little get it, and
     /// the others share the rest. The number of nodes counts in powers of two, so that it changes
     /// rarely.
     fn share(&self, demand: u64, nodes: usize) -> u64 {
-        let Some(demands) = self.0.get() else { return u64::MAX };
+        let Some(demands) = self.asked.get() else { return u64::MAX };
         let nodes = (nodes.max(1) as u64).next_power_of_two();
-        let mut left = SPENT_PER_NODE_MAX.max(SPENT_PER_CYCLE_MIN / nodes);
+        let mut left = SPENT_PER_NODE_MAX.max(SPENT_PER_CYCLE_MIN / nodes) / self.part;
         let together: u64 = demands.iter().fold(0, |sum, demand| sum.saturating_add(*demand));
         if together <= left {
             return demand.saturating_mul(left) / together.max(1);
@@ -83,7 +96,7 @@ impl Allowance {
         Self {
             per_node,
             demand: per_node,
-            demands: Demands::default(),
+            demands: Demands::of_part(1),
             nodes_max: u64::MAX,
             together: 0,
             per_cycle: u64::MAX,
@@ -159,27 +172,52 @@ impl Account {
     }
 }
 
+/// The budget that several rules of a profile share.
+#[derive(Debug)]
+struct Book {
+    account: Account,
+    asked: Vec<u64>,
+    demands: Demands,
+}
+
+impl Book {
+    fn of_part(part: u64) -> Self {
+        let per_cycle = COST_PER_CYCLE_MAX / part;
+        Self {
+            account: Account { per_cycle, floor: COST_PER_NODE_MAX, drawn: 0 },
+            asked: Vec::new(),
+            demands: Demands::of_part(part),
+        }
+    }
+
+    fn settle(mut self) {
+        self.asked.sort_unstable();
+        // It is set once: a book is settled by being given away.
+        let _ = self.demands.asked.set(self.asked.into());
+    }
+}
+
 /// The budgets of one profile. Rules draw in the order in which they are asked, filters first.
 #[derive(Debug)]
 pub struct Ledger {
     limits: Vec<Limits>,
     policies: Vec<Account>,
-    profile: Account,
-    asked: Vec<u64>,
-    demands: Demands,
+    operator: Book,
+    tenant: Book,
+    /// The position of the first policy of the profile's tenant; those from there on are the tenant's.
+    tenant_from: usize,
 }
 
 impl Ledger {
     /// `limits` are those of the program's policies, in their order.
-    pub(crate) fn new(limits: &[Limits]) -> Self {
-        let profile = Account { per_cycle: COST_PER_CYCLE_MAX, floor: COST_PER_NODE_MAX, drawn: 0 };
+    pub(crate) fn new(limits: &[Limits], tenant_from: usize) -> Self {
         let policies = limits.iter().map(|limits| Account::of_policy(*limits)).collect();
         Self {
             limits: limits.to_vec(),
             policies,
-            profile,
-            asked: Vec::new(),
-            demands: Demands::default(),
+            operator: Book::of_part(1),
+            tenant: Book::of_part(TENANT_PART),
+            tenant_from,
         }
     }
 
@@ -190,26 +228,26 @@ impl Ledger {
     /// What a rule of `policy` gets that may cost so much on one node.
     pub(crate) fn draw(&mut self, policy: usize, units: u64) -> Allowance {
         let per_node = per_node(self.limits(policy));
-        let of_profile = self.profile.with(units);
-        self.profile = of_profile;
+        let book = if policy < self.tenant_from { &mut self.operator } else { &mut self.tenant };
+        let of_book = book.account.with(units);
+        book.account = of_book;
         let of_policy = self.policies.get_mut(policy).map(|account| {
             *account = account.with(units);
             *account
         });
-        let tighter = of_policy.filter(|account| account.nodes_max() <= of_profile.nodes_max());
-        let Account { per_cycle, drawn, .. } = tighter.unwrap_or(of_profile);
-        let nodes_max = tighter.unwrap_or(of_profile).nodes_max();
+        let tighter = of_policy.filter(|account| account.nodes_max() <= of_book.nodes_max());
+        let Account { per_cycle, drawn, .. } = tighter.unwrap_or(of_book);
+        let nodes_max = tighter.unwrap_or(of_book).nodes_max();
         let demand = units.max(DEMAND_MIN);
-        self.asked.push(demand);
-        let demands = self.demands.clone();
+        book.asked.push(demand);
+        let demands = book.demands.clone();
         Allowance { per_node, demand, demands, nodes_max, together: drawn, per_cycle }
     }
 
     /// All rules of the profile are read: what they may spend is theirs to share.
-    pub(crate) fn settle(mut self) {
-        self.asked.sort_unstable();
-        // It is set once: a ledger is settled by being given away.
-        let _ = self.demands.0.set(self.asked.into());
+    pub(crate) fn settle(self) {
+        self.operator.settle();
+        self.tenant.settle();
     }
 }
 
@@ -223,7 +261,7 @@ mod tests {
 
     #[test]
     fn rules_draw_in_order_on_the_budget_of_their_policy() {
-        let mut ledger = Ledger::new(&[per_cycle(1_000), Limits::default()]);
+        let mut ledger = Ledger::new(&[per_cycle(1_000), Limits::default()], usize::MAX);
         let drawn = [(0, 10), (0, 40), (1, 400), (0, 50)];
         let nodes_max = drawn.map(|(policy, units)| ledger.draw(policy, units).nodes_max);
         assert_eq!(nodes_max, [100, 20, u64::MAX, 10], "400 units are always allowed on a node");
@@ -231,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_policy_that_says_nothing_may_do_what_one_rule_may_on_each_of_any_number_of_nodes() {
-        let mut ledger = Ledger::new(&[Limits::default()]);
+        let mut ledger = Ledger::new(&[Limits::default()], usize::MAX);
         let rules = [COST_PER_NODE_MAX, 1, 39_999];
         let nodes_max = rules.map(|units| ledger.draw(0, units).nodes_max);
         assert_eq!(nodes_max, [u64::MAX, 4_999, 1_000]);
@@ -239,7 +277,7 @@ mod tests {
 
     #[test]
     fn what_rules_really_spend_is_shared_by_what_they_ask_for() {
-        let mut ledger = Ledger::new(&[Limits::default()]);
+        let mut ledger = Ledger::new(&[Limits::default()], usize::MAX);
         let rules = [30, 451, 9_000].map(|units| ledger.draw(0, units));
         ledger.settle();
         let spent = |nodes| rules.each_ref().map(|rule| rule.per_node_of(nodes));
@@ -252,7 +290,7 @@ mod tests {
 
     #[test]
     fn many_policies_share_the_budget_of_their_profile() {
-        let mut ledger = Ledger::new(&[Limits::default(); 100]);
+        let mut ledger = Ledger::new(&[Limits::default(); 100], usize::MAX);
         let last = (0..100).map(|policy| ledger.draw(policy, COST_PER_NODE_MAX)).last();
         let nodes_max = last.as_ref().map(|rule| rule.nodes_max);
         assert_eq!(nodes_max, Some(COST_PER_CYCLE_MAX / 1_000_000));
@@ -266,9 +304,30 @@ mod tests {
     }
 
     #[test]
+    fn a_costly_tenant_takes_nothing_from_the_rules_of_the_operator() {
+        let operators = |tenants: usize| {
+            let mut ledger = Ledger::new(&[Limits::default(); 2], 1);
+            let rules = [30, 200].map(|units| ledger.draw(0, units));
+            let of_tenant: Vec<_> =
+                (0..tenants).map(|_| ledger.draw(1, COST_PER_NODE_MAX)).collect();
+            ledger.settle();
+            let spent = rules.each_ref().map(|rule| (rule.per_node_of(5_000), rule.nodes_max));
+            let theirs: u64 = of_tenant.iter().map(|rule| rule.per_node_of(5_000)).sum();
+            (spent, theirs, of_tenant.last().map(|rule| rule.nodes_max))
+        };
+        let alone = operators(0);
+        let beside = operators(64);
+        assert_eq!(alone.0, beside.0);
+        assert_eq!(alone.0.map(|(units, _)| units), [32, 217]);
+        assert!(beside.1 <= 125, "{}", beside.1);
+        assert_eq!(beside.2, Some(50_000_000 / 640_000), "the policy's own budget is tighter");
+    }
+
+    #[test]
     fn a_policy_may_lower_what_a_node_may_cost_and_not_raise_it() {
         let limits = |per_node| Limits { per_node, per_cycle: None };
-        let mut ledger = Ledger::new(&[limits(Some(7)), limits(Some(1 << 40)), limits(None)]);
+        let mut ledger =
+            Ledger::new(&[limits(Some(7)), limits(Some(1 << 40)), limits(None)], usize::MAX);
         let per_node = [0, 1, 2, 9].map(|policy| ledger.draw(policy, 1).per_node());
         assert_eq!(per_node, [7, COST_PER_NODE_MAX, COST_PER_NODE_MAX, COST_PER_NODE_MAX]);
     }

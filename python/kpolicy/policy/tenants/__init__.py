@@ -1,0 +1,1 @@
+"""Policies of tenants: rules for the tenants' pods, added to the operator's policy."""
