@@ -1,4 +1,4 @@
-"""Snapshots, simulations, differences between policies, benchmarks and values as text and JSON.
+"""Snapshots, simulations, benchmarks and values as text and JSON.
 
 Texts from a recorded file are made printable, one line each.
 """
@@ -13,14 +13,6 @@ from typing import Any, Final
 from kpolicy.offline.answers.evaluate import Evaluated
 from kpolicy.offline.answers.expression_values import Outcome, Step, written
 from kpolicy.offline.answers.pod_decisions import SimulatedPod, Summary
-from kpolicy.offline.answers.policy_diff import (
-    Diff,
-    Difference,
-    Judged,
-    Outscored,
-    Rejection,
-    Scored,
-)
 from kpolicy.offline.bench.measure import Measured
 from kpolicy.offline.reports.columns import (
     amount,
@@ -87,60 +79,6 @@ def _reasons(summary: Summary) -> list[str]:
     more = len(ordered) - len(rows)
     lines = [*columns(rows, right=(0,), indent="  "), f"  and {more:,} further messages"]
     return ["", "what keeps pods pending", *(lines if more else lines[:-1])] if rows else []
-
-
-_WORDS: Final = {
-    "moved": "go to another node",
-    "placedByOld": "are placed by the old policy only",
-    "placedByNew": "are placed by the new policy only",
-    "servedByOld": "are served by the old policy only",
-    "servedByNew": "are served by the new policy only",
-}
-
-
-def difference_text(pair: Difference) -> Iterator[str]:
-    where = " (on a node)" if pair.is_placed else ""
-    yield f"{pair.pod}: {_node(pair.old)} → {_node(pair.new)}{where}"
-    match pair.reason:
-        case Rejection() as rejection:
-            what = rejection.node or "the pod"
-            why = ", ".join(rejection.reasons)
-            yield f"  {rejection.rule} of the {rejection.policy} policy rejects {what}: {why}"
-        case Outscored() as outscored if outscored.is_tie:
-            yield "  both nodes have equal scores under each policy; another of them was chosen"
-        case Outscored() as outscored:
-            rows = [
-                [
-                    scored.rule,
-                    f"{scored.shift:+,}",
-                    _scores(scored, pair.old.node),
-                    _scores(scored, pair.new.node),
-                ]
-                for scored in outscored.rules
-            ]
-            yield from columns(rows, right=(1,), indent="  ")
-
-
-def _node(judged: Judged) -> str:
-    return (judged.node or "(pending)") if judged.is_served else "(not served)"
-
-
-def _scores(scored: Scored, node: str) -> str:
-    scores = (side.get(node) for side in (scored.old, scored.new))
-    return f"{node} {' → '.join('–' if score is None else f'{score:,}' for score in scores)}"
-
-
-def diff_text(diff: Diff) -> list[str]:
-    differ = len(diff.differences)
-    summary = diff.line()["summary"]
-    head = f"{differ:,} of {counted(diff.pods, 'pod')} would be decided differently"
-    placed = f"placed: {diff.placed_by_old:,} by the old policy, {diff.placed_by_new:,} by the new"
-    kinds = [[f"{summary[kind]:,}", words] for kind, words in _WORDS.items() if summary[kind]]
-    rules = [[f"{count:,}", rule] for rule, count in summary["byRule"].items()]
-    lines = [head, *columns(kinds, right=(0,), indent="  "), placed]
-    if rules:
-        lines += ["rules that made a difference", *columns(rules, right=(0,), indent="  ")]
-    return lines
 
 
 HEADINGS = (
