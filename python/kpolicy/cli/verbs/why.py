@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from kpolicy.offline.answers.why import Why
     from kpolicy.policy.assembly.assemble import Program
 
-_EPILOG: Final = """POD is NAME, pod/NAME or NAMESPACE/NAME. Without --scheduler, the cluster is listed (pods, nodes and
+_EPILOG: Final = """\
+POD is NAME, pod/NAME or NAMESPACE/NAME. Without --scheduler, the cluster is listed (pods, nodes and
 what else rules read; never Secrets) and judged here: pods of kube-scheduler by its default profile,
 pods of others by --policy or --policy-configmap. Nothing is changed.
 
@@ -172,8 +173,8 @@ async def _policy_in_cluster(args: argparse.Namespace, client: ApiClient) -> Pro
 
 WHY: Final = Verb(
     "why",
-    "Say why a pod of a live cluster is pending: on how many nodes for which reason, and what to do "
-    "next. Of a pod on a node, say why it is there.",
+    "Say why a pod of a live cluster is pending: on how many nodes for which reason, and what to "
+    "do next. Of a pod on a node, say why it is there.",
     _why,
     (
         argument("pod", metavar="POD", help="NAME, pod/NAME or NAMESPACE/NAME"),

@@ -1,4 +1,4 @@
-"""Why one pod is pending, or where it is: what the API server shows of it, and what a policy says."""
+"""Why one pod is pending, or where it is: what the API server shows, and what a policy says."""
 
 from __future__ import annotations
 
@@ -114,9 +114,8 @@ class Why:
             "judgedBy": self.judge,
             "rejectedBy": dict(self.by_rule),
         }
-        for name, value in (("node", self.node), ("condition", self.condition)):
-            if value:
-                line[name] = value
+        told = {"node": self.node, "condition": self.condition}
+        line |= {name: value for name, value in told.items() if value}
         return line | {"explanation": dict(self.explanation)}
 
 
@@ -149,10 +148,8 @@ def _short(explanation: Mapping[str, Any]) -> Iterator[str]:
 
 def _free(snapshot: Snapshot) -> dict[str, Amounts]:
     """What each node has left."""
-    free: dict[str, Amounts] = {}
-    for _, item in snapshot.objects():
-        if item.get("kind") == "Node":
-            free[name_of(item)] = dict(allocatable(item))
+    nodes = (item for _, item in snapshot.objects() if item.get("kind") == "Node")
+    free = {name_of(node): dict(allocatable(node)) for node in nodes}
     for pod in pods_of(snapshot):
         if (held := free.get(node_of(pod))) is not None and not has_ended(pod):
             add(held, {name: -amount for name, amount in requested(pod).items()})

@@ -6,12 +6,12 @@ Texts from a recorded file are made printable, one line each.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 from kpolicy.offline.answers.evaluate import Evaluated
-from kpolicy.offline.answers.expression_values import Outcome, Step, written
+from kpolicy.offline.answers.expression_values import written
 from kpolicy.offline.answers.pod_decisions import SimulatedPod, Summary
 from kpolicy.offline.bench.measure import Measured
 from kpolicy.offline.reports.columns import (
@@ -114,49 +114,9 @@ def table(measured: Sequence[Measured]) -> list[str]:
     return columns(rows, right=range(1, len(rows[0])))
 
 
-_TEXT_MAX: Final = 72
-_VALUE_MAX: Final = 96
-_RESULTS_MAX: Final = 5
-
-
 def value_text(evaluated: Evaluated) -> str:
     """The value as CEL writes it, and its type."""
     return f"{written(evaluated.exact)} : {evaluated.type}"
-
-
-def steps_text(step: Step) -> list[str]:
-    """A line for each part, its value in a column of its own."""
-    rows = list(_rows(step, "", ""))
-    width = min(max(len(left) for left, _ in rows), _TEXT_MAX)
-    return [f"{left:<{width}}  {right}" for left, right in rows]
-
-
-def _rows(step: Step, lead: str, below: str) -> Iterator[tuple[str, str]]:
-    shown = _cut(" ".join(step.text.split()), _TEXT_MAX - len(lead))
-    yield lead + shown, _outcomes_text(step)
-    for position, child in enumerate(step.children):
-        mark, bar = ("├─ ", "│  ") if position < len(step.children) - 1 else ("└─ ", "   ")
-        yield from _rows(child, below + mark, below + bar)
-
-
-def _outcomes_text(step: Step) -> str:
-    if step.count == 0:
-        return "(not evaluated)"
-    if step.count == 1:
-        return _outcome(step.outcomes[0])
-    shown = ", ".join(map(_outcome, step.outcomes[:_RESULTS_MAX]))
-    more = ", …" if step.count > _RESULTS_MAX else ""
-    return f"{_cut(shown + more, _VALUE_MAX)} ({step.count:,} times)"
-
-
-def _outcome(outcome: Outcome) -> str:
-    if outcome.code:
-        return f"error: {outcome.message} ({outcome.code})"
-    return _cut(written(outcome.exact), _VALUE_MAX)
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: max(1, length - 1)] + "…"
 
 
 _NOTHING: Final = Fraction(0)

@@ -14,8 +14,8 @@ _OF_BUILT_INS: Final = {
     "NodeResourcesFit": "add a node with enough room, free some, or request less",
     "NodeAffinity": "give a node the labels that the pod asks for{asked}, or ask for others",
     "NodeSelector": "give a node the labels that the pod asks for{asked}, or ask for others",
-    "TaintToleration": "tolerate the taint in the pod, or take it off: `kubectl describe node NAME` "
-    "shows the taints",
+    "TaintToleration": "tolerate the taint in the pod, or take it off: `kubectl describe "
+    "node NAME` shows the taints",
     "NodeUnschedulable": "`kubectl uncordon NAME` lets pods onto the node again",
     "NodeName": "the pod names a node in spec.nodeName that is another one",
     "NodePorts": "another pod has the host port{asked}: use another, or a Service",
@@ -23,8 +23,8 @@ _OF_BUILT_INS: Final = {
     "raise maxSkew, or say whenUnsatisfiable: ScheduleAnyway",
     "InterPodAffinity": "look at the pods that its affinity or anti-affinity names, and at theirs; "
     "make the term preferred if it need not hold",
-    "VolumeBinding": "look at its claims (`kubectl get pvc`): is the class right, is there a volume, "
-    "and is it in a zone where the pod may run?",
+    "VolumeBinding": "look at its claims (`kubectl get pvc`): is the class right, is there a "
+    "volume, and is it in a zone where the pod may run?",
     "VolumeZone": "its volume is in another zone: let the pod run there, or use another volume",
     "VolumeRestrictions": "another pod uses its volume, which one pod at a time may use",
     "NodeVolumeLimits": "nodes have as many volumes as their driver attaches: add a node",
