@@ -41,11 +41,11 @@ rules that made a difference
 pending pods of  pods  placed  parked  moved
 default/web         1       1       0      1
 
-resource             allocatable  before         old         new
-cpu                           12       1   8.3%    8  66.7%    8  66.7%
-memory                      24Gi     1Gi   4.2%  3Gi  12.5%  3Gi  12.5%
-pods                         220       1   0.5%    3   1.4%    3   1.4%
-nodes without a pod                    1           0           0
+resource             allocatable  before        old         new
+cpu                           12       1  8.3%    8  66.7%    8  66.7%
+memory                      24Gi     1Gi  4.2%  3Gi  12.5%  3Gi  12.5%
+pods                         220       1  0.5%    3   1.4%    3   1.4%
+nodes without a pod                    1          0           0
 
 default/web: n1 → n2
   fence of the new policy rejects n1: ssd nodes are kept free
