@@ -73,19 +73,32 @@ def print_left_out(made: Recording) -> None:
         print(f"warning: left out: {', '.join(missing)}", file=sys.stderr)
 
 
-async def found(client: ApiClient, namespace: str, plural: str, name: str) -> dict[str, Any] | None:
-    """The object of this name; None if there is none."""
+async def found_pod(client: ApiClient, namespace: str, name: str) -> dict[str, Any] | None:
+    """None if there is no such pod. Needs the right to list pods only, as all the rest does."""
+    query = {"fieldSelector": f"metadata.name={name}"}
+    path = f"/api/v1/namespaces/{quote(namespace)}/pods"
+    answer = await _answered(client, path, query, f"list the pods of {namespace}")
+    items = (answer or {}).get("items") or []
+    return {"apiVersion": "v1", "kind": "Pod", **items[0]} if items else None
+
+
+async def found_config_map(client: ApiClient, namespace: str, name: str) -> dict[str, Any] | None:
+    path = f"/api/v1/namespaces/{quote(namespace)}/configmaps/{quote(name)}"
+    return await _answered(client, path, {}, f"get the ConfigMap {namespace}/{name}")
+
+
+async def _answered(
+    client: ApiClient, path: str, query: Mapping[str, str], what: str
+) -> dict[str, Any] | None:
     from kpolicy.cluster.api import Response
     from kpolicy.cluster.request_failure import Status, explain_failure
 
-    path = f"/api/v1/namespaces/{quote(namespace)}/{plural}/{quote(name)}"
-    answer = await client.request("GET", path)
+    answer = await client.request("GET", path, query)
     if isinstance(answer, Response):
         item: dict[str, Any] = json.loads(answer.body)
         return item
     if isinstance(answer, Status) and answer.code == 404:
         return None
-    what = f"get {plural} {namespace}/{name}"
     raise CannotWorkError(str(explain_failure(client.connection, answer, what)))
 
 

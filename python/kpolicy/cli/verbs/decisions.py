@@ -238,24 +238,24 @@ def _diff(args: argparse.Namespace) -> int:
 def _check_names(args: argparse.Namespace, old: Program, new: Program) -> None:
     """A name of --map that no policy has is a mistake; names that differ deserve a word."""
     known = {*old.scheduler_names, *new.scheduler_names}
-    for one, other in args.map:
-        if not {one, other} & known:
+    for first, second in args.map:
+        if not {first, second} & known:
             names = ", ".join(sorted(known))
-            raise CannotWorkError(f"--map {one}={other}: the policies serve {names}")
+            raise CannotWorkError(f"--map {first}={second}: the policies serve {names}")
     if not args.map and not {*old.scheduler_names} & {*new.scheduler_names}:
-        one, other = old.scheduler_names[0], new.scheduler_names[0]
+        first, second = old.scheduler_names[0], new.scheduler_names[0]
         print(
-            f"note: the policies serve pods of different schedulers; `--map {one}={other}` "
+            f"note: the policies serve pods of different schedulers; `--map {first}={second}` "
             "compares what both decide about pods of either",
             file=sys.stderr,
         )
 
 
 def _names(written: str) -> tuple[str, str]:
-    one, _, other = written.partition("=")
-    if not one or not other or one == other:
+    first, _, second = written.partition("=")
+    if not first or not second or first == second:
         raise argparse.ArgumentTypeError("write NAME=NAME, two schedulerNames")
-    return one, other
+    return first, second
 
 
 def _program(args: argparse.Namespace, policy: str, beside: str) -> Program | None:

@@ -37,7 +37,7 @@ def _top(args: argparse.Namespace) -> int:
 
 async def _shown(args: argparse.Namespace, *, is_once: bool) -> Failure | None:
     from kpolicy.clock import SystemClock
-    from kpolicy.top.session import Source, once, run
+    from kpolicy.top.live_view import Source, once, run
 
     async with scheduler_client(args) as client:
         source = Source(client, SystemClock(), args.pods)

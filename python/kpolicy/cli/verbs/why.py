@@ -14,7 +14,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.input_output import load_program, print_problems, refusals_reported
-from kpolicy.cli.live_cluster import CLUSTER, NAMESPACE, connect, found, listed, texts_of
+from kpolicy.cli.live_cluster import (
+    CLUSTER,
+    NAMESPACE,
+    connect,
+    found_config_map,
+    found_pod,
+    listed,
+    texts_of,
+)
 from kpolicy.cli.running_scheduler import SCHEDULER, refused, scheduler_client
 from kpolicy.cli.verb import (
     OUTPUT,
@@ -59,7 +67,7 @@ async def _answer(args: argparse.Namespace) -> Why:
     connection = await connect(args)
     namespace, name = _named(args, connection.namespace)
     async with ApiClient(connection, SystemClock()) as client:
-        pod = await found(client, namespace, "pods", name)
+        pod = await found_pod(client, namespace, name)
         if pod is None:
             raise CannotWorkError(await _unknown(client, namespace, name))
         if args.scheduler:
@@ -157,7 +165,7 @@ async def _policy_in_cluster(args: argparse.Namespace, client: ApiClient) -> Pro
     namespace, slash, name = args.policy_configmap.partition("/")
     if not slash or not name:
         raise CannotWorkError("--policy-configmap is NAMESPACE/NAME")
-    config_map = await found(client, namespace, "configmaps", name)
+    config_map = await found_config_map(client, namespace, name)
     if config_map is None:
         raise CannotWorkError(f"there is no ConfigMap {args.policy_configmap}")
     texts = texts_of(config_map)

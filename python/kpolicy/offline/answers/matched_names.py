@@ -17,12 +17,12 @@ Names = tuple[str, str]
 
 def matched(program: Program, names: Sequence[Names]) -> Program:
     """A policy with both names, or with neither, stays as it is."""
-    for one, other in names:
+    for first, second in names:
         served = program.scheduler_names
-        if one in served and other not in served:
-            program = _serving_also(program, one, other)
-        elif other in served and one not in served:
-            program = _serving_also(program, other, one)
+        if first in served and second not in served:
+            program = _serving_also(program, first, second)
+        elif second in served and first not in served:
+            program = _serving_also(program, second, first)
     return program
 
 

@@ -243,14 +243,16 @@ class _Reasons:
     def are_for(self, pair: Difference) -> bool:
         return self.left > 0 and pair.is_difference and pair.is_served_by_both
 
-    def given(self, pair: Difference, old: PolicyOnSnapshot, new: PolicyOnSnapshot) -> Difference:
+    def explained(
+        self, pair: Difference, old: PolicyOnSnapshot, new: PolicyOnSnapshot
+    ) -> Difference:
         """Asks in the state in which both decided: the engine looks past the pod itself."""
         if not self.are_for(pair):
             return pair
         self.left -= 1
         nodes = [name for name in (pair.old.node, pair.new.node) if name]
-        explained = (side.brief([pair.pod], nodes) for side in (old, new))
-        was, is_now = (json.loads((lines or [b"{}"])[0]) for lines in explained)
+        answers = (side.brief([pair.pod], nodes) for side in (old, new))
+        was, is_now = (json.loads((lines or [b"{}"])[0]) for lines in answers)
         return replace(pair, reason=_reason(pair, was, is_now))
 
 
@@ -273,7 +275,7 @@ def _pending(
             pair = Difference(key, _judged(first), _judged(second))
             if reasons.are_for(pair):
                 with _without_volumes(old, first), _without_volumes(new, second):
-                    pair = reasons.given(pair, old, new)
+                    pair = reasons.explained(pair, old, new)
             yield pod, pair
         done += len(step)
         progress(done, len(queue))
@@ -318,7 +320,7 @@ def _judged_again(
     for position, (key, pod) in enumerate(placed.items(), start=1):
         pair = Difference(key, _again(old, pod), _again(new, pod), is_placed=True)
         if pair.old.is_served or pair.new.is_served:
-            pairs.append(reasons.given(pair, old, new))
+            pairs.append(reasons.explained(pair, old, new))
         progress(position, len(placed))
     return pairs
 

@@ -114,8 +114,8 @@ class Why:
             "judgedBy": self.judge,
             "rejectedBy": dict(self.by_rule),
         }
-        told = {"node": self.node, "condition": self.condition}
-        line |= {name: value for name, value in told.items() if value}
+        shown = {"node": self.node, "condition": self.condition}
+        line |= {name: value for name, value in shown.items() if value}
         return line | {"explanation": dict(self.explanation)}
 
 

@@ -142,7 +142,11 @@ spec:
 """
 
 
-PARTS = ""
+PARTS = """\
+variables.disk == 'ssd'    false
+└─ variables.disk          "hdd"
+   └─ label(node, 'disk')  "hdd"
+"""
 
 
 async def test_the_parts_of_a_rule_are_shown_for_a_pod_and_a_node() -> None:
