@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def test_explain_and_diff_take_a_few_times_as_long_as_simulate(
     (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": cluster}))
     snapshot = ["-s", str(tmp_path / "c.json")]
     times = {
-        name: min(seconds(lambda: cli.main([*arguments, *snapshot])) for _ in range(2))
+        name: min(seconds(partial(cli.main, [*arguments, *snapshot])) for _ in range(2))
         for name, arguments in {
             "simulate": ["simulate"],
             "explain": ["explain"],
