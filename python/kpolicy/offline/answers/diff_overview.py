@@ -25,6 +25,7 @@ USUAL_LABELS: Final = (
     "cloud.google.com/gke-provisioning",
     "kubernetes.azure.com/scalesetpriority",
     "node.kubernetes.io/lifecycle",
+    "node.kpolicy.dev/lifecycle",
     "capacity-type",
     "capacity",
     "lifecycle",
