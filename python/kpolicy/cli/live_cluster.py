@@ -51,7 +51,7 @@ async def listed(client: ApiClient) -> Snapshot:
     them."""
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.connection_problem import ConnectionProblem
-    from kpolicy.recorder.gathered import Gathered
+    from kpolicy.offline.snapshots.gathered import Gathered
     from kpolicy.recorder.record import record
 
     gathered = Gathered()

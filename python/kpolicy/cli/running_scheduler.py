@@ -19,7 +19,7 @@ SCHEDULER: Final = (
     argument(
         "--scheduler",
         metavar="URL",
-        default=os.environ.get(VARIABLE, ""),
+        default="",
         help="a running kpolicy, such as http://127.0.0.1:10259 (default: the variable "
         f"{VARIABLE})",
     ),
@@ -38,7 +38,12 @@ SCHEDULER: Final = (
 )
 
 
-def scheduler_client(args: argparse.Namespace) -> ApiClient:
+def scheduler_url(args: argparse.Namespace) -> str:
+    """Empty if none is named."""
+    return str(args.scheduler or os.environ.get(VARIABLE, "")).rstrip("/")
+
+
+def scheduler_client(args: argparse.Namespace, url: str) -> ApiClient:
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.api import ApiClient
     from kpolicy.cluster.auth.connection import (
@@ -49,7 +54,6 @@ def scheduler_client(args: argparse.Namespace) -> ApiClient:
     from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
     from kpolicy.cluster.connection_problem import ConnectionProblem
 
-    url = args.scheduler.rstrip("/")
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise CannotWorkError(f"--scheduler: `{url}` is no http(s) URL")

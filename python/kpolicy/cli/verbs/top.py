@@ -7,7 +7,7 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.running_scheduler import SCHEDULER, refused, scheduler_client
+from kpolicy.cli.running_scheduler import SCHEDULER, refused, scheduler_client, scheduler_url
 from kpolicy.cli.verb import CannotWorkError, Verb, argument, whole_number
 from kpolicy.scheduler.limits import QUEUE_PAGE_PODS, QUEUE_PAGE_PODS_MAX
 
@@ -27,23 +27,23 @@ exit: 0 shown, 2 could not work
 
 
 def _top(args: argparse.Namespace) -> int:
-    args.scheduler = args.scheduler or _DEFAULT_URL
+    url = scheduler_url(args) or _DEFAULT_URL
     is_once = args.once or not (sys.stdout.isatty() and sys.stdin.isatty())
-    failure = asyncio.run(_shown(args, is_once=is_once))
+    failure = asyncio.run(_shown(args, url, is_once=is_once))
     if failure is not None:
-        raise CannotWorkError(refused(args.scheduler, failure))
+        raise CannotWorkError(refused(url, failure))
     return 0
 
 
-async def _shown(args: argparse.Namespace, *, is_once: bool) -> Failure | None:
+async def _shown(args: argparse.Namespace, url: str, *, is_once: bool) -> Failure | None:
     from kpolicy.clock import SystemClock
     from kpolicy.top.live_view import Source, once, run
 
-    async with scheduler_client(args) as client:
+    async with scheduler_client(args, url) as client:
         source = Source(client, SystemClock(), args.pods)
         if not is_once:
-            return await run(source, args.scheduler, args.interval)
-        text = await once(source, args.scheduler, args.interval)
+            return await run(source, url, args.interval)
+        text = await once(source, url, args.interval)
         if not isinstance(text, str):
             return text
         print(text)

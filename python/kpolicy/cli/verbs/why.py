@@ -23,7 +23,7 @@ from kpolicy.cli.live_cluster import (
     listed,
     texts_of,
 )
-from kpolicy.cli.running_scheduler import SCHEDULER, refused, scheduler_client
+from kpolicy.cli.running_scheduler import SCHEDULER, refused, scheduler_client, scheduler_url
 from kpolicy.cli.verb import (
     OUTPUT,
     PARAM,
@@ -70,8 +70,8 @@ async def _answer(args: argparse.Namespace) -> Why:
         pod = await found_pod(client, namespace, name)
         if pod is None:
             raise CannotWorkError(await _unknown(client, namespace, name))
-        if args.scheduler:
-            why = await _asked(args, pod)
+        if url := scheduler_url(args):
+            why = await _asked(args, url, pod)
             if why is not None:
                 return why
         return await _judged(args, client, pod)
@@ -97,24 +97,24 @@ async def _unknown(client: ApiClient, namespace: str, name: str) -> str:
     return f"there is no pod {name} in the namespace {namespace}" + (f"; {hint}" if hint else "")
 
 
-async def _asked(args: argparse.Namespace, pod: Mapping[str, Any]) -> Why | None:
+async def _asked(args: argparse.Namespace, url: str, pod: Mapping[str, Any]) -> Why | None:
     """The answer of a running kpolicy; None if it gives none."""
     from kpolicy.cluster.api import Response
     from kpolicy.offline.answers.why import Why
     from kpolicy.offline.snapshots.json_objects import key_of
 
-    async with scheduler_client(args) as scheduler:
+    async with scheduler_client(args, url) as scheduler:
         query = {"pod": key_of(pod), "output": "json"}
         answer = await scheduler.request("GET", "/debug/explain", query)
     if not isinstance(answer, Response):
         print(
-            f"note: {refused(args.scheduler, answer)}; the cluster is listed instead",
+            f"note: {refused(url, answer)}; the cluster is listed instead",
             file=sys.stderr,
         )
         return None
     explained = json.loads(answer.body)
     queue = explained.pop("queue", {})
-    return Why(dict(pod), explained, f"the kpolicy at {args.scheduler}", queue=queue)
+    return Why(dict(pod), explained, f"the kpolicy at {url}", queue=queue)
 
 
 async def _judged(args: argparse.Namespace, client: ApiClient, pod: Mapping[str, Any]) -> Why:

@@ -111,7 +111,9 @@ class Pages:
         count = _count(query, "limit", limits.QUEUE_PAGE_PODS)
         if not 0 < count <= limits.QUEUE_PAGE_PODS_MAX:
             return Page(f"limit is a number from 1 to {limits.QUEUE_PAGE_PODS_MAX}\n", 400)
-        shown = longest_pending(self._parts.feed.queue.entries(), count, self._clock.monotonic_ns())
+        # With 100,000 pods this takes a tenth of a second.
+        pods, now_ns = list(self._parts.feed.queue.entries()), self._clock.monotonic_ns()
+        shown = await asyncio.to_thread(longest_pending, pods, count, now_ns)
         return Page(json.dumps({"pods": shown}) + "\n", content_type=_JSON)
 
     async def _rule(self, query: Mapping[str, str]) -> Page:

@@ -1,4 +1,4 @@
-"""The objects of a recording in memory, as a snapshot that answers at once."""
+"""Objects that arrive kind by kind, as a snapshot in memory; a kind may begin again."""
 
 from __future__ import annotations
 
