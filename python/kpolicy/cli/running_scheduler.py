@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -70,6 +71,22 @@ def scheduler_client(args: argparse.Namespace, url: str) -> ApiClient:
         tls=tls,
     )
     return ApiClient(connection, clock)
+
+
+async def explained(args: argparse.Namespace, url: str, pod: str) -> bytes | None:
+    """The line of `kpolicy explain --output json` of a running kpolicy, with its queue; None, after
+    a note, if it gives none."""
+    from kpolicy.clock import SystemClock
+    from kpolicy.cluster.api import Response
+    from kpolicy.top.pages import page
+
+    async with scheduler_client(args, url) as client:
+        query = {"pod": pod, "output": "json"}
+        answer = await page(client, SystemClock(), "/debug/explain", query)
+    if isinstance(answer, Response):
+        return answer.body
+    print(f"note: {refused(url, answer)}; the cluster is listed instead", file=sys.stderr)
+    return None
 
 
 def refused(url: str, failure: Failure) -> str:

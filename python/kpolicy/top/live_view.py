@@ -22,12 +22,10 @@ from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.request_failure import Failure, Status
 from kpolicy.top.frames import Frame, Scrape, frame_of, scrape
 from kpolicy.top.navigation import KEYS, Key, Place
+from kpolicy.top.pages import page
 from kpolicy.top.screens import Line, Screen, of_node, of_pod, of_rule, overview
 
 _KEY_BYTES_MAX: Final = 64
-_BUSY: Final = 429
-# How often a page is asked for again while it is another's turn.
-_TRIES_MAX: Final = 5
 _HELP: Final = "↑↓ choose   → or enter: into   ← or esc: back   q: quit"
 
 
@@ -40,10 +38,10 @@ class Source:
     pods: int
 
     async def scraped(self) -> Scrape | Failure:
-        metrics = await self._page("/metrics")
+        metrics = await page(self.client, self.clock, "/metrics")
         if not isinstance(metrics, Response):
             return metrics
-        queue = await self._page("/debug/queue", {"limit": str(self.pods)})
+        queue = await page(self.client, self.clock, "/debug/queue", {"limit": str(self.pods)})
         if not isinstance(queue, Response):
             return queue
         at_s = self.clock.monotonic_ns() / NANOSECONDS
@@ -54,23 +52,18 @@ class Source:
         return (now, frame_of(before, now)) if isinstance(now, Scrape) else now
 
     async def explained(self, pod: str) -> Mapping[str, Any] | Failure:
-        answer = await self._page("/debug/explain", {"pod": pod, "output": "json"})
+        answer = await page(
+            self.client, self.clock, "/debug/explain", {"pod": pod, "output": "json"}
+        )
         if not isinstance(answer, Response):
             return answer
         found: dict[str, Any] = json.loads(answer.body)
         return found
 
     async def parts(self, pod: str, node: str, rule: str) -> str | Failure:
-        answer = await self._page("/debug/rule", {"pod": pod, "node": node, "rule": rule})
+        query = {"pod": pod, "node": node, "rule": rule}
+        answer = await page(self.client, self.clock, "/debug/rule", query)
         return answer.body.decode() if isinstance(answer, Response) else answer
-
-    async def _page(self, path: str, query: Mapping[str, str] | None = None) -> Response | Failure:
-        for _ in range(_TRIES_MAX):
-            answer = await self.client.request("GET", path, query)
-            if not (isinstance(answer, Status) and answer.code == _BUSY):
-                break
-            await self.clock.sleep(answer.retry_after_s or 1.0)
-        return answer
 
 
 async def once(source: Source, where: str, interval_s: float) -> str | Failure:

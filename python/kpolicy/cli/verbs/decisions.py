@@ -22,6 +22,7 @@ from kpolicy.cli.input_output import (
     refusals_reported,
 )
 from kpolicy.cli.live_cluster import CLUSTER, connect, listed
+from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
 from kpolicy.cli.verb import (
     DECISION,
     FINDINGS,
@@ -63,6 +64,10 @@ exit: 0 explained, 1 the policy has errors, 2 could not work
 def _explain(args: argparse.Namespace) -> int:
     from kpolicy.offline.answers.pod_decisions import Explaining
 
+    asked = _asked(args)
+    if asked is not None:
+        _print(asked, args, is_brief=False)
+        return 0
     held = _live(args) if args.live else None
     if held is None and not args.snapshot:
         raise CannotWorkError("--snapshot FILE is needed, or --live for the cluster of kubectl")
@@ -81,6 +86,20 @@ def _explain(args: argparse.Namespace) -> int:
     if work.not_explained:
         raise CannotWorkError("\n".join(map(str, work.not_explained)))
     return 0
+
+
+def _asked(args: argparse.Namespace) -> list[bytes] | None:
+    """What a running kpolicy says of the pods; None if none is asked, or it does not answer."""
+    url = scheduler_url(args)
+    if not (args.live and args.pod and url):
+        return None
+
+    async def lines() -> list[bytes | None]:
+        return [await explained(args, url, pod) for pod in args.pod]
+
+    found = asyncio.run(lines())
+    answers = [line.rstrip() for line in found if line is not None]
+    return answers if len(answers) == len(found) else None
 
 
 def _live(args: argparse.Namespace) -> Snapshot:
@@ -137,9 +156,11 @@ EXPLAIN: Final = Verb(
         argument(
             "--live",
             action="store_true",
-            help="the cluster of kubectl, instead of a snapshot: list it now",
+            help="the cluster of kubectl, instead of a snapshot: list it now; with --scheduler and "
+            "--pod, ask a running kpolicy",
         ),
         *CLUSTER,
+        *SCHEDULER,
         repeatable(
             "--pod",
             metavar="NS/NAME",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +22,7 @@ from kpolicy.cli.live_cluster import (
     listed,
     texts_of,
 )
-from kpolicy.cli.running_scheduler import SCHEDULER, refused, scheduler_client, scheduler_url
+from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
 from kpolicy.cli.verb import (
     OUTPUT,
     PARAM,
@@ -99,22 +98,15 @@ async def _unknown(client: ApiClient, namespace: str, name: str) -> str:
 
 async def _asked(args: argparse.Namespace, url: str, pod: Mapping[str, Any]) -> Why | None:
     """The answer of a running kpolicy; None if it gives none."""
-    from kpolicy.cluster.api import Response
     from kpolicy.offline.answers.why import Why
     from kpolicy.offline.snapshots.json_objects import key_of
 
-    async with scheduler_client(args, url) as scheduler:
-        query = {"pod": key_of(pod), "output": "json"}
-        answer = await scheduler.request("GET", "/debug/explain", query)
-    if not isinstance(answer, Response):
-        print(
-            f"note: {refused(url, answer)}; the cluster is listed instead",
-            file=sys.stderr,
-        )
+    line = await explained(args, url, key_of(pod))
+    if line is None:
         return None
-    explained = json.loads(answer.body)
-    queue = explained.pop("queue", {})
-    return Why(dict(pod), explained, f"the kpolicy at {url}", queue=queue)
+    answer = json.loads(line)
+    queue = answer.pop("queue", {})
+    return Why(dict(pod), answer, f"the kpolicy at {url}", queue=queue)
 
 
 async def _judged(args: argparse.Namespace, client: ApiClient, pod: Mapping[str, Any]) -> Why:
@@ -130,8 +122,8 @@ async def _judged(args: argparse.Namespace, client: ApiClient, pod: Mapping[str,
     lines = list(work.lines_of([key_of(pod)]))
     if work.not_explained:
         raise CannotWorkError("\n".join(map(str, work.not_explained)))
-    explained = json.loads(lines[0])
-    return Why(dict(pod), explained, judge, needs(snapshot, dict(pod), explained))
+    answer = json.loads(lines[0])
+    return Why(dict(pod), answer, judge, needs(snapshot, dict(pod), answer))
 
 
 async def _policy(

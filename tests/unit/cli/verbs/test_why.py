@@ -161,6 +161,12 @@ async def test_a_running_kpolicy_answers_and_otherwise_the_cluster_is_listed(
         assert "in its queue: unschedulable for " in out
         assert out.endswith(f"judged by the kpolicy at {world.scheduler.url}\n")
         assert err == ""
+        asked = ["explain", "--live", "--scheduler", world.scheduler.url, "--pod", "shop/giant"]
+        assert await asyncio.to_thread(cli.main, [*asked, "-o", "json"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert (shown["pod"], shown["queue"]["lane"]) == ("shop/giant", "unschedulable")
+        assert await asyncio.to_thread(cli.main, asked) == 0
+        assert capsys.readouterr().out.startswith("shop/giant: fits none of 3 nodes\n")
     gone = f"http://127.0.0.1:{free_port()}"
     assert await why("shop/search", "--scheduler", gone) == 0
     out, err = capsys.readouterr()
