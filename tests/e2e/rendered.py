@@ -17,7 +17,13 @@ Json = dict[str, Any]
 
 DEPLOY: Final = Path(__file__).parents[2] / "deploy" / "kustomize"
 # How many objects each has: a file that a kustomization forgets is missed.
-OVERLAYS: Final = {"second-scheduler": 30, "otel": 30, "monitored": 33, "replacement": 32}
+OVERLAYS: Final = {
+    "second-scheduler": 30,
+    "otel": 30,
+    "monitored": 33,
+    "replacement": 32,
+    "tenants": 32,
+}
 NAMESPACE: Final = "kpolicy-system"
 ACCOUNT: Final = f"system:serviceaccount:{NAMESPACE}:kpolicy"
 

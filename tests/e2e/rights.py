@@ -41,6 +41,10 @@ VOLUME_RULES: Final = (*RULES, *_role("components/volumes/cluster-role.yaml"))
 METRICS_RULES: Final = (*RULES, *_role("components/metrics-auth/cluster-role.yaml"))
 
 
+# With policies of tenants, whose ConfigMaps are called `kpolicy-tenant`.
+TENANT_RULES: Final = (*RULES, *_role("components/tenants/cluster-role.yaml"))
+
+
 def of_config_maps(read: Sequence[str], written: Sequence[str]) -> tuple[Rule, ...]:
     """The rights to a policy's ConfigMap and to its status, under these names."""
     reading, writing = (rule for rule in _NAMESPACED if rule.resources == ("configmaps",))

@@ -34,6 +34,7 @@ AS_OVERLAY: Final[Mapping[str, Sequence[str]]] = {
     "otel": ("tracing.endpoint=http://otel-collector.observability.svc:4318",),
     "monitored": ("metrics.enabled=true",),
     "replacement": ("mode=replacement",),
+    "tenants": ("tenants.enabled=true",),
 }
 # What Helm's conventions add to labels and selectors.
 OF_HELM: Final = {
@@ -69,6 +70,9 @@ VARIANTS: Final = {
         "env[0].value=json",
         "replicas=3",
         "engineThreads=4",
+        "tenants.enabled=true",
+        "tenants.label=example.com/team",
+        "tenants.weight=20",
         "networkPolicy.egress[0].ports[0].port=8888",
         *EXTENDER,
         "networkPolicy.apiServers={10.0.0.1/32}",

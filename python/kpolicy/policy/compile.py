@@ -212,7 +212,8 @@ def examine(
     nodes_max: int = EXPRESSION_NODES_MAX,
 ) -> Examined:
     """`compile_policy` describes the arguments. `served`, of a tenant's policies: the operator's
-    profiles, to which their rules are added. `nodes_max`: what all expressions may have together."""
+    profiles, to which their rules are added. `nodes_max`: what all expressions may have
+    together."""
     named = named_sources(sources) or [shipped_source(BASE_DEFAULT)]
     found = find_documents(named, release)
     read = read_policies(found.documents)

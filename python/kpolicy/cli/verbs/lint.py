@@ -54,6 +54,8 @@ exit: 0 no errors, 1 errors (or a code of --deny, or a change that --diff shows)
 
 
 def _main(args: argparse.Namespace) -> int:
+    if args.tenant_of and args.snapshot:
+        raise CannotWorkError("--tenant-of does not go with --snapshot")
     if args.unsafe_fixes and not (args.fix or args.diff):
         raise CannotWorkError("--unsafe-fixes goes with --fix or --diff")
     work = _Lint(args)
@@ -159,6 +161,8 @@ class _Lint:
     def _compiled(
         self, index: int, sources: Sequence[Source], snapshot: Snapshot | None
     ) -> Compiled:
+        if self._args.tenant_of:
+            return self._of_tenant(sources)
         others = [s for at, unit in enumerate(self._units) if at != index for s in unit]
         release = self._args.release
         if snapshot is None:
@@ -181,6 +185,22 @@ class _Lint:
             params=self._params,
             authority=self._settings.authority,
         )
+
+    def _of_tenant(self, sources: Sequence[Source]) -> Compiled:
+        """The sources as the policies of a tenant."""
+        from kpolicy.policy.compile import Compiled, compile_policy
+        from kpolicy.policy.tenants.composition import compile_tenant
+        from kpolicy.policy.tenants.tenant_checks import TenantTerms
+        from kpolicy.policy.yaml.source import Tenant
+
+        operator = compile_policy(policy_sources(self._args.tenant_of), params=self._params)
+        if operator.program is None:
+            where = self._args.tenant_of
+            raise CannotWorkError(f"--tenant-of {where}: it has errors; run `kpolicy lint {where}`")
+        names = operator.program.scheduler_names
+        terms = TenantTerms(self._args.tenant_weight)
+        policy = compile_tenant(Tenant("tenant", ("tenant",)), sources, names, terms)
+        return Compiled(policy.program, policy.diagnostics)
 
 
 def render(name: str, findings: Findings, *, is_color: bool) -> str:

@@ -15,9 +15,10 @@ from typing import Any, Final, TypeAlias
 
 from kpolicy.cli.policy_authority import authority_of
 from kpolicy.cli.verb import CannotWorkError, argument, repeatable
-from kpolicy.cli.verbs.setting_values import hosts, names
+from kpolicy.cli.verbs.setting_values import hosts, names, whole
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.policy.authority import UNLIMITED, Authority
+from kpolicy.policy.limits import TENANT_WEIGHT_DEFAULT
 
 _LEVELS: Final = {
     "error": Severity.ERROR,
@@ -96,6 +97,18 @@ SETTINGS_ARGUMENTS: Final = (
         metavar="DIR",
         type=Path,
         help="report certificate files that are not in this folder",
+    ),
+    argument(
+        "--tenant-of",
+        metavar="FILE|DIR",
+        help="check the policies as a tenant's, whose rules are added to this policy",
+    ),
+    argument(
+        "--tenant-weight",
+        metavar="N",
+        type=whole,
+        default=TENANT_WEIGHT_DEFAULT,
+        help="what the priorities of a tenant may weigh together, as `kpolicy run` grants it",
     ),
     argument("--isolated", action="store_true", help="do not read kpolicy.toml and pyproject.toml"),
 )

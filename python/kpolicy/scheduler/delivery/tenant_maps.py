@@ -31,7 +31,7 @@ from kpolicy.scheduler.options import TenantSettings
 from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.scheduler.runtime import Tasks
 
-_ROLE: Final = "a ClusterRole like that of deploy/kustomize/tenants/role.yaml"
+_ROLE: Final = "a ClusterRole like that of deploy/kustomize/components/tenants/cluster-role.yaml"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from kpolicy.policy.tenants.tenant_checks import TenantTerms
 from kpolicy.policy.yaml.source import Source, Tenant
 from kpolicy.scheduler.delivery.last_good import LastGood, decoded, encoded
 from kpolicy.scheduler.delivery.tenant_programs import TenantPrograms
+from kpolicy.testing.builders import node, pod
 from tests.unit.scheduler.world import policy
 
 TENANTS = 50
@@ -125,3 +127,49 @@ def test_an_error_of_the_operator_is_the_operators() -> None:
     compiled = programs()([bad, *fifty(wants("a"))[1:]])
     assert compiled.program is None
     assert {each.place.file for each in compiled.diagnostics if each.place} == {"policy.yaml"}
+
+
+# Policies that compile and are a burden: each would be felt by others if anything were shared.
+BURDENS = {
+    "rejects all": wants("nowhere"),
+    "as heavy as allowed": wants("pool")
+    + "  priorities: [{name: heavy, weight: 10, expression: 'node.podCount * 100'}]\n",
+    "as costly as allowed": RULES.format(expression="lists.range(900).all(x, x >= 0)"),
+    "an error on every node": RULES.format(expression="1 / node.podCount > 0"),
+    "names of the operator": wants("pool").replace("ours", "NodeResourcesFit"),
+}
+NODES, PODS_EACH, NEIGHBOURS = 12, 3, 10
+
+
+def placed(sources: Sequence[Source]) -> dict[str, str]:
+    """Where the pods of the neighbours go."""
+    compiled = programs()(sources)
+    assert compiled.program is not None
+    engine = Engine(0, threads=1)
+    assert engine.load(compiled.program.bytes) == []
+    items = [node(f"n{at:02}", labels={"pool": f"pool-{at % 6 + 1:02}"}) for at in range(NODES)]
+    spaces = ["team-00", *(f"team-{at + 1:02}" for at in range(NEIGHBOURS))]
+    for space in spaces:
+        items += [pod(f"p{at}", namespace=space, cpu="1") for at in range(PODS_EACH)]
+    for item in items:
+        item["metadata"]["uid"] = (
+            f"{item['metadata'].get('namespace', '')}/{item['metadata']['name']}"
+        )
+    listed = {"apiVersion": "v1", "kind": "List", "items": items}
+    assert engine.load_objects(json.dumps(listed).encode(), "tenants.json") == []
+    # In one call: the pods of the burden come last, so that they take no room.
+    wanted = [f"{space}/p{at}" for space in spaces[1:] for at in range(PODS_EACH)]
+    asked = [f"team-00/p{at}" for at in range(PODS_EACH)]
+    decided = engine.schedule([*wanted, *asked], 0).decisions
+    assert len(decided) == len(wanted) + len(asked)
+    return {uid: each.node for uid, each in zip(wanted, decided, strict=False)}
+
+
+@pytest.mark.parametrize("text", BURDENS.values(), ids=BURDENS.keys())
+def test_a_burden_of_one_tenant_moves_no_pod_of_others(text: str) -> None:
+    alone = placed(fifty("")[:1] + fifty("")[2:])
+    beside = placed(fifty(text))
+    assert outcome_of(programs()(fifty(text)).tenants, "team-00").state == IN_FORCE
+    assert beside == alone
+    assert len(alone) == NEIGHBOURS * PODS_EACH
+    assert sum(bool(node) for node in alone.values()) >= 6 * PODS_EACH
