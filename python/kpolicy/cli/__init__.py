@@ -35,7 +35,7 @@ VERBS: Final = {
     "hash": "print the hash of a policy, which bound pods carry",
     "bench": "measure how fast the engine decides",
     "snapshot": "record a cluster, replace the names in a snapshot, show what is in it",
-    "convert": "print a kube-scheduler configuration as a policy",
+    "convert": "print a kube-scheduler configuration as a policy, or the other way round",
     "schema": "print the JSON Schema of a document",
     "rule": "explain a code such as KP204",
     "completion": "print completions for a shell",

@@ -115,27 +115,48 @@ KubeSchedulerConfiguration. The printed policy decides as the file does: both ar
 policy is printed only if their programs are equal. Where releases of kube-scheduler differ, a
 comment says which meaning was chosen.
 
-exit: 0 converted, 1 the file has errors, 2 could not work
+With --to kube-scheduler, reads policies of any kind and prints a KubeSchedulerConfiguration with
+their built-ins, weights, arguments, preemption and extenders. Each rule that kube-scheduler cannot
+have is named (KP608) and left out; the rest is read again and must decide the same.
+
+exit: 0 converted, 1 the file has errors, or a rule was left out, 2 could not work
 """
 
 
 def _convert(args: argparse.Namespace) -> int:
     from kpolicy.policy.format.conversion import convert_policy
+    from kpolicy.policy.format.kube_scheduler import write_configuration
 
     sources = all_sources(args.paths)
-    converted = convert_policy(sources, release=args.release)
+    if args.to == "kube-scheduler":
+        converted = write_configuration(sources, release=args.release, params=dict(args.param))
+    elif args.param:
+        raise CannotWorkError("--param goes with --to kube-scheduler; a policy keeps its params")
+    else:
+        converted = convert_policy(sources, release=args.release)
     if converted.diagnostics:
         print_findings(converted.diagnostics, sources)
     sys.stdout.write(converted.text or "")
-    return FINDINGS if converted.text is None else FINE
+    is_whole = all(finding.code != "KP608" for finding in converted.diagnostics)
+    return FINE if converted.text is not None and is_whole else FINDINGS
 
 
 CONVERT: Final = Verb(
     "convert",
     "Print a legacy policy or a kube-scheduler configuration as a SchedulingPolicy that decides "
-    "the same.",
+    "the same, or a policy as a kube-scheduler configuration.",
     _convert,
-    (PATHS, RELEASE),
+    (
+        PATHS,
+        argument(
+            "--to",
+            choices=("kpolicy", "kube-scheduler"),
+            default="kpolicy",
+            help="what to print (default: %(default)s)",
+        ),
+        RELEASE,
+        PARAM,
+    ),
     _CONVERT_EPILOG,
 )
 
