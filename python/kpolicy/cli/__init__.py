@@ -25,6 +25,8 @@ INTERRUPTED: Final = 130
 VERBS: Final = {
     "run": "schedule the pods of a cluster",
     "demo": "watch a policy place pods, without a cluster",
+    "init": "write a policy, its test, settings, CI and a hook for a folder",
+    "policies": "list the policies that come with kpolicy",
     "lint": "check policies, and show the place of every finding",
     "fmt": "format a policy",
     "test": "run the tests of policies",

@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import unified_diff
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeVar
 
 from kpolicy.cli.findings_text import print_findings
 from kpolicy.cli.verb import CannotWorkError, PolicyErrorsError
+from kpolicy.diagnostics import did_you_mean
 from kpolicy.offline.input_files import POLICY_SUFFIXES, files_in, read_source
 from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
 from kpolicy.policy.yaml.source import Source
@@ -42,6 +44,8 @@ def policy_sources(argument: str) -> list[Source]:
     path = Path(argument)
     if not path.exists() and argument in shipped_names():
         return [shipped_source(argument)]
+    if not path.exists() and (near := did_you_mean(argument, shipped_names())):
+        raise CannotWorkError(f"there is no file and no shipped policy `{argument}`; {near}")
     try:
         if path.is_dir():
             return [read_source(file, is_named=False) for file in _policy_files(path)]
@@ -193,6 +197,27 @@ def write(text: str, file: str) -> None:
 def write_back(path: Path, text: bytes) -> None:
     with write_errors(path):
         path.write_bytes(text)
+
+
+# The version of the shape of all JSON documents that verbs print.
+DOCUMENT_VERSION: Final = 1
+
+
+def write_document(kind: str, fields: Mapping[str, Any], file: str = "") -> None:
+    """One JSON document: `version` and `kind` say which schema holds (`kpolicy schema --kind
+    output`)."""
+    document = {"version": DOCUMENT_VERSION, "kind": kind, **fields}
+    write(json.dumps(document, ensure_ascii=False, indent=2) + "\n", file)
+
+
+def write_lines(lines: Iterable[Mapping[str, Any]], file: str = "") -> None:
+    """JSON objects, one on each line."""
+    write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), file)
+
+
+def text_width() -> int:
+    """The columns of the terminal, or what COLUMNS says."""
+    return shutil.get_terminal_size((100, 24)).columns
 
 
 def difference(old: str, new: str, old_name: str, new_name: str) -> str:

@@ -85,7 +85,7 @@ def write_configuration(
 
 
 @dataclass(slots=True)
-class _Said:
+class _PluginProfile:
     """The part of a profile that a configuration can say."""
 
     name: str
@@ -104,8 +104,8 @@ class _Writing:
         self._examined = examined
         self._document = json.loads(program.bytes)
         asked = [profile.extenders for profile in program.profiles]
-        self._extenders = self._said_extenders(asked)
-        self._profiles = [self._said(entry) for entry in self._document["profiles"]]
+        self._extenders = self._common_extenders(asked)
+        self._profiles = [self._plugin_profile(entry) for entry in self._document["profiles"]]
         if self._document["tieBreak"] != "random":
             self._leave_out(
                 f"ties are broken by `{self._document['tieBreak']}`; kube-scheduler chooses at "
@@ -116,16 +116,16 @@ class _Writing:
     @property
     def meaning(self) -> list[Any]:
         """What the configuration must mean when it is read."""
-        return [_profile_meaning(said, self._extenders) for said in self._profiles]
+        return [_profile_meaning(profile, self._extenders) for profile in self._profiles]
 
     def configuration(self) -> dict[str, Any]:
-        percentages = {said.percentage for said in self._profiles}
+        percentages = {profile.percentage for profile in self._profiles}
         data: dict[str, Any] = {"apiVersion": _API_VERSION, "kind": _KIND}
         if len(percentages) == 1:
             data["percentageOfNodesToScore"] = self._profiles[0].percentage
         data["profiles"] = [
-            _profile(said, self._ignored(), has_percentage=len(percentages) > 1)
-            for said in self._profiles
+            _profile(profile, self._ignored(), has_percentage=len(percentages) > 1)
+            for profile in self._profiles
         ]
         if self._extenders:
             data["extenders"] = list(map(_extender, self._extenders))
@@ -139,20 +139,22 @@ class _Writing:
             for resource in extender.managed_resources
         )
 
-    def _said(self, entry: dict[str, Any]) -> _Said:
-        said = _Said(entry["schedulerName"], percentage=entry["percentageOfNodesToScore"])
-        served = self._examined.resolution.profiles.get(said.name, ())
+    def _plugin_profile(self, entry: dict[str, Any]) -> _PluginProfile:
+        profile = _PluginProfile(
+            entry["schedulerName"], percentage=entry["percentageOfNodesToScore"]
+        )
+        served = self._examined.resolution.profiles.get(profile.name, ())
         for side, entries in ((_FILTER, entry["filters"]), (_SCORE, entry["scores"])):
             for rule in entries:
-                why, hint = self._why_not(said, side, rule)
+                why, hint = self._why_not(profile, side, rule)
                 if why:
                     what = f"the {_SIDE_NAMES[side]} `{rule['name']}`"
                     self._leave_out(f"{what} {why}", _place(served, side, rule), hint)
                 else:
-                    said.rules[side][rule["builtin"]] = rule
+                    profile.rules[side][rule["builtin"]] = rule
         preemption = entry["preemption"]
-        said.preempts = preemption["policy"] != "Never"
-        said.preemption_args = {
+        profile.preempts = preemption["policy"] != "Never"
+        profile.preemption_args = {
             key: preemption[key]
             for key in ("minCandidateNodesPercentage", "minCandidateNodesAbsolute")
         }
@@ -165,9 +167,9 @@ class _Writing:
                     f"`preemption.{key}`: kube-scheduler has no setting for this: {what}",
                     self._setting("preemption", key),
                 )
-        return said
+        return profile
 
-    def _why_not(self, said: _Said, side: int, rule: dict[str, Any]) -> tuple[str, str]:
+    def _why_not(self, profile: _PluginProfile, side: int, rule: dict[str, Any]) -> tuple[str, str]:
         """Why kube-scheduler cannot have the rule, and a hint; two empty texts if it can."""
         name = rule.get("builtin")
         if name is None:
@@ -181,25 +183,25 @@ class _Writing:
             scale = " (from 0 to 10)" if minor <= SCORES_TO_TEN_MINOR_LAST else ""
             hint = "without `compatibility.release`, it scores as 1.36 does"
             return f"scores as release 1.{minor} did{scale}", hint
-        if name in said.rules[side]:
+        if name in profile.rules[side]:
             return f"is `{name}` a second time; a profile has a plugin once", ""
-        if side == _SCORE and name in said.rules[_FILTER]:
-            other = said.rules[_FILTER][name]
+        if side == _SCORE and name in profile.rules[_FILTER]:
+            other = profile.rules[_FILTER][name]
             if name not in _ARGS_OF_SIDES and other["args"] != rule["args"]:
                 return f"has other arguments than the predicate `{other['name']}`", ""
         elif side == _SCORE and name in _SCORES_AFTER_ITS_FILTER:
             return f"has no predicate `{name}` beside it, which kube-scheduler needs", ""
         return "", ""
 
-    def _said_extenders(self, asked: Sequence[tuple[Extender, ...]]) -> tuple[Extender, ...]:
+    def _common_extenders(self, asked: Sequence[tuple[Extender, ...]]) -> tuple[Extender, ...]:
         """The extenders that all profiles have. kube-scheduler asks extenders for every profile."""
         bare = [[extender.model_copy(update={"name": None}) for extender in each] for each in asked]
-        said: list[Extender] = []
-        told: list[Extender] = []
+        common: list[Extender] = []
+        looked_at: list[Extender] = []
         for extender in (extender for each in bare for extender in each):
-            if extender in told:
+            if extender in looked_at:
                 continue
-            told.append(extender)
+            looked_at.append(extender)
             what = f"the extender {extender.url_prefix}"
             place = self._extender_place(extender)
             if not all(extender in each for each in bare):
@@ -211,8 +213,8 @@ class _Writing:
                 why = "is verified against the system's authorities; kube-scheduler would accept "
                 self._leave_out(f"{what} {why}any certificate", place, hint)
             else:
-                said.append(extender)
-        return tuple(said)
+                common.append(extender)
+        return tuple(common)
 
     def _extender_place(self, wanted: Extender) -> Place | None:
         for policy in self._policies():
@@ -259,22 +261,20 @@ def _is_unverified(extender: Extender) -> bool:
     return extender.url_prefix.startswith("https:") and extender.enable_https and not is_stated
 
 
-def _profile(said: _Said, is_ignored: bool, *, has_percentage: bool) -> dict[str, Any]:
-    profile: dict[str, Any] = {"schedulerName": said.name}
+def _profile(profile: _PluginProfile, is_ignored: bool, *, has_percentage: bool) -> dict[str, Any]:
+    written: dict[str, Any] = {"schedulerName": profile.name}
     if has_percentage:
-        profile["percentageOfNodesToScore"] = said.percentage
-    plugins = _plugins(said)
-    if plugins:
-        profile["plugins"] = plugins
-    config = list(_plugin_config(said, is_ignored=is_ignored))
-    if config:
-        profile["pluginConfig"] = config
-    return profile
+        written["percentageOfNodesToScore"] = profile.percentage
+    if plugins := _plugins(profile):
+        written["plugins"] = plugins
+    if config := list(_plugin_config(profile, is_ignored=is_ignored)):
+        written["pluginConfig"] = config
+    return written
 
 
-def _plugins(said: _Said) -> dict[str, Any]:
+def _plugins(profile: _PluginProfile) -> dict[str, Any]:
     """The differences from the default profile, at the extension points that they concern."""
-    filters, scores = said.rules
+    filters, scores = profile.rules
     defaults = [builtin for builtin in BUILTINS.values() if builtin.is_default]
     weights = [
         {"name": builtin.name, "weight": scores[builtin.name]["weight"]}
@@ -284,7 +284,7 @@ def _plugins(said: _Said) -> dict[str, Any]:
     unused = [b for b in defaults if b.name not in filters and b.name not in scores]
     no_filter = [b for b in defaults if b.filters and b.name in scores and b.name not in filters]
     no_score = [b for b in defaults if b.scores and b.name in filters and b.name not in scores]
-    if not said.preempts:
+    if not profile.preempts:
         unused.append(Builtin(PREEMPTION, False, False, True, 0, DefaultPreemptionArgs))
     points: dict[str, Any] = {"multiPoint": {"enabled": weights, "disabled": _names(unused)}}
     in_order = [name for name in BUILTINS if name in filters]
@@ -311,13 +311,13 @@ def _names(builtins: Iterable[Builtin]) -> list[dict[str, str]]:
     return [{"name": builtin.name} for builtin in builtins]
 
 
-def _plugin_config(said: _Said, *, is_ignored: bool) -> Iterator[dict[str, Any]]:
-    preemption = DefaultPreemptionArgs.model_validate(said.preemption_args).model_dump(
+def _plugin_config(profile: _PluginProfile, *, is_ignored: bool) -> Iterator[dict[str, Any]]:
+    preemption = DefaultPreemptionArgs.model_validate(profile.preemption_args).model_dump(
         by_alias=True, exclude_defaults=True
     )
-    if preemption and said.preempts:
+    if preemption and profile.preempts:
         yield {"name": PREEMPTION, "args": preemption}
-    filters, scores = said.rules
+    filters, scores = profile.rules
     for name in (name for name in BUILTINS if name in filters or name in scores):
         sides = (filters.get(name), scores.get(name))
         read = [_read_args(name, side, rule["args"]) for side, rule in enumerate(sides) if rule]
@@ -352,7 +352,7 @@ def _meaning(program: Program) -> list[Any]:
     found = []
     for entry, shell in zip(profiles, program.profiles, strict=True):
         preemption = entry["preemption"]
-        said = _Said(
+        profile = _PluginProfile(
             entry["schedulerName"],
             (
                 {r["builtin"]: r for r in entry["filters"]},
@@ -362,21 +362,21 @@ def _meaning(program: Program) -> list[Any]:
             {key: preemption[key] for key in preemption if key.startswith("minCandidate")},
             entry["percentageOfNodesToScore"],
         )
-        found.append(_profile_meaning(said, shell.extenders))
+        found.append(_profile_meaning(profile, shell.extenders))
     return found
 
 
-def _profile_meaning(said: _Said, extenders: Iterable[Extender]) -> Any:
-    filters, scores = said.rules
+def _profile_meaning(profile: _PluginProfile, extenders: Iterable[Extender]) -> Any:
+    filters, scores = profile.rules
     return (
-        said.name,
-        said.percentage,
+        profile.name,
+        profile.percentage,
         [(name, _read_args(name, _FILTER, rule["args"])) for name, rule in filters.items()],
         [
             (name, rule["weight"], _read_args(name, _SCORE, rule["args"]))
             for name, rule in sorted(scores.items())
         ],
-        said.preemption_args if said.preempts else Preemption.model_fields["policy"].default,
+        profile.preemption_args if profile.preempts else Preemption.model_fields["policy"].default,
         [
             extender.model_copy(update={"http_timeout": in_largest_unit(extender.http_timeout)})
             for extender in extenders

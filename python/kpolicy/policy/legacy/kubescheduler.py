@@ -277,10 +277,10 @@ class _Profile:
         ]
 
 
-def _says_the_same(one: Node | None, other: Node | None) -> bool:
+def _says_the_same(point: Node | None, other: Node | None) -> bool:
     """Whether two extension points enable and disable the same plugins."""
     return all(
-        {string(find(item, ("name",))) for item in items(find(one, (side,)))}
+        {string(find(item, ("name",))) for item in items(find(point, (side,)))}
         == {string(find(item, ("name",))) for item in items(find(other, (side,)))}
         for side in ("enabled", "disabled")
     )

@@ -239,7 +239,7 @@ def test_a_policy_becomes_a_configuration_and_what_cannot_be_said_is_named(
     assert code == 1
     head, _, body = text.partition("apiVersion")
     assert f"apiVersion{body}" == WRITTEN
-    told = head.replace("\n# ", " ")
+    comments = head.replace("\n# ", " ")
     for what in (
         "the predicate `no-spot` is an expression, which kube-scheduler does not have",
         "the predicate `NodeLabel` is the built-in `NodeLabel`, which kube-scheduler 1.36 does",
@@ -248,9 +248,9 @@ def test_a_policy_becomes_a_configuration_and_what_cannot_be_said_is_named(
         "`preemption.order`",
         "the extender https://ext.svc:443/x is verified against the system's authorities",
     ):
-        assert what in told
+        assert what in comments
         assert what in messages
-    assert messages.count("warning[KP608]") == told.count("KP608:") == 6
+    assert messages.count("warning[KP608]") == comments.count("KP608:") == 6
     # Each finding but that of an extender has its line.
     assert "scheduler.json:8:" in messages
 

@@ -1,0 +1,73 @@
+"""`kpolicy policies`: lists the policies that come with kpolicy."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import textwrap
+from typing import Final
+
+from kpolicy.cli.input_output import text_width, write_document
+from kpolicy.cli.verb import FINE, Verb, argument
+
+_EPILOG: Final = """\
+Wherever a command takes a policy, it takes one of these names: `kpolicy lint gpu-pools`,
+`--policy gpu-pools`, `base: gpu-pools`. With a name, the text of the policy is printed.
+
+exit: 0 listed, 2 could not work
+"""
+
+
+def _main(args: argparse.Namespace) -> int:
+    from kpolicy.policy.compile import shipped_names, shipped_source
+
+    if args.name:
+        from kpolicy.cli.input_output import policy_sources
+
+        for source in policy_sources(args.name):
+            sys.stdout.write(source.decoded)
+        return FINE
+    about = {name: _about(shipped_source(name).decoded) for name in shipped_names()}
+    if args.output == "json":
+        listed = [{"name": name, "about": text} for name, text in about.items()]
+        write_document("policies", {"policies": listed})
+        return FINE
+    width = max(map(len, about))
+    for name, text in about.items():
+        lines = textwrap.wrap(text, max(30, text_width() - width - 2)) or [""]
+        print(f"{name:<{width}}  {lines[0]}")
+        for line in lines[1:]:
+            print(f"{'':<{width}}  {line}")
+    return FINE
+
+
+def _about(text: str) -> str:
+    """The first sentence of the comment at the head of the policy, or the names of its rules."""
+    head = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        if "yaml-language-server" not in line:
+            head.append(line.lstrip("# "))
+    if not head:
+        return "rules: " + ", ".join(re.findall(r"- name: (\S+)", text))
+    return " ".join(head).partition(". ")[0].removesuffix(".")
+
+
+POLICIES: Final = Verb(
+    "policies",
+    "List the policies that come with kpolicy, or print one.",
+    _main,
+    (
+        argument("name", nargs="?", default="", metavar="NAME", help="print this policy"),
+        argument(
+            "--output",
+            "-o",
+            choices=("table", "json"),
+            default="table",
+            help="(default: %(default)s)",
+        ),
+    ),
+    _EPILOG,
+)
