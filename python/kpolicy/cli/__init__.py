@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
 
+from kpolicy.cli.flag_check import unknown_flag
 from kpolicy.cli.verb import CANNOT_WORK, FINDINGS, FINE, CannotWorkError, PolicyErrorsError, Verb
 from kpolicy.version import VERSION
 
@@ -41,10 +42,13 @@ VERBS: Final = {
     "schema": "print the JSON Schema of a document",
     "rule": "explain a code such as KP204",
     "completion": "print completions for a shell",
+    "help": "show the help of a verb",
+    "version": "show the version",
 }
 # Verbs that share a module; every other one has a module of its name.
 _MODULES: Final = {
     **dict.fromkeys(("explain", "simulate", "diff", "bench"), "decisions"),
+    **dict.fromkeys(("help", "version"), "about"),
     **dict.fromkeys(("fmt", "convert", "hash", "schema", "rule"), "documents"),
 }
 _REPORT_TO: Final = "https://github.com/kpolicy/kpolicy/issues"
@@ -91,8 +95,20 @@ def _run(arguments: list[str]) -> int:
     parser = _Parser(prog=program_name(), allow_abbrev=False)
     _add_version(parser)
     load_verb(name).add_to(parser.add_subparsers(required=True, parser_class=_Parser))
+    if wrong := unknown_flag(parser, arguments):
+        _verb_parser(parser, arguments).error(wrong)
     args = parser.parse_args(arguments)
     return int(args.run(args))
+
+
+def _verb_parser(
+    parser: argparse.ArgumentParser, arguments: Sequence[str]
+) -> argparse.ArgumentParser:
+    """The parser whose help fits: that of the verb."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return next((action.choices[w] for w in arguments if w in action.choices), parser)
+    return parser
 
 
 def _without_verb(arguments: list[str], name: str | None) -> int:

@@ -19,6 +19,7 @@ from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeVar
 
 from kpolicy.cli.findings_text import print_findings
+from kpolicy.cli.output_schema import DOCUMENT_VERSION
 from kpolicy.cli.verb import CannotWorkError, PolicyErrorsError
 from kpolicy.diagnostics import did_you_mean
 from kpolicy.offline.input_files import POLICY_SUFFIXES, files_in, read_source
@@ -58,7 +59,14 @@ def all_sources(arguments: Sequence[str]) -> list[Source]:
     return [source for argument in arguments for source in policy_sources(argument)]
 
 
+def note_terminal(what: str) -> None:
+    """Says that standard input is read, where a person would only see a cursor."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        print(f"reading {what} from the terminal; ctrl-D ends it", file=sys.stderr, flush=True)
+
+
 def read_stdin() -> Source:
+    note_terminal("a document")
     return Source("<stdin>", sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1))
 
 
@@ -75,6 +83,8 @@ def load_snapshot(arguments: Sequence[str]) -> Snapshot:
     """Raises `CannotWorkError` if an argument as a whole cannot be read."""
     from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 
+    if STDOUT in arguments:
+        note_terminal("a snapshot")
     with progress_bar("reading the snapshot") as progress:
         snapshot = Snapshot.load(arguments, progress=progress)
     for problem in snapshot.file_problems:
@@ -170,9 +180,15 @@ STDOUT: Final = "-"
 _BAR_DELAY_S: Final = 1.0
 
 
-def is_color() -> bool:
-    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return sys.stdout.isatty() and not is_plain
+def is_color(choice: str = "auto") -> bool:
+    """Whether standard output gets colours. `choice`: what `--color` says."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 @contextmanager
@@ -199,13 +215,9 @@ def write_back(path: Path, text: bytes) -> None:
         path.write_bytes(text)
 
 
-# The version of the shape of all JSON documents that verbs print.
-DOCUMENT_VERSION: Final = 1
-
-
 def write_document(kind: str, fields: Mapping[str, Any], file: str = "") -> None:
     """One JSON document: `version` and `kind` say which schema holds (`kpolicy schema --kind
-    output`)."""
+    Output`)."""
     document = {"version": DOCUMENT_VERSION, "kind": kind, **fields}
     write(json.dumps(document, ensure_ascii=False, indent=2) + "\n", file)
 
@@ -213,6 +225,15 @@ def write_document(kind: str, fields: Mapping[str, Any], file: str = "") -> None
 def write_lines(lines: Iterable[Mapping[str, Any]], file: str = "") -> None:
     """JSON objects, one on each line."""
     write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), file)
+
+
+def write_list(kind: str, key: str, lines: Iterable[str], rest: Callable[[], str] = str) -> None:
+    """A document with a long list, written as its items come; `rest`: further fields as JSON."""
+    sys.stdout.write(f'{{"version": {DOCUMENT_VERSION}, "kind": "{kind}", "{key}": [')
+    for index, line in enumerate(lines):
+        sys.stdout.write(f"{',' * (index > 0)}\n{line}")
+    sys.stdout.write(f"\n]{rest()}}}\n")
+    sys.stdout.flush()
 
 
 def text_width() -> int:

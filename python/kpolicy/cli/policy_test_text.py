@@ -20,8 +20,10 @@ from kpolicy.cli.findings_text import (
     full,
     github as annotated,
 )
+from kpolicy.cli.output_schema import DOCUMENT_VERSION
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.offline.reports.columns import columns
+from kpolicy.offline.reports.printable import printable
 
 if TYPE_CHECKING:
     from kpolicy.offline.policy_tests.coverage import PolicyCoverage
@@ -89,13 +91,13 @@ def _test(test: TestResult, run: PolicyTestRun, *, is_color: bool) -> Iterator[s
     duration = f"{test.seconds * 1000:,.1f} ms"
     pods, after = (f"{test.pods:,} pods  ", f"  {test.summary}") if test.summary else ("", "")
     shown = Paint(is_color)(word, color)
-    yield f"  {shown}  {test.name:<{_NAME_WIDTH}}  {pods}{duration:>9}{after}"
+    yield f"  {shown}  {printable(test.name):<{_NAME_WIDTH}}  {pods}{duration:>9}{after}"
     lines = full(Findings(test.diagnostics, run.texts)).splitlines()
     for mismatch in test.mismatches:
         lines += _mismatch(mismatch)
-    yield from (f"{' ' * 8}{line}".rstrip() for line in lines)
+    yield from (f"{' ' * 8}{printable(line)}".rstrip() for line in lines)
     if test.details:
-        yield from ("", *(f"{' ' * 8}| {line}".rstrip() for line in test.details), "")
+        yield from ("", *(f"{' ' * 8}| {printable(line)}".rstrip() for line in test.details), "")
 
 
 def _mismatch(mismatch: Mismatch) -> Iterator[str]:
@@ -141,7 +143,21 @@ _DOCUMENTS: Final = '<testcase classname="kpolicy.test" name="documents">'
 
 
 def json_document(run: PolicyTestRun) -> str:
-    return json.dumps(run.to_json(), indent=2, ensure_ascii=False) + "\n"
+    document = {"version": DOCUMENT_VERSION, "kind": "test", **run.to_json()}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def json_lines(run: PolicyTestRun) -> str:
+    """A line for each test, then a line with everything else."""
+    document = run.to_json()
+    lines = [
+        {"file": suite["file"], "suite": suite["name"], **test}
+        for suite in document.pop("suites")
+        for test in suite["tests"]
+    ]
+    return "".join(
+        json.dumps(line, ensure_ascii=False) + "\n" for line in [*lines, {"summary": document}]
+    )
 
 
 def junit(run: PolicyTestRun) -> str:
@@ -199,4 +215,4 @@ def _failure(test: TestResult) -> str:
 
 
 # Formats for programs, by name.
-DOCUMENTS: Final = {"json": json_document, "junit": junit, "github": github}
+DOCUMENTS: Final = {"json": json_document, "jsonl": json_lines, "junit": junit, "github": github}

@@ -44,6 +44,17 @@ def repeatable(*names: str, **options: Any) -> Argument:
     return Argument(names, {"action": "append", "default": [], **options})
 
 
+COLOR: Final = argument(
+    "--color",
+    choices=("auto", "always", "never"),
+    default="auto",
+    help="auto: on a terminal, unless NO_COLOR or TERM=dumb is set, or where FORCE_COLOR is set "
+    "(default: %(default)s)",
+)
+# What these verbs print is for programs, or is logged.
+_WITHOUT_COLOR: Final = frozenset(("run", "completion", "help", "version", "schema", "hash"))
+
+
 @dataclass(frozen=True, slots=True)
 class Verb:
     """`run` gets the parsed arguments and returns the exit code. A verb with `verbs` has no `run`.
@@ -72,6 +83,8 @@ class Verb:
             if added.group not in groups:
                 groups[added.group] = parser.add_mutually_exclusive_group()
             groups[added.group].add_argument(*added.names, **added.options)
+        if self.run is not None and self.name not in _WITHOUT_COLOR:
+            parser.add_argument(*COLOR.names, **COLOR.options)
         if self.verbs:
             children = parser.add_subparsers(required=True, metavar="VERB")
             for verb in self.verbs:
@@ -185,8 +198,14 @@ SEED: Final = argument(
     metavar="N",
     help="seed for the choice among equal scores (default: %(default)s)",
 )
+_OUTPUT_HELP: Final = (
+    "json: one document (`kpolicy schema --kind Output`); jsonl: a line each (default: %(default)s)"
+)
 OUTPUT: Final = argument(
-    "--output", "-o", choices=("table", "json"), default="table", help="(default: %(default)s)"
+    "--output", "-o", choices=("table", "json", "jsonl"), default="table", help=_OUTPUT_HELP
+)
+OUTPUT_TEXT: Final = argument(
+    "--output", "-o", choices=("text", "json"), default="text", help="(default: %(default)s)"
 )
 SNAPSHOT: Final = argument(
     "--snapshot",

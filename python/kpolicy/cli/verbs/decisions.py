@@ -9,15 +9,20 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.input_output import (
     ask_engine,
+    is_color,
     load_program,
     load_snapshot,
     print_problems,
     progress_bar,
     refusals_reported,
+    text_width,
+    write_document,
+    write_lines,
+    write_list,
 )
 from kpolicy.cli.verb import (
     DECISION,
@@ -39,6 +44,7 @@ from kpolicy.cli.verb import (
 from kpolicy.engine_threads import ENGINE_THREADS_MAX
 from kpolicy.offline.bench.workloads import WORKLOADS
 from kpolicy.offline.limits import BENCH_NODES_MAX, BENCH_PODS_MAX
+from kpolicy.offline.reports.printable import printable
 
 if TYPE_CHECKING:
     from kpolicy.offline.answers.pod_decisions import Explaining
@@ -61,11 +67,13 @@ def _explain(args: argparse.Namespace) -> int:
     work = ask_engine(args, lambda held, program: Explaining(held, program, seed=args.seed))
     lines = work.lines_of(args.pod) if args.pod else work.lines()
     if args.output == "json":
+        write_list("explain", "explanations", (line.decode() for line in lines))
+    elif args.output == "jsonl":
         for line in lines:
             sys.stdout.write(line.decode() + "\n")
     else:
         in_full = bool(args.pod) or len(work.pending()) <= _PODS_IN_FULL_MAX
-        _print(lines, args.top, in_full=in_full)
+        _print(lines, args.top, in_full=in_full, is_painted=is_color(args.color))
     if not args.pod:
         _print_unserved(work)
     if work.not_explained:
@@ -73,15 +81,23 @@ def _explain(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print(lines: Iterable[bytes], top: int, *, in_full: bool) -> None:
+def _print(lines: Iterable[bytes], top: int, *, in_full: bool, is_painted: bool) -> None:
+    from kpolicy.cli.findings_text import COLORS, GREEN, Paint
+    from kpolicy.diagnostics import Severity
     from kpolicy.offline.reports import explanation_text
+
+    paint, width = Paint(is_painted), text_width()
+
+    def painted(explained: Any, verdict: str) -> str:
+        return paint(verdict, GREEN if "selected" in explained else COLORS[Severity.ERROR])
 
     for position, line in enumerate(lines):
         explained = json.loads(line)
         if in_full:
-            print("\n".join(["", *explanation_text.text(explained, top)][position == 0 :]))
+            verdict, *rest = map(printable, explanation_text.text(explained, top, width))
+            print("\n".join(["", painted(explained, verdict), *rest][position == 0 :]))
         else:
-            print(explanation_text.verdict(explained))
+            print(painted(explained, printable(explanation_text.verdict(explained))))
     if not in_full:
         print("`--pod NS/NAME` explains one pod in full", file=sys.stderr)
 
@@ -140,15 +156,27 @@ def _simulate(args: argparse.Namespace) -> int:
 
     work = ask_engine(args, lambda held, program: Simulating(held, program, seed=args.seed))
     with progress_bar("placing pods") as progress:
-        if args.output == "json":
-            for pod in work.pods(progress):
-                print(json.dumps(pod.line(), ensure_ascii=False))
+        if args.output != "table":
+            lines = (json.dumps(pod.line(), ensure_ascii=False) for pod in work.pods(progress))
+            if args.output == "json":
+                write_list("simulate", "pods", lines, lambda: _fields(work.summary().line()))
+                return 0
+            for line in lines:
+                print(line)
             print(json.dumps(work.summary().line(), ensure_ascii=False))
             return 0
         pods = list(work.pods(progress))
         summary = work.summary()
-    print("\n".join([*pods_text(pods), "", *simulation_text(summary)][not pods :]))
+    shown = [*pods_text(pods), "", *simulation_text(summary)][not pods :]
+    print("\n".join(map(printable, shown)))
     return 0
+
+
+def _fields(line: dict[str, Any]) -> str:
+    """The fields of an object, to follow others."""
+    return "".join(
+        f', "{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in line.items()
+    )
 
 
 SIMULATE: Final = Verb(
@@ -180,12 +208,15 @@ def _diff(args: argparse.Namespace) -> int:
     with refusals_reported(), progress_bar("deciding twice") as progress:
         found = diff(snapshot, old, new, all_pods=args.all_pods, seed=args.seed, progress=progress)
     print_problems(snapshot)
+    lines = [difference.line() for difference in found.differences]
     if args.output == "json":
-        lines = [*(difference.line() for difference in found.differences), found.line()]
-        sys.stdout.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+        write_document("diff", {"differences": lines, **found.line()})
+    elif args.output == "jsonl":
+        write_lines([*lines, found.line()])
     else:
         texts = [line for difference in found.differences for line in difference_text(difference)]
-        print("\n".join([*texts, *([""] if texts else []), *diff_text(found)]))
+        shown = [*texts, *([""] if texts else []), *diff_text(found)]
+        print("\n".join(map(printable, shown)))
     if not found.pods:
         print("no pod of the snapshot is served by either policy", file=sys.stderr)
     return FINDINGS if found.differences else FINE
@@ -257,8 +288,13 @@ def _bench(args: argparse.Namespace) -> int:
                 args.workload, size, program, seed=args.seed, threads=threads, progress=progress
             )
         measured.append(each)
-    lines = [json.dumps(each.line()) for each in measured]
-    print("\n".join(lines if args.output == "json" else table(measured)))
+    lines = [each.line() for each in measured]
+    if args.output == "json":
+        write_document("bench", {"measured": lines})
+    elif args.output == "jsonl":
+        write_lines(lines)
+    else:
+        print("\n".join(table(measured)))
     return 0
 
 

@@ -8,8 +8,8 @@ import sys
 import textwrap
 from typing import Final
 
-from kpolicy.cli.input_output import text_width, write_document
-from kpolicy.cli.verb import FINE, Verb, argument
+from kpolicy.cli.input_output import text_width, write_document, write_lines
+from kpolicy.cli.verb import FINE, OUTPUT, Verb, argument
 
 _EPILOG: Final = """\
 Wherever a command takes a policy, it takes one of these names: `kpolicy lint gpu-pools`,
@@ -29,9 +29,12 @@ def _main(args: argparse.Namespace) -> int:
             sys.stdout.write(source.decoded)
         return FINE
     about = {name: _about(shipped_source(name).decoded) for name in shipped_names()}
+    listed = [{"name": name, "about": text} for name, text in about.items()]
     if args.output == "json":
-        listed = [{"name": name, "about": text} for name, text in about.items()]
         write_document("policies", {"policies": listed})
+        return FINE
+    if args.output == "jsonl":
+        write_lines(listed)
         return FINE
     width = max(map(len, about))
     for name, text in about.items():
@@ -61,13 +64,7 @@ POLICIES: Final = Verb(
     _main,
     (
         argument("name", nargs="?", default="", metavar="NAME", help="print this policy"),
-        argument(
-            "--output",
-            "-o",
-            choices=("table", "json"),
-            default="table",
-            help="(default: %(default)s)",
-        ),
+        OUTPUT,
     ),
     _EPILOG,
 )

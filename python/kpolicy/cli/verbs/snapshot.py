@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import secrets
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.input_output import load_snapshot, progress_bar, refuse_terminal, written
+from kpolicy.cli.input_output import (
+    load_snapshot,
+    progress_bar,
+    refuse_terminal,
+    write_document,
+    write_lines,
+    written,
+)
 from kpolicy.cli.verb import (
     OUTPUT,
     SNAPSHOT_FILES,
@@ -253,7 +259,10 @@ def _info(args: argparse.Namespace) -> int:
         raise CannotWorkError(f"there is no object in {', '.join(args.snapshot)}")
     if args.output == "json":
         shown = survey_json(found, snapshot.size_bytes) | recordings_json(snapshot.recordings)
-        print(json.dumps(shown, ensure_ascii=False, indent=2))
+        write_document("snapshot", shown)
+        return 0
+    if args.output == "jsonl":
+        write_lines([shown])
         return 0
     lines = [*recordings_text(snapshot.recordings), *survey_text(found, snapshot.size_bytes)]
     print("\n".join(lines), flush=True)

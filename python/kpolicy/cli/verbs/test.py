@@ -141,7 +141,7 @@ def _print(args: argparse.Namespace, run: PolicyTestRun) -> None:
 
     for name, file in args.output or [("text", "")]:
         text = (
-            policy_test_text.text(run, is_color=not file and is_color())
+            policy_test_text.text(run, is_color=not file and is_color(args.color))
             if name == "text"
             else policy_test_text.DOCUMENTS[name](run)
         )
@@ -280,7 +280,7 @@ TEST: Final = Verb(
             help="compare the rules with the results of cel-python",
         ),
         argument("--watch", action="store_true", help="run again whenever a file changes"),
-        formats("text", "json", "junit", "github"),
+        formats("text", "json", "jsonl", "junit", "github"),
     ),
     _EPILOG,
 )

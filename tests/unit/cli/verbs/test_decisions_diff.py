@@ -41,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(capsys: Capture, *arguments: str) -> tuple[int, list[Any]]:
-    code = main(["diff", "-s", "cluster.json", *arguments, "-o", "json"])
+    code = main(["diff", "-s", "cluster.json", *arguments, "-o", "jsonl"])
     return code, list(map(json.loads, capsys.readouterr().out.splitlines()))
 
 
