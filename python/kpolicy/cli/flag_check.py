@@ -21,7 +21,7 @@ def unknown_flag(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> s
         child = _verbs(parser).get(word)
         if child is not None:
             parser = child
-        elif word.startswith("-") and len(word) > 1 and not _is_number(word):
+        elif word.startswith("-") and len(word) > 1 and not _is_value(word):
             flags = _flags(parser)
             name = word.partition("=")[0]
             # `-j4` is the flag `-j` with its value; flags without a value may stand together.
@@ -44,7 +44,10 @@ def _flags(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     return {flag: action for action in parser._actions for flag in action.option_strings}
 
 
-def _is_number(word: str) -> bool:
+def _is_value(word: str) -> bool:
+    """What argparse takes for a value, although it begins like a flag."""
+    if " " in word:
+        return True
     try:
         float(word)
     except ValueError:

@@ -46,7 +46,9 @@ def policy_sources(argument: str) -> list[Source]:
     if not path.exists() and argument in shipped_names():
         return [shipped_source(argument)]
     if not path.exists() and (near := did_you_mean(argument, shipped_names())):
-        raise CannotWorkError(f"there is no file and no shipped policy `{argument}`; {near}")
+        raise CannotWorkError(
+            f"{argument} cannot be read: there is no such file and no shipped policy; {near}"
+        )
     try:
         if path.is_dir():
             return [read_source(file, is_named=False) for file in _policy_files(path)]

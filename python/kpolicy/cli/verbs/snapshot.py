@@ -257,12 +257,12 @@ def _info(args: argparse.Namespace) -> int:
     found = survey(snapshot)
     if not found.kinds and not found.left_out and not snapshot.recordings:
         raise CannotWorkError(f"there is no object in {', '.join(args.snapshot)}")
-    if args.output == "json":
+    if args.output != "table":
         shown = survey_json(found, snapshot.size_bytes) | recordings_json(snapshot.recordings)
-        write_document("snapshot", shown)
-        return 0
-    if args.output == "jsonl":
-        write_lines([shown])
+        if args.output == "json":
+            write_document("snapshot", shown)
+        else:
+            write_lines([shown])
         return 0
     lines = [*recordings_text(snapshot.recordings), *survey_text(found, snapshot.size_bytes)]
     print("\n".join(lines), flush=True)

@@ -25,8 +25,9 @@ default/fits: fits 1 of 4 nodes; n2 is the best
     1  node(s) were unschedulable (NodeUnschedulable)      n4
 
   scores of 1 node, raw → weighted
-    node  total  NodeResourcesFit  prefer-ssd
-    n2       68           68 → 68       0 → 0  selected
+    node  total  NodeResourcesFit
+    n2       68           68 → 68  selected
+    0 on each: prefer-ssd
 """
 GIANT = """\
 default/giant: fits none of 4 nodes

@@ -49,4 +49,5 @@ def test_a_misspelt_name_is_answered_with_the_right_one(
 
         arguments = [*arguments[:2], next(iter(WORKLOADS)), *arguments[3:]]
     assert cli.main(arguments) == 2
-    assert "no shipped policy `gpu-pool`; did you mean `gpu-pools`?" in capsys.readouterr().err
+    message = "gpu-pool cannot be read: there is no such file and no shipped policy; "
+    assert f"{message}did you mean `gpu-pools`?" in capsys.readouterr().err
