@@ -94,26 +94,26 @@ def test_every_kind_of_document_is_tried_and_published(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "variables", "is_painted"),
+    ("setting", "is_painted"),
     [
-        ([], {}, False),
-        (["--color", "always"], {}, True),
-        (["--color", "always"], {"NO_COLOR": "1"}, True),
-        ([], {"FORCE_COLOR": "1"}, True),
-        ([], {"FORCE_COLOR": "0"}, False),
-        ([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
-        (["--color", "never"], {"FORCE_COLOR": "1"}, False),
+        (([], {}), False),
+        ((["--color", "always"], {}), True),
+        ((["--color", "always"], {"NO_COLOR": "1"}), True),
+        (([], {"FORCE_COLOR": "1"}), True),
+        (([], {"FORCE_COLOR": "0"}), False),
+        (([], {"FORCE_COLOR": "1", "NO_COLOR": "1"}), False),
+        ((["--color", "never"], {"FORCE_COLOR": "1"}), False),
     ],
 )
 @pytest.mark.parametrize("kind", ["lint", "test", "explain"])
 def test_colours_are_as_flag_and_environment_say(
     kind: str,
-    flags: list[str],
-    variables: dict[str, str],
+    setting: tuple[list[str], dict[str, str]],
     is_painted: bool,
     monkeypatch: pytest.MonkeyPatch,
     capsys: Capture,
 ) -> None:
+    flags, variables = setting
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
