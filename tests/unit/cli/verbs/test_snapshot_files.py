@@ -244,3 +244,12 @@ class TestRecord:
         assert message in err
         assert len(err.splitlines()) == 1
         assert sorted(folder.iterdir()) == before
+
+
+def test_a_snapshot_of_the_embedded_control_plane_is_of_our_release(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = ["snapshot", "record", "--kubeconfig", str(kubeconfig), "-o", "own.kpsnap"]
+    assert cli.main(record) == 0
+    assert cli.main(["lint", "--isolated", "--select", "KP504", "demo", "-s", "own.kpsnap"]) == 0
+    assert "no findings" in capsys.readouterr().err
