@@ -94,8 +94,9 @@ def _run(arguments: list[str]) -> int:
         return _without_verb(arguments, name)
     parser = _Parser(prog=program_name(), allow_abbrev=False)
     _add_version(parser)
-    load_verb(name).add_to(parser.add_subparsers(required=True, parser_class=_Parser))
-    if wrong := unknown_flag(parser, arguments):
+    verb = load_verb(name)
+    verb.add_to(parser.add_subparsers(required=True, parser_class=_Parser))
+    if wrong := unknown_flag(parser, arguments, verb.other_flags):
         _verb_parser(parser, arguments).error(wrong)
     args = parser.parse_args(arguments)
     return int(args.run(args))

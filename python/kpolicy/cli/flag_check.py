@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kpolicy.diagnostics import nearest
 
 
-def unknown_flag(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> str:
-    """What is wrong with the first unknown flag of the arguments; empty if all are known."""
+def unknown_flag(
+    parser: argparse.ArgumentParser,
+    arguments: Sequence[str],
+    other_flags: Mapping[str, str] | None = None,
+) -> str:
+    """What is wrong with the first unknown flag of the arguments; empty if all are known.
+    `other_flags`: flags of another program, and what to use instead."""
     takes_value = False
     for word in arguments:
         if word == "--":
@@ -28,7 +33,9 @@ def unknown_flag(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> s
             short = word[:2] if not word.startswith("--") else name
             known = flags.get(name) or flags.get(short)
             if known is None:
-                return f"there is no flag `{name}`{_meant(name, list(flags))}"
+                instead = (other_flags or {}).get(name, "")
+                meant = f"; {instead}" if instead else _meant(name, list(flags))
+                return f"there is no flag `{name}`{meant}"
             takes_value = known.nargs != 0 and name in flags and "=" not in word
     return ""
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 FINE: Final = 0
@@ -67,6 +67,8 @@ class Verb:
     epilog: str = ""
     summary: str = ""
     verbs: tuple[Verb, ...] = ()
+    # Flags that another program has, and what to use here.
+    other_flags: Mapping[str, str] = field(default_factory=dict)
 
     def add_to(self, subparsers: Any) -> None:  # argparse has no public name for this type
         parser: argparse.ArgumentParser = subparsers.add_parser(

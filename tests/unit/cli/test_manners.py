@@ -139,6 +139,18 @@ def test_a_misspelt_flag_is_answered_with_the_right_one(
     assert f"{message} did you mean {meant}?" in capsys.readouterr().err.splitlines()[0]
 
 
+def test_flags_of_kube_scheduler_are_answered_with_what_to_use(capsys: Capture) -> None:
+    for flag, instead in {
+        "--policy-config-file=a.json": "use `--policy FILE`, which reads the same scheduler.json",
+        "--use-legacy-policy-config": "`--policy FILE` reads legacy policies too",
+        "--policy-configmap-namespace=a": "use `--policy-configmap NS/NAME`",
+    }.items():
+        assert cli.main(["run", flag]) == 2
+        error = capsys.readouterr().err
+        assert f"there is no flag `{flag.partition('=')[0]}`" in error
+        assert instead in error
+
+
 def test_help_and_version_are_verbs_too(capsys: Capture) -> None:
     assert cli.main(["version"]) == 0
     assert capsys.readouterr().out == f"kpolicy {VERSION}\n"

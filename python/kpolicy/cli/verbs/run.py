@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from kpolicy.cli.findings_text import Findings, concise
 from kpolicy.cli.verb import PARAM, Verb, argument
+from kpolicy.cli.verbs.kube_scheduler_flags import KUBE_SCHEDULER_FLAGS
 from kpolicy.cli.verbs.run_settings import (
     ARGUMENTS,
     RunSettings,
@@ -329,4 +330,5 @@ RUN: Final = Verb(
         PARAM,
     ),
     "exit: 0 stopped, 1 the policy has errors or a restart is needed, 2 could not work",
+    other_flags=KUBE_SCHEDULER_FLAGS,
 )
