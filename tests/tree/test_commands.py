@@ -19,7 +19,7 @@ _DOTTED = re.compile(r"(?<![\w./-])(kpolicy(?:\.[a-z_][a-z0-9_]*)+)(?![\w/-])")
 # Names in Kubernetes and on the web, not of modules.
 _DOMAINS = frozenset(("dev", "io", "toml", "yaml"))
 # Sentences that are no commands.
-_PROSE = ("kpolicy binds", "kpolicy is")
+_PROSE = frozenset(("and", "binds", "is", "with"))
 
 
 def _commands(path: Path) -> Iterator[str]:
@@ -28,7 +28,8 @@ def _commands(path: Path) -> Iterator[str]:
     for block in _BLOCK.findall(text) if path.suffix == ".md" else ():
         for line in block.replace("\\\n", " ").splitlines():
             for part in re.split(r"&&|;", line):
-                yield from _LINE.findall(part)
+                if found := _LINE.match(part):
+                    yield found[1]
 
 
 @cache
@@ -43,8 +44,8 @@ def _parser(verb: str) -> tuple[object, dict[str, str]]:
 
 def wrong(command: str) -> str:
     """What is wrong with a command that a page names; empty if nothing is."""
-    words = re.split(r"[<>|]", command)[0].replace("…", " ").split()
-    if not words or "{" in words[0] or f"kpolicy {words[0]}" in _PROSE:
+    words = re.split(r"[<>|`]", command)[0].replace("…", " ").split()
+    if not words or "{" in words[0] or words[0] in _PROSE:
         return ""
     if words[0] not in VERBS:
         return f"there is no verb `{words[0]}`"
@@ -72,7 +73,7 @@ def test_the_check_finds_what_is_not_there() -> None:
 def _is_there(name: str) -> bool:
     """Whether a dotted name is a module, or the name of something in one."""
     parts = name.split(".")
-    for count in range(len(parts), 1, -1):
+    for count in range(len(parts), 0, -1):
         path = ROOT / "python" / Path(*parts[:count])
         for file in (path.with_suffix(".py"), path.with_suffix(".pyi"), path / "__init__.py"):
             if file.is_file():
