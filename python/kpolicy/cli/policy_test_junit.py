@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from kpolicy.cli.findings_text import Findings, concise
-from kpolicy.cli.policy_test_text import errors_of
 
 if TYPE_CHECKING:
     from kpolicy.offline.policy_tests.results import PolicyTestRun, SuiteResult, TestResult
@@ -20,7 +19,7 @@ _DOCUMENTS: Final = '<testcase classname="kpolicy.test" name="documents">'
 def junit(run: PolicyTestRun) -> str:
     """A suite per document, a case per test; what is wrong with a document is an error."""
     cases = sum(len(suite.tests) for suite in run.suites)
-    errors = errors_of(run)
+    errors = [finding for finding in run.all_diagnostics() if finding.is_error]
     head = (
         f'<testsuites name="kpolicy test" tests="{cases + bool(errors)}" failures="{run.failed}" '
         f'errors="{int(bool(errors))}">'

@@ -1,4 +1,4 @@
-"""Results of policy tests as text, and as JSON, JUnit and annotations of GitHub.
+"""Results of policy tests as text, and as JSON and annotations of GitHub.
 
 Colour never carries meaning.
 """
@@ -73,13 +73,13 @@ def summary(run: PolicyTestRun) -> str:
     line = ", ".join(f"{count} {what}" for count, what in counts if count or what == "passed")
     if any(policy.is_below for policy in run.coverage):
         line += "; coverage below threshold"
-    errors = len(errors_of(run))
+    errors = len(_errors(run))
     if errors:
         line += f"; {errors} {'error' if errors == 1 else 'errors'} in tests or policies"
     return line
 
 
-def errors_of(run: PolicyTestRun) -> list[Diagnostic]:
+def _errors(run: PolicyTestRun) -> list[Diagnostic]:
     return [finding for finding in run.all_diagnostics() if finding.severity is Severity.ERROR]
 
 
@@ -152,12 +152,5 @@ def json_lines(run: PolicyTestRun) -> str:
     )
 
 
-def junit(run: PolicyTestRun) -> str:
-    # XML of the standard library loads an HTTP client.
-    from kpolicy.cli.policy_test_junit import junit as written
-
-    return written(run)
-
-
 # Formats for programs, by name.
-DOCUMENTS: Final = {"json": json_document, "jsonl": json_lines, "junit": junit, "github": github}
+DOCUMENTS: Final = {"json": json_document, "jsonl": json_lines, "github": github}

@@ -140,11 +140,15 @@ def _print(args: argparse.Namespace, run: PolicyTestRun) -> None:
     from kpolicy.cli import policy_test_text
 
     for name, file in args.output or [("text", "")]:
-        text = (
-            policy_test_text.text(run, is_color=not file and is_color(args.color))
-            if name == "text"
-            else policy_test_text.DOCUMENTS[name](run)
-        )
+        if name == "text":
+            text = policy_test_text.text(run, is_color=not file and is_color(args.color))
+        elif name == "junit":
+            # XML of the standard library loads an HTTP client.
+            from kpolicy.cli.policy_test_junit import junit
+
+            text = junit(run)
+        else:
+            text = policy_test_text.DOCUMENTS[name](run)
         write(text, file)
 
 

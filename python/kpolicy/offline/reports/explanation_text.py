@@ -112,32 +112,36 @@ def _scores(explained: Explanation, top: int, width: int) -> list[str]:
     title = f"  scores of {counted(len(scored), 'node')}, raw → weighted"
     if len(shown) < len(scored):
         title += f"; the first {len(shown):,}"
-    table = _side_by_side(lead, [*parts, marks], width)
+    table = _side_by_side(lead, parts, marks, width)
     if len(rules) < len(every):
         table.append(f"    0 on each: {', '.join(rule for rule in every if rule not in rules)}")
     return ["", title, *table]
 
 
 def _side_by_side(
-    lead: Sequence[Sequence[str]], parts: Sequence[Sequence[str]], width: int
+    lead: Sequence[Sequence[str]],
+    parts: Sequence[Sequence[str]],
+    marks: Sequence[str],
+    width: int,
 ) -> list[str]:
-    """The columns `parts` beside the columns `lead`, in as many tables as the width needs."""
+    """The columns `parts` beside the columns `lead`, in as many tables as the width needs. `marks`
+    end the rows of the first."""
     tables: list[list[str]] = []
-    taken = 0
-    while taken < len(parts):
-        count = len(parts) - taken
-        table: list[str] = []
-        while count:
+    start = 0
+    while start < len(parts) or not tables:
+        count = len(parts) - start
+        while True:
             rows = [
-                [*cells, *(part[index] for part in parts[taken : taken + count])]
+                [*cells, *(part[index] for part in parts[start : start + count])]
+                + ([] if tables else [marks[index]])
                 for index, cells in enumerate(lead)
             ]
             table = columns(rows, right=range(1, len(lead[0]) + count), indent="    ")
-            if count == 1 or max(map(len, table)) <= width:
+            if count <= 1 or max(map(len, table)) <= width:
                 break
             count -= 1
         tables.append(table)
-        taken += count
+        start += max(count, 1)
     return [line for index, table in enumerate(tables) for line in [""] * (index > 0) + table]
 
 
