@@ -9,7 +9,8 @@ import textwrap
 from typing import Final
 
 from kpolicy.cli.input_output import text_width, write_document, write_lines
-from kpolicy.cli.verb import FINE, OUTPUT, Verb, argument
+from kpolicy.cli.verb import FINE, OUTPUT, CannotWorkError, Verb, argument
+from kpolicy.diagnostics import did_you_mean
 
 _EPILOG: Final = """\
 Wherever a command takes a policy, it takes one of these names: `kpolicy lint gpu-pools`,
@@ -22,12 +23,12 @@ exit: 0 listed, 2 could not work
 def _main(args: argparse.Namespace) -> int:
     from kpolicy.policy.compile import shipped_names, shipped_source
 
-    if args.name:
-        from kpolicy.cli.input_output import policy_sources
-
-        for source in policy_sources(args.name):
-            sys.stdout.write(source.decoded)
+    if args.name in shipped_names():
+        sys.stdout.write(shipped_source(args.name).decoded)
         return FINE
+    if args.name:
+        hint = did_you_mean(args.name, shipped_names()) or "`kpolicy policies` lists them"
+        raise CannotWorkError(f"no policy `{args.name}` comes with kpolicy; {hint}")
     about = {name: _about(shipped_source(name).decoded) for name in shipped_names()}
     listed = [{"name": name, "about": text} for name, text in about.items()]
     if args.output == "json":

@@ -32,9 +32,19 @@ def test_it_prints_one(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "hint"),
+    [("gpu-pool", "did you mean `gpu-pools`?"), (__file__, "`kpolicy policies` lists them")],
+)
+def test_it_prints_nothing_else(name: str, hint: str, capsys: Capture) -> None:
+    assert cli.main(["policies", name]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"comes with kpolicy; {hint}" in err
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
-        ["policies", "gpu-pool"],
         ["lint", "gpu-pool"],
         ["hash", "gpu-pool"],
         ["bench", "-w", "basic", "--policy", "gpu-pool"],
