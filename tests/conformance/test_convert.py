@@ -10,6 +10,7 @@ from typing import Any
 
 from kpolicy import Source, compile_policy, convert_policy
 from kpolicy.engine import Engine
+from kpolicy.policy.format.kube_scheduler import write_configuration
 from tests.conformance import golden
 
 # Refused by the engine: the document names a built-in that it does not have.
@@ -75,6 +76,32 @@ def test_configurations() -> None:
     assert disabling > 0
     assert counted.pods >= 100
     assert counted.bytes > 100_000
+
+
+def test_policies_are_written_as_configurations() -> None:
+    """A configuration, converted and written back, decides as before."""
+    clusters = pods = 0
+    for name in golden.case_names():
+        case = golden.read(name)
+        if not case.config:
+            continue
+        policy = convert_policy(Source("original.yaml", case.config)).text
+        assert policy is not None
+        written = write_configuration(Source("converted.yaml", policy))
+        assert written.text is not None
+        assert [found for found in written.diagnostics if found.code == "KP608"] == []
+        programs = [compile_policy(text, every_pod=True).program for text in (policy, written.text)]
+        decided = [_scored(_explained(each.bytes, case.cluster)) for each in programs if each]
+        assert decided[0] == decided[1]
+        clusters += 1
+        pods += len(decided[0])
+    assert clusters == 54
+    assert pods >= 100
+
+
+def _scored(explained: bytes) -> list[Any]:
+    """Without the order of scores, which are added up."""
+    return [json.loads(line) for line in explained.splitlines()]
 
 
 def test_legacy_policies() -> None:

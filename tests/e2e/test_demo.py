@@ -40,6 +40,52 @@ def test_it_ends_by_itself_and_says_what_became_of_the_pods() -> None:
     assert "prefer-ssd 100" in done.stdout
 
 
+def test_fifty_pods_are_enough_and_it_says_which_policy_judges() -> None:
+    done = subprocess.run(
+        [KPOLICY, "demo", "--nodes", "20", "--pods", "50"],
+        capture_output=True,
+        text=True,
+        timeout=ENDS_WITHIN_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    placed, pending = re.findall(r"^(?:placed|pending)\s+(\d+) pods", done.stdout, re.MULTILINE)
+    assert (int(placed), int(pending)) == (48, 2)
+    (changed,) = re.findall(r"demo-reloaded.yaml took its place \((\S+)\)", done.stdout)
+    assert f"judged by policy demo-reloaded.yaml ({changed}):" in done.stdout
+
+
+def test_each_good_edit_is_reported(tmp_path: Path) -> None:
+    output, kept = tmp_path / "output", tmp_path / "kept"
+    kept.mkdir()
+    command = (KPOLICY, "demo", *SMALL, "--keep")
+    with output.open("w") as stream:
+        demo = subprocess.Popen(
+            command,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "TMPDIR": str(kept)},
+        )
+    try:
+        wait_for(lambda: "ctrl-C ends it" in output.read_text(), "the demo to stay", timeout_s=60)
+        (policy,) = kept.glob("*/policy.yaml")
+        good = policy.read_text()
+        for edit, weight in ((1, 7), (2, 8)):
+            policy.write_text(re.sub(r"weight: \d+", f"weight: {weight}", good))
+            wait_for(
+                lambda edit=edit: (
+                    f"edit {edit} of policy.yaml is in force (sha256:"  # type: ignore[misc]
+                    in output.read_text()
+                ),
+                f"edit {edit} to be reported",
+            )
+        demo.send_signal(signal.SIGINT)
+        assert demo.wait(timeout=STOPS_WITHIN_S) == 0
+    finally:
+        demo.kill()
+        demo.wait()
+
+
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_on_a_signal_also_in_the_background(tmp_path: Path, ending: signal.Signals) -> None:
     """Where SIGINT was ignored before it began, as a shell does for what runs behind it."""

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
 
+from kpolicy.cli.flag_check import unknown_flag
 from kpolicy.cli.verb import CANNOT_WORK, FINDINGS, FINE, CannotWorkError, PolicyErrorsError, Verb
 from kpolicy.version import VERSION
 
@@ -25,6 +26,8 @@ INTERRUPTED: Final = 130
 VERBS: Final = {
     "run": "schedule the pods of a cluster",
     "demo": "watch a policy place pods, without a cluster",
+    "init": "write a policy, its test, settings, CI and a hook for a folder",
+    "policies": "list the policies that come with kpolicy",
     "lint": "check policies, and show the place of every finding",
     "fmt": "format a policy",
     "test": "run the tests of policies",
@@ -37,14 +40,17 @@ VERBS: Final = {
     "hash": "print the hash of a policy, which bound pods carry",
     "bench": "measure how fast the engine decides",
     "snapshot": "record a cluster, replace the names in a snapshot, show what is in it",
-    "convert": "print a kube-scheduler configuration as a policy",
+    "convert": "print a kube-scheduler configuration as a policy, or the other way round",
     "schema": "print the JSON Schema of a document",
     "rule": "explain a code such as KP204",
     "completion": "print completions for a shell",
+    "help": "show the help of a verb",
+    "version": "show the version",
 }
 # Verbs that share a module; every other one has a module of its name.
 _MODULES: Final = {
     **dict.fromkeys(("explain", "simulate", "diff", "bench"), "decisions"),
+    **dict.fromkeys(("help", "version"), "about"),
     **dict.fromkeys(("fmt", "convert", "hash", "schema", "rule"), "documents"),
 }
 _REPORT_TO: Final = "https://github.com/kpolicy/kpolicy/issues"
@@ -90,9 +96,22 @@ def _run(arguments: list[str]) -> int:
         return _without_verb(arguments, name)
     parser = _Parser(prog=program_name(), allow_abbrev=False)
     _add_version(parser)
-    load_verb(name).add_to(parser.add_subparsers(required=True, parser_class=_Parser))
+    verb = load_verb(name)
+    verb.add_to(parser.add_subparsers(required=True, parser_class=_Parser))
+    if wrong := unknown_flag(parser, arguments, verb.other_flags):
+        _verb_parser(parser, arguments).error(wrong)
     args = parser.parse_args(arguments)
     return int(args.run(args))
+
+
+def _verb_parser(
+    parser: argparse.ArgumentParser, arguments: Sequence[str]
+) -> argparse.ArgumentParser:
+    """The parser whose help fits: that of the verb."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return next((action.choices[w] for w in arguments if w in action.choices), parser)
+    return parser
 
 
 def _without_verb(arguments: list[str], name: str | None) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from kpolicy.cli.findings_text import Findings, place_of
+from kpolicy.cli.output_schema import DOCUMENT_VERSION
 from kpolicy.diagnostics import Diagnostic, Place, Severity
 from kpolicy.policy.codes.registry import pages
 from kpolicy.version import VERSION
@@ -21,11 +22,13 @@ _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _HELP: Final = "https://kpolicy.dev/rules/{}"
 
 
-def json_array(findings: Findings) -> str:
-    return (
-        json.dumps([_finding(finding, findings) for finding in findings.diagnostics], indent=2)
-        + "\n"
-    )
+def json_document(findings: Findings) -> str:
+    document = {
+        "version": DOCUMENT_VERSION,
+        "kind": "lint",
+        "findings": [_finding(finding, findings) for finding in findings.diagnostics],
+    }
+    return json.dumps(document, indent=2) + "\n"
 
 
 def json_lines(findings: Findings) -> str:
@@ -158,4 +161,4 @@ def _lines(listed: list[Diagnostic]) -> str:
 
 
 # By the name of the format.
-DOCUMENTS: Final = {"json": json_array, "jsonl": json_lines, "sarif": sarif, "junit": junit}
+DOCUMENTS: Final = {"json": json_document, "jsonl": json_lines, "sarif": sarif, "junit": junit}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Place, Severity
+from kpolicy.offline.reports.printable import printable
 from kpolicy.policy.yaml.source import Source, SourceText
 
 _NOWHERE: Final = Place("", 1, 1, 1, 1)
@@ -114,7 +115,7 @@ def concise(findings: Findings) -> str:
     placed = ((place_of(finding), finding) for finding in findings.diagnostics)
     return "".join(
         (f"{place}: " if place.file else "")
-        + f"{finding.severity}[{finding.code}] {finding.message}\n"
+        + f"{finding.severity}[{finding.code}] {printable(finding.message)}\n"
         for place, finding in placed
     )
 
@@ -146,7 +147,7 @@ def _escaped(text: str, *, is_message: bool = False) -> str:
 def _finding_text(diagnostic: Diagnostic, findings: Findings, paint: Paint) -> Iterator[str]:
     color = COLORS[diagnostic.severity]
     head = paint(f"{diagnostic.severity}[{diagnostic.code}]", color)
-    yield f"{head}{paint(f': {diagnostic.message}', _BOLD)}"
+    yield f"{head}{paint(f': {printable(diagnostic.message)}', _BOLD)}"
     place = diagnostic.place
     gutter = " " * _GUTTER_MIN
     if place is not None:
@@ -160,11 +161,11 @@ def _finding_text(diagnostic: Diagnostic, findings: Findings, paint: Paint) -> I
     for note in diagnostic.notes:
         if note.place is None or (place is not None and note.place.file != place.file):
             where = f" ({note.place.file}:{note.place.line})" if note.place else ""
-            yield f"{gutter} {paint('=', _BLUE)} note: {note.message}{where}"
+            yield f"{gutter} {paint('=', _BLUE)} note: {printable(note.message)}{where}"
     word = fix_word(diagnostic)
     if diagnostic.hint:
         aside = f" ({word})" if word else ""
-        yield f"{gutter} {paint('=', _BLUE)} hint: {diagnostic.hint}{aside}"
+        yield f"{gutter} {paint('=', _BLUE)} hint: {printable(diagnostic.hint)}{aside}"
     elif word:
         yield f"{gutter} {paint('=', _BLUE)} {word}"
 
@@ -177,9 +178,9 @@ def _marks(diagnostic: Diagnostic, place: Place) -> list[_Mark]:
         if note.place is None or note.place.file != place.file:
             continue
         if note.place == place:
-            label = note.message
+            label = printable(note.message)
         else:
-            marks.append(_mark(note.place, note.message, is_primary=False))
+            marks.append(_mark(note.place, printable(note.message), is_primary=False))
     marks.append(_mark(place, label, is_primary=True))
     return sorted(marks, key=lambda mark: (mark.line, mark.column))
 
@@ -204,7 +205,7 @@ def _snippet(
 
 def _shown(line: str) -> str:
     """Tabs are one column here, so that carets stand where they belong."""
-    return line[:_COLUMNS_MAX].replace("\t", " ")
+    return printable(line[:_COLUMNS_MAX].replace("\t", " "))
 
 
 def _underlines(line: str, marks: list[_Mark], color: str, paint: Paint) -> Iterator[str]:
@@ -229,6 +230,8 @@ def _width(line: str, columns: int) -> int:
     beyond = max(0, columns - len(line))
     wide = {"W": 2, "F": 2}
     return beyond + sum(
-        0 if unicodedata.combining(letter) else wide.get(unicodedata.east_asian_width(letter), 1)
+        0
+        if unicodedata.combining(letter)
+        else wide.get(unicodedata.east_asian_width(letter), len(printable(letter)))
         for letter in line[:columns]
     )

@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import unified_diff
 from pathlib import Path
@@ -18,7 +19,9 @@ from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeVar
 
 from kpolicy.cli.findings_text import print_findings
+from kpolicy.cli.output_schema import DOCUMENT_VERSION
 from kpolicy.cli.verb import CannotWorkError, PolicyErrorsError
+from kpolicy.diagnostics import did_you_mean
 from kpolicy.offline.input_files import POLICY_SUFFIXES, files_in, read_source
 from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
 from kpolicy.policy.yaml.source import Source
@@ -42,6 +45,10 @@ def policy_sources(argument: str) -> list[Source]:
     path = Path(argument)
     if not path.exists() and argument in shipped_names():
         return [shipped_source(argument)]
+    if not path.exists() and (near := did_you_mean(argument, shipped_names())):
+        raise CannotWorkError(
+            f"{argument} cannot be read: there is no such file and no shipped policy; {near}"
+        )
     try:
         if path.is_dir():
             return [read_source(file, is_named=False) for file in _policy_files(path)]
@@ -54,7 +61,14 @@ def all_sources(arguments: Sequence[str]) -> list[Source]:
     return [source for argument in arguments for source in policy_sources(argument)]
 
 
+def note_terminal(what: str) -> None:
+    """Says that standard input is read, where a person would only see a cursor."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        print(f"reading {what} from the terminal; ctrl-D ends it", file=sys.stderr, flush=True)
+
+
 def read_stdin() -> Source:
+    note_terminal("a document")
     return Source("<stdin>", sys.stdin.buffer.read(DOCUMENT_BYTES_MAX + 1))
 
 
@@ -71,6 +85,8 @@ def load_snapshot(arguments: Sequence[str]) -> Snapshot:
     """Raises `CannotWorkError` if an argument as a whole cannot be read."""
     from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 
+    if STDOUT in arguments:
+        note_terminal("a snapshot")
     with progress_bar("reading the snapshot") as progress:
         snapshot = Snapshot.load(arguments, progress=progress)
     for problem in snapshot.file_problems:
@@ -171,9 +187,15 @@ STDOUT: Final = "-"
 _BAR_DELAY_S: Final = 1.0
 
 
-def is_color() -> bool:
-    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return sys.stdout.isatty() and not is_plain
+def is_color(choice: str = "auto") -> bool:
+    """Whether standard output gets colours. `choice`: what `--color` says."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 @contextmanager
@@ -198,6 +220,32 @@ def write(text: str, file: str) -> None:
 def write_back(path: Path, text: bytes) -> None:
     with write_errors(path):
         path.write_bytes(text)
+
+
+def write_document(kind: str, fields: Mapping[str, Any], file: str = "") -> None:
+    """One JSON document: `version` and `kind` say which schema holds (`kpolicy schema --kind
+    Output`)."""
+    document = {"version": DOCUMENT_VERSION, "kind": kind, **fields}
+    write(json.dumps(document, ensure_ascii=False, indent=2) + "\n", file)
+
+
+def write_lines(lines: Iterable[Mapping[str, Any]], file: str = "") -> None:
+    """JSON objects, one on each line."""
+    write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), file)
+
+
+def write_list(kind: str, key: str, lines: Iterable[str], rest: Callable[[], str] = str) -> None:
+    """A document with a long list, written as its items come; `rest`: further fields as JSON."""
+    sys.stdout.write(f'{{"version": {DOCUMENT_VERSION}, "kind": "{kind}", "{key}": [')
+    for index, line in enumerate(lines):
+        sys.stdout.write(f"{',' * (index > 0)}\n{line}")
+    sys.stdout.write(f"\n]{rest()}}}\n")
+    sys.stdout.flush()
+
+
+def text_width() -> int:
+    """The columns of the terminal, or what COLUMNS says."""
+    return shutil.get_terminal_size((100, 24)).columns
 
 
 def difference(old: str, new: str, old_name: str, new_name: str) -> str:

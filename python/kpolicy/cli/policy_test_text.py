@@ -1,4 +1,4 @@
-"""Results of policy tests as text, and as JSON, JUnit and annotations of GitHub.
+"""Results of policy tests as text, and as JSON and annotations of GitHub.
 
 Colour never carries meaning.
 """
@@ -9,26 +9,25 @@ import json
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
-from xml.sax.saxutils import escape, quoteattr
 
 from kpolicy.cli.findings_text import (
     COLORS,
     GREEN,
     Findings,
     Paint,
-    concise,
     full,
     github as annotated,
 )
+from kpolicy.cli.output_schema import DOCUMENT_VERSION
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.offline.reports.columns import columns
+from kpolicy.offline.reports.printable import printable
 
 if TYPE_CHECKING:
     from kpolicy.offline.policy_tests.coverage import PolicyCoverage
     from kpolicy.offline.policy_tests.results import (
         Mismatch,
         PolicyTestRun,
-        SuiteResult,
         TestResult,
     )
 
@@ -89,13 +88,13 @@ def _test(test: TestResult, run: PolicyTestRun, *, is_color: bool) -> Iterator[s
     duration = f"{test.seconds * 1000:,.1f} ms"
     pods, after = (f"{test.pods:,} pods  ", f"  {test.summary}") if test.summary else ("", "")
     shown = Paint(is_color)(word, color)
-    yield f"  {shown}  {test.name:<{_NAME_WIDTH}}  {pods}{duration:>9}{after}"
+    yield f"  {shown}  {printable(test.name):<{_NAME_WIDTH}}  {pods}{duration:>9}{after}"
     lines = full(Findings(test.diagnostics, run.texts)).splitlines()
     for mismatch in test.mismatches:
         lines += _mismatch(mismatch)
-    yield from (f"{' ' * 8}{line}".rstrip() for line in lines)
+    yield from (f"{' ' * 8}{printable(line)}".rstrip() for line in lines)
     if test.details:
-        yield from ("", *(f"{' ' * 8}| {line}".rstrip() for line in test.details), "")
+        yield from ("", *(f"{' ' * 8}| {printable(line)}".rstrip() for line in test.details), "")
 
 
 def _mismatch(mismatch: Mismatch) -> Iterator[str]:
@@ -135,68 +134,23 @@ def github(run: PolicyTestRun) -> str:
     return annotated(Findings(tuple(findings), {}))
 
 
-# Characters that XML 1.0 cannot hold, not even escaped.
-_CONTROL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_DOCUMENTS: Final = '<testcase classname="kpolicy.test" name="documents">'
-
-
 def json_document(run: PolicyTestRun) -> str:
-    return json.dumps(run.to_json(), indent=2, ensure_ascii=False) + "\n"
+    document = {"version": DOCUMENT_VERSION, "kind": "test", **run.to_json()}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def junit(run: PolicyTestRun) -> str:
-    """A suite per document, a case per test; what is wrong with a document is an error."""
-    cases = sum(len(suite.tests) for suite in run.suites)
-    errors = _errors(run)
-    head = (
-        f'<testsuites name="kpolicy test" tests="{cases + bool(errors)}" failures="{run.failed}" '
-        f'errors="{int(bool(errors))}">'
+def json_lines(run: PolicyTestRun) -> str:
+    """A line for each test, then a line with everything else."""
+    document = run.to_json()
+    lines = [
+        {"file": suite["file"], "suite": suite["name"], **test}
+        for suite in document.pop("suites")
+        for test in suite["tests"]
+    ]
+    return "".join(
+        json.dumps(line, ensure_ascii=False) + "\n" for line in [*lines, {"summary": document}]
     )
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', head]
-    for suite in run.suites:
-        lines += _junit_suite(suite)
-    if errors:
-        message = quoteattr(f"{errors[0].code}: {errors[0].message}")
-        listed = escape(concise(Findings(tuple(errors), {})))
-        lines += [
-            '  <testsuite name="documents" tests="1" failures="0" errors="1">',
-            f"    {_DOCUMENTS}<error message={message}>{listed}</error></testcase>",
-            "  </testsuite>",
-        ]
-    return _CONTROL.sub("\ufffd", "\n".join([*lines, "</testsuites>"]) + "\n")
-
-
-def _junit_suite(suite: SuiteResult) -> list[str]:
-    failed = sum(not test.has_passed for test in suite.tests)
-    seconds = sum(test.seconds for test in suite.tests)
-    name = quoteattr(f"{suite.file}: {suite.name}")
-    counts = f'tests="{len(suite.tests)}" failures="{failed}" errors="0"'
-    return [
-        f'  <testsuite name={name} {counts} time="{seconds:.6f}">',
-        *(f"    {_case(suite, test)}" for test in suite.tests),
-        "  </testsuite>",
-    ]
-
-
-def _case(suite: SuiteResult, test: TestResult) -> str:
-    named = f"classname={quoteattr(f'kpolicy.test.{suite.name}')} name={quoteattr(test.name)}"
-    where = f'file={quoteattr(test.place.file)} line="{test.place.line}"'
-    opened = f'<testcase {named} {where} time="{test.seconds:.6f}">'
-    return f"{opened}{_failure(test)}</testcase>"
-
-
-def _failure(test: TestResult) -> str:
-    if test.has_passed:
-        return ""
-    reasons = [f"{finding.code}: {finding.message}" for finding in test.diagnostics]
-    reasons += [
-        f"{mismatch.what}: expected {mismatch.expected}, got {mismatch.got}"
-        + (f" (hint: {mismatch.hint})" if mismatch.hint else "")
-        for mismatch in test.mismatches
-    ]
-    lines = "\n".join([*reasons, *([""] if test.details else []), *test.details])
-    return f"<failure message={quoteattr(reasons[0])}>{escape(lines)}</failure>"
 
 
 # Formats for programs, by name.
-DOCUMENTS: Final = {"json": json_document, "junit": junit, "github": github}
+DOCUMENTS: Final = {"json": json_document, "jsonl": json_lines, "github": github}

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 FINE: Final = 0
@@ -44,6 +44,17 @@ def repeatable(*names: str, **options: Any) -> Argument:
     return Argument(names, {"action": "append", "default": [], **options})
 
 
+COLOR: Final = argument(
+    "--color",
+    choices=("auto", "always", "never"),
+    default="auto",
+    help="auto: on a terminal, unless NO_COLOR or TERM=dumb is set, or where FORCE_COLOR is set "
+    "(default: %(default)s)",
+)
+# What these verbs print is for programs, or is logged.
+_WITHOUT_COLOR: Final = frozenset(("run", "completion", "help", "version", "schema", "hash"))
+
+
 @dataclass(frozen=True, slots=True)
 class Verb:
     """`run` gets the parsed arguments and returns the exit code. A verb with `verbs` has no `run`.
@@ -56,6 +67,8 @@ class Verb:
     epilog: str = ""
     summary: str = ""
     verbs: tuple[Verb, ...] = ()
+    # Flags that another program has, and what to use here.
+    other_flags: Mapping[str, str] = field(default_factory=dict)
 
     def add_to(self, subparsers: Any) -> None:  # argparse has no public name for this type
         parser: argparse.ArgumentParser = subparsers.add_parser(
@@ -72,6 +85,8 @@ class Verb:
             if added.group not in groups:
                 groups[added.group] = parser.add_mutually_exclusive_group()
             groups[added.group].add_argument(*added.names, **added.options)
+        if self.run is not None and self.name not in _WITHOUT_COLOR:
+            parser.add_argument(*COLOR.names, **COLOR.options)
         if self.verbs:
             children = parser.add_subparsers(required=True, metavar="VERB")
             for verb in self.verbs:
@@ -185,8 +200,14 @@ SEED: Final = argument(
     metavar="N",
     help="seed for the choice among equal scores (default: %(default)s)",
 )
+_OUTPUT_HELP: Final = (
+    "json: one document (`kpolicy schema --kind Output`); jsonl: a line each (default: %(default)s)"
+)
 OUTPUT: Final = argument(
-    "--output", "-o", choices=("table", "json"), default="table", help="(default: %(default)s)"
+    "--output", "-o", choices=("table", "json", "jsonl"), default="table", help=_OUTPUT_HELP
+)
+OUTPUT_TEXT: Final = argument(
+    "--output", "-o", choices=("text", "json"), default="text", help="(default: %(default)s)"
 )
 SNAPSHOT: Final = argument(
     "--snapshot",

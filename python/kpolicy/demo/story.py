@@ -83,7 +83,7 @@ class Story:
                         await scene.explain()
                     show_summary(self.console, measured)
                     if self.keep:
-                        await self._stay(kubeconfig, policy, run)
+                        await self._stay(kubeconfig, policy, run, scheduler)
                 finally:
                     scheduler.stop()
                     await run
@@ -103,7 +103,11 @@ class Story:
         )
 
     async def _stay(
-        self, kubeconfig: Path, policy: Path, run: asyncio.Task[Problem | None]
+        self,
+        kubeconfig: Path,
+        policy: Path,
+        run: asyncio.Task[Problem | None],
+        scheduler: Scheduler,
     ) -> None:
         for line in (
             "",
@@ -111,10 +115,17 @@ class Story:
             f"  export KUBECONFIG={kubeconfig}",
             "  kubectl get pods --namespace demo -o wide",
             f"  $EDITOR {policy}    # a change is in force within seconds",
+            "there are no controllers: a Deployment makes no pods, `kubectl run` makes one",
             "ctrl-C ends it",
         ):
             write(self.console, line)
-        await asyncio.wait([run])
+        in_force = hash_in_force(scheduler)
+        edits = 0
+        while not run.done():
+            await asyncio.wait([run], timeout=LOOK_EVERY_S)
+            if (now := hash_in_force(scheduler)) != in_force:
+                in_force, edits = now, edits + 1
+                write(self.console, f"edit {edits} of {policy.name} is in force ({short(now)})")
 
 
 @dataclass(slots=True)
@@ -134,7 +145,7 @@ class Scene:
         pools = ", ".join(f"{counts[pool.name]} {pool.name}" for pool in demo_cluster.POOLS)
         self.view.say(f"{len(nodes)} nodes in {len(demo_cluster.ZONES)} zones: {pools}")
         await self._until(lambda: self.scheduler.ready, "the scheduler to be ready", READY_S_MAX)
-        self.view.say(f"policy {POLICY} is in force ({self._hash()[:19]})")
+        self.view.say(f"policy {POLICY} is in force ({short(self._hash())})")
         pods = demo_cluster.pods(self.scale.pods, self.scale.seed)
         half = len(pods) // 2
         began = time.monotonic()
@@ -160,6 +171,9 @@ class Scene:
         asked = [*placed[:1], *pending[:1]]
         items = [item for kind in ("Node", "Pod") for item in self.control_plane.objects(kind)]
         program = compile_policy(shipped(POLICY_CHANGED)).program
+        assert program is not None, "the shipped policy compiles"
+        self.view.say("")
+        self.view.say(f"judged by policy {POLICY_CHANGED} ({short(program.hash)}):")
         answers = await asyncio.to_thread(
             explain, Snapshot.of(items), program, [name_of(pod) for pod in asked]
         )
@@ -189,7 +203,7 @@ class Scene:
         await self._until(lambda: self._hash() != before, "the changed policy to be in force")
         took = time.monotonic() - began
         self.view.say(
-            f"policy {POLICY_CHANGED} took its place ({self._hash()[:19]}), "
+            f"policy {POLICY_CHANGED} took its place ({short(self._hash())}), "
             f"{took:.1f} s after the file changed; nothing restarted"
         )
 
@@ -227,8 +241,17 @@ class Scene:
         return len({spec["nodeName"] for spec in mine if spec.get("nodeName")})
 
     def _hash(self) -> str:
-        in_force = self.scheduler.policy
-        return in_force.hash if in_force is not None else ""
+        return hash_in_force(self.scheduler)
+
+
+def hash_in_force(scheduler: Scheduler) -> str:
+    in_force = scheduler.policy
+    return in_force.hash if in_force is not None else ""
+
+
+def short(policy_hash: str) -> str:
+    """The hash as the demo shows it: enough to tell policies apart."""
+    return policy_hash[:19]
 
 
 def name_of(pod: Object) -> str:

@@ -234,7 +234,7 @@ def examine(
         *expressions.diagnostics,
         *resolution.diagnostics,
         *check_policies(policies, resolution),
-        *check_extenders(policies),
+        *check_extenders(policies, resolution),
         *check_authority(policies, bases.values(), authority),
         *chain.from_iterable(
             beyond(policy, expressions.own[policy.name], 1) for policy in policies

@@ -12,7 +12,6 @@ from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Span, did_you_mean
 from kpolicy.policy.codes.registry import remark
-from kpolicy.policy.legacy import kubescheduler, scheduler_json
 from kpolicy.policy.models.scheduling_policy import API_VERSION, KIND
 from kpolicy.policy.yaml.nodes import (
     Mapping,
@@ -56,6 +55,12 @@ def rewritten_block(text: str, scalar: Scalar, value: str) -> str:
     rest = content[last + 1 :] if last >= 0 else None
     block = f"{header}\n{end.join(lines)}" + ("" if rest is None else f"{end}{rest}")
     return text[: scalar.span.start] + block + text[scalar.span.end :]
+
+
+def _looks_like_policy(root: Mapping) -> bool:
+    from kpolicy.policy.legacy.scheduler_json import looks_like_policy  # noqa: PLC0415
+
+    return looks_like_policy(root)
 
 
 _KINDS: Final = (KIND, "KubeSchedulerConfiguration", "Policy", "ConfigMap", "List")
@@ -124,16 +129,27 @@ class _Collector:
                 for item in items(root.get("items")):
                     self._root(text, item)
             case "KubeSchedulerConfiguration":
-                named = version.rpartition("/")[2]
-                self._converted(text, kind, kubescheduler.converted(root), named)
+                self._configuration(text, root, version.rpartition("/")[2])
             case "Policy" if version != API_VERSION:
-                self._converted(text, kind, scheduler_json.converted(text, root, self._release))
+                self._legacy_policy(text, root)
             case "SchedulingPolicy":
                 self.documents.append(Document(text, root))
-            case _ if not kind and scheduler_json.looks_like_policy(root):
-                self._converted(text, "Policy", scheduler_json.converted(text, root, self._release))
+            case _ if not kind and _looks_like_policy(root):
+                self._legacy_policy(text, root)
             case _ if kind not in _OTHER_KINDS if version == API_VERSION else self._is_named:
                 self._report(text, [_unknown_kind(root, kind)])
+
+    # Most sources are SchedulingPolicies only, and what reads the other kinds takes long to load.
+
+    def _configuration(self, text: SourceText, root: Mapping, version: str) -> None:
+        from kpolicy.policy.legacy import kubescheduler  # noqa: PLC0415
+
+        self._converted(text, "KubeSchedulerConfiguration", kubescheduler.converted(root), version)
+
+    def _legacy_policy(self, text: SourceText, root: Mapping) -> None:
+        from kpolicy.policy.legacy import scheduler_json  # noqa: PLC0415
+
+        self._converted(text, "Policy", scheduler_json.converted(text, root, self._release))
 
     def _converted(
         self,

@@ -44,6 +44,7 @@ WITHOUT_FILE = {
     "KP502": "of tests, which `kpolicy test` reads",
     "KP503": "of tests, which `kpolicy test` reads",
     "KP605": "of `kpolicy convert`: tests/unit/cli/verbs/test_documents_convert.py",
+    "KP608": "of `kpolicy convert`: tests/unit/cli/verbs/test_documents_convert.py",
     "KP504": "of a recorded file: tests/unit/offline/snapshot_lint/test_lint_snapshot.py",
 }
 

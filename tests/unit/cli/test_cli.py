@@ -11,6 +11,7 @@ import pytest
 from kpolicy import cli
 from kpolicy.cli.verb import Verb
 from kpolicy.version import VERSION
+from tests.tree.sources import ROOT
 
 
 def test_without_a_verb_the_overview_is_shown_and_nothing_was_done(
@@ -110,3 +111,39 @@ def test_public_names_are_loaded_when_they_are_used() -> None:
     code = "import sys, kpolicy; print('pydantic' in sys.modules); kpolicy.compile_policy; print('pydantic' in sys.modules)"  # noqa: E501
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.split() == ["False", "True"]
+
+
+# What a short command must not wait for, and the number of modules that it may load.
+HEAVY = (
+    "aiohttp",
+    "asyncio",
+    "celpy",
+    "http",
+    "kpolicy.offline.answers.cross_check",
+    "kpolicy.policy.legacy.kubescheduler",
+    "kpolicy.policy.legacy.rules",
+    "kubernetes",
+    "multiprocessing",
+    "opentelemetry",
+    "rich",
+    "ssl",
+    "urllib.request",
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "modules_max"),
+    [("lint --isolated demo", 385), ("test policies/demo.test.yaml", 405)],
+    ids=["lint", "test"],
+)
+def test_a_short_command_loads_only_what_it_needs(command: str, modules_max: int) -> None:
+    code = (
+        f"import sys; from kpolicy.cli import main; code = main({command.split()!r}); "
+        f"print(code, len(sys.modules), [m for m in {HEAVY!r} if m in sys.modules])"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    code_, count, heavy = shown.stdout.splitlines()[-1].split(maxsplit=2)
+    assert (code_, heavy) == ("0", "[]")
+    assert 300 < int(count) <= modules_max

@@ -11,15 +11,20 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.input_output import (
     ask_engine,
+    is_color,
     load_program,
     load_snapshot,
     print_problems,
     progress_bar,
     refusals_reported,
+    text_width,
+    write_document,
+    write_lines,
+    write_list,
 )
 from kpolicy.cli.live_cluster import CLUSTER, connect, listed
 from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
@@ -44,6 +49,7 @@ from kpolicy.cli.verb import (
 from kpolicy.engine_threads import ENGINE_THREADS_MAX
 from kpolicy.offline.bench.workloads import WORKLOADS
 from kpolicy.offline.limits import BENCH_NODES_MAX, BENCH_PODS_MAX
+from kpolicy.offline.reports.printable import printable
 
 if TYPE_CHECKING:
     from kpolicy.offline.answers.pod_decisions import Explaining
@@ -116,16 +122,29 @@ def _live(args: argparse.Namespace) -> Snapshot:
 
 
 def _print(lines: Iterable[bytes], args: argparse.Namespace, *, is_brief: bool) -> None:
+    if args.output == "json":
+        write_list("explain", "explanations", (line.decode() for line in lines))
+        return
+    if args.output == "jsonl":
+        for line in lines:
+            sys.stdout.write(line.decode() + "\n")
+        return
+    from kpolicy.cli.findings_text import COLORS, GREEN, Paint
+    from kpolicy.diagnostics import Severity
     from kpolicy.offline.reports import explanation_text
 
+    paint, width = Paint(is_color(args.color)), text_width()
+
+    def painted(explained: Any, verdict: str) -> str:
+        return paint(verdict, GREEN if "selected" in explained else COLORS[Severity.ERROR])
+
     for position, line in enumerate(lines):
-        if args.output == "json":
-            sys.stdout.write(line.decode() + "\n")
-        elif is_brief:
-            print(explanation_text.verdict(json.loads(line)))
+        explained = json.loads(line)
+        if is_brief:
+            print(painted(explained, printable(explanation_text.verdict(explained))))
         else:
-            texts = explanation_text.text(json.loads(line), args.top)
-            print("\n".join(["", *texts][position == 0 :]))
+            verdict, *rest = map(printable, explanation_text.text(explained, args.top, width))
+            print("\n".join(["", painted(explained, verdict), *rest][position == 0 :]))
     if is_brief:
         print("`--pod NS/NAME` explains one pod in full", file=sys.stderr)
 
@@ -193,15 +212,27 @@ def _simulate(args: argparse.Namespace) -> int:
 
     work = ask_engine(args, lambda held, program: Simulating(held, program, seed=args.seed))
     with progress_bar("placing pods") as progress:
-        if args.output == "json":
-            for pod in work.pods(progress):
-                print(json.dumps(pod.line(), ensure_ascii=False))
+        if args.output != "table":
+            lines = (json.dumps(pod.line(), ensure_ascii=False) for pod in work.pods(progress))
+            if args.output == "json":
+                write_list("simulate", "pods", lines, lambda: _fields(work.summary().line()))
+                return 0
+            for line in lines:
+                print(line)
             print(json.dumps(work.summary().line(), ensure_ascii=False))
             return 0
         pods = list(work.pods(progress))
         summary = work.summary()
-    print("\n".join([*pods_text(pods), "", *simulation_text(summary)][not pods :]))
+    shown = [*pods_text(pods), "", *simulation_text(summary)][not pods :]
+    print("\n".join(map(printable, shown)))
     return 0
+
+
+def _fields(line: dict[str, Any]) -> str:
+    """The fields of an object, to follow others."""
+    return "".join(
+        f', "{key}": {json.dumps(value, ensure_ascii=False)}' for key, value in line.items()
+    )
 
 
 SIMULATE: Final = Verb(
@@ -245,12 +276,15 @@ def _diff(args: argparse.Namespace) -> int:
             progress=progress,
         )
     print_problems(snapshot)
+    lines = [difference.line() for difference in found.differences]
     if args.output == "json":
-        lines = [*(difference.line() for difference in found.differences), found.line()]
-        sys.stdout.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+        write_document("diff", {"differences": lines, **found.line()})
+    elif args.output == "jsonl":
+        write_lines([*lines, found.line()])
     else:
         texts = [line for difference in found.differences for line in difference_text(difference)]
-        print("\n".join([*overview_text(found), *([""] if texts else []), *texts]))
+        shown = [*overview_text(found), *([""] if texts else []), *texts]
+        print("\n".join(map(printable, shown)))
     if not found.pods:
         print("no pod of the snapshot is served by either policy", file=sys.stderr)
     return FINDINGS if found.differences else FINE
@@ -358,8 +392,13 @@ def _bench(args: argparse.Namespace) -> int:
                 args.workload, size, program, seed=args.seed, threads=threads, progress=progress
             )
         measured.append(each)
-    lines = [json.dumps(each.line()) for each in measured]
-    print("\n".join(lines if args.output == "json" else table(measured)))
+    lines = [each.line() for each in measured]
+    if args.output == "json":
+        write_document("bench", {"measured": lines})
+    elif args.output == "jsonl":
+        write_lines(lines)
+    else:
+        print("\n".join(table(measured)))
     return 0
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kpolicy.demo.story import Story
 
 FAILED: Final = 1
+# Some of every kind of pod.
+PODS_MIN = 20
 NODES_MAX, PODS_MAX = 5_000, 50_000
 
 
@@ -63,7 +65,7 @@ DEMO: Final = Verb(
         ),
         argument(
             "--pods",
-            type=whole_number(100, PODS_MAX),
+            type=whole_number(PODS_MIN, PODS_MAX),
             default=3000,
             metavar="N",
             help="how many pods (default: %(default)s)",

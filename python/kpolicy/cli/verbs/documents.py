@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kpolicy.cli.findings_text import Findings, full, print_findings
-from kpolicy.cli.input_output import all_sources, difference, policy_sources, write_errors
+from kpolicy.cli.input_output import (
+    all_sources,
+    difference,
+    policy_sources,
+    write_document,
+    write_errors,
+    write_lines,
+)
 from kpolicy.cli.verb import (
     FINDINGS,
     FINE,
@@ -115,27 +122,48 @@ KubeSchedulerConfiguration. The printed policy decides as the file does: both ar
 policy is printed only if their programs are equal. Where releases of kube-scheduler differ, a
 comment says which meaning was chosen.
 
-exit: 0 converted, 1 the file has errors, 2 could not work
+With --to kube-scheduler, reads policies of any kind and prints a KubeSchedulerConfiguration with
+their built-ins, weights, arguments, preemption and extenders. Each rule that kube-scheduler cannot
+have is named (KP608) and left out; the rest is read again and must decide the same.
+
+exit: 0 converted, 1 the file has errors, or a rule was left out, 2 could not work
 """
 
 
 def _convert(args: argparse.Namespace) -> int:
     from kpolicy.policy.format.conversion import convert_policy
+    from kpolicy.policy.format.kube_scheduler import write_configuration
 
     sources = all_sources(args.paths)
-    converted = convert_policy(sources, release=args.release)
+    if args.to == "kube-scheduler":
+        converted = write_configuration(sources, release=args.release, params=dict(args.param))
+    elif args.param:
+        raise CannotWorkError("--param goes with --to kube-scheduler; a policy keeps its params")
+    else:
+        converted = convert_policy(sources, release=args.release)
     if converted.diagnostics:
         print_findings(converted.diagnostics, sources)
     sys.stdout.write(converted.text or "")
-    return FINDINGS if converted.text is None else FINE
+    is_whole = all(finding.code != "KP608" for finding in converted.diagnostics)
+    return FINE if converted.text is not None and is_whole else FINDINGS
 
 
 CONVERT: Final = Verb(
     "convert",
     "Print a legacy policy or a kube-scheduler configuration as a SchedulingPolicy that decides "
-    "the same.",
+    "the same, or a policy as a kube-scheduler configuration.",
     _convert,
-    (PATHS, RELEASE),
+    (
+        PATHS,
+        argument(
+            "--to",
+            choices=("kpolicy", "kube-scheduler"),
+            default="kpolicy",
+            help="what to print (default: %(default)s)",
+        ),
+        RELEASE,
+        PARAM,
+    ),
     _CONVERT_EPILOG,
 )
 
@@ -177,21 +205,26 @@ _KINDS: Final = (
     "PolicyTest",
     "SchedulerConfiguration",
     "KubeSchedulerConfiguration",
+    "Output",
 )
 
 
 def _schema(args: argparse.Namespace) -> int:
+    from kpolicy.cli.output_schema import output_schema
     from kpolicy.offline.policy_tests.document_model import PolicyTest
     from kpolicy.policy.legacy.kubescheduler_versions import Configuration
     from kpolicy.policy.models.scheduling_policy import SchedulingPolicy
     from kpolicy.scheduler.options import SchedulerConfiguration
 
     models = (SchedulingPolicy, PolicyTest, SchedulerConfiguration, Configuration)
-    model = models[_KINDS.index(args.kind)]
+    if args.kind == "Output":
+        body = output_schema()
+    else:
+        body = models[_KINDS.index(args.kind)].model_json_schema(by_alias=True)
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"https://kpolicy.dev/schema/v1alpha1/{args.kind.lower()}.json",
-        **model.model_json_schema(by_alias=True),
+        **body,
     }
     sys.stdout.write(json.dumps(schema, indent=2) + "\n")
     return 0
@@ -211,11 +244,13 @@ def _rule(args: argparse.Namespace) -> int:
     known = {**pages(), **runtime_pages(), **_problem_pages()}
     chosen = list(known.values()) if args.all else [_page(args.code, known)]
     if args.output == "json":
-        documents = [_document(page) for page in chosen]
-        text = json.dumps(documents if args.all else documents[0], indent=2)
-    else:
-        lay_out = _markdown if args.output == "markdown" else _text
-        text = "\n".join(map(lay_out, chosen))
+        write_document("rule", {"codes": [_document(page) for page in chosen]})
+        return 0
+    if args.output == "jsonl":
+        write_lines(_document(page) for page in chosen)
+        return 0
+    lay_out = _markdown if args.output == "markdown" else _text
+    text = "\n".join(map(lay_out, chosen))
     sys.stdout.write(text.rstrip("\n") + "\n")
     return 0
 
@@ -287,7 +322,7 @@ RULE: Final = Verb(
         argument(
             "--output",
             "-o",
-            choices=("text", "markdown", "json"),
+            choices=("text", "markdown", "json", "jsonl"),
             default="text",
             help="default: text",
         ),

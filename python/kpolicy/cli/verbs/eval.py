@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.findings_text import Findings, full, print_findings
-from kpolicy.cli.input_output import all_sources, load_snapshot
+from kpolicy.cli.input_output import (
+    all_sources,
+    load_snapshot,
+    note_terminal,
+    write_document,
+    write_lines,
+)
 from kpolicy.cli.verb import (
     FINDINGS,
     FINE,
@@ -74,6 +80,8 @@ def _main(args: argparse.Namespace) -> int:
     work = Evaluating(load_snapshot(args.snapshot) if args.snapshot else None, names)
     if args.batch:
         return _batch(args, work)
+    if args.expression == "-":
+        note_terminal("an expression")
     text = sys.stdin.read(LINE_CHARACTERS_MAX) if args.expression == "-" else args.expression
     if text is None:
         text = _rule_expression(args.rule, names)
@@ -88,7 +96,9 @@ def _main(args: argparse.Namespace) -> int:
         raise CannotWorkError(f"{evaluated.error.message} in the snapshot{hint}")
     check = _cross_check(text, evaluate, values) if args.cross_check else None
     if args.output == "json":
-        print(json.dumps(_line(evaluated, check)))
+        write_document("eval", _line(evaluated, check))
+    elif args.output == "jsonl":
+        write_lines([_line(evaluated, check)])
     else:
         _print(evaluated)
         if check is not None:
@@ -184,6 +194,7 @@ def _print(evaluated: Evaluated) -> None:
 def _lines(file: str) -> Iterator[str]:
     try:
         if file == "-":
+            note_terminal("a batch")
             yield from _bounded(sys.stdin)
         else:
             with Path(file).open(encoding="utf-8", errors="replace") as lines:
@@ -279,7 +290,7 @@ EVAL: Final = Verb(
         argument(
             "--output",
             "-o",
-            choices=("text", "json"),
+            choices=("text", "json", "jsonl"),
             default="text",
             help="(default: %(default)s)",
         ),

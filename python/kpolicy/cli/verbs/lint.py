@@ -87,7 +87,7 @@ class _Lint:
         findings = Findings.of(chosen, [source for unit in self._units for source in unit])
         outputs = self._args.output or [("full", "")]
         for name, file in outputs:
-            write(render(name, findings, is_color=not file and is_color()), file)
+            write(render(name, findings, is_color=not file and is_color(self._args.color)), file)
         if any(name in ("full", "concise") for name, _ in outputs):
             print(summary(findings), file=sys.stderr)
         has_failed = findings.count(Severity.ERROR) and not self._args.exit_zero

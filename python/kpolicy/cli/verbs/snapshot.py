@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import secrets
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.input_output import load_snapshot, progress_bar, refuse_terminal, written
+from kpolicy.cli.input_output import (
+    load_snapshot,
+    progress_bar,
+    refuse_terminal,
+    write_document,
+    write_lines,
+    written,
+)
 from kpolicy.cli.live_cluster import CLUSTER, connect, print_left_out
 from kpolicy.cli.verb import (
     OUTPUT,
@@ -237,9 +243,12 @@ def _info(args: argparse.Namespace) -> int:
     found = survey(snapshot)
     if not found.kinds and not found.left_out and not snapshot.recordings:
         raise CannotWorkError(f"there is no object in {', '.join(args.snapshot)}")
-    if args.output == "json":
+    if args.output != "table":
         shown = survey_json(found, snapshot.size_bytes) | recordings_json(snapshot.recordings)
-        print(json.dumps(shown, ensure_ascii=False, indent=2))
+        if args.output == "json":
+            write_document("snapshot", shown)
+        else:
+            write_lines([shown])
         return 0
     lines = [*recordings_text(snapshot.recordings), *survey_text(found, snapshot.size_bytes)]
     print("\n".join(lines), flush=True)

@@ -43,6 +43,10 @@ With --cross-check, cel-python also evaluates the rules, on the first 16 nodes o
 difference is printed with the clause of the CEL specification that decides it. An unknown
 difference fails the test.
 
+With --record, the decision of --policy about a pod of a snapshot becomes a test: `kpolicy test
+--record web.test.yaml --snapshot cluster.kpsnap --pod shop/web-0 --policy gpu-pools`. The pod is
+decided as if it were pending. The document is added to the file, after its test has passed.
+
 exit: 0 all tests passed, 1 a test failed or coverage is too low, 2 could not work
 """
 
@@ -66,6 +70,12 @@ def _percentage(written: str) -> float:
 
 
 def _main(args: argparse.Namespace) -> int:
+    if args.record:
+        from kpolicy.cli.verbs.test_record import record
+
+        return record(args)
+    if args.snapshot or args.pod or args.name:
+        raise CannotWorkError("--snapshot, --pod and --name go with --record FILE")
     if args.watch:
         return _watch(args)
     run = _run(args, _session(args))
@@ -130,11 +140,15 @@ def _print(args: argparse.Namespace, run: PolicyTestRun) -> None:
     from kpolicy.cli import policy_test_text
 
     for name, file in args.output or [("text", "")]:
-        text = (
-            policy_test_text.text(run, is_color=not file and is_color())
-            if name == "text"
-            else policy_test_text.DOCUMENTS[name](run)
-        )
+        if name == "text":
+            text = policy_test_text.text(run, is_color=not file and is_color(args.color))
+        elif name == "junit":
+            # XML of the standard library loads an HTTP client.
+            from kpolicy.cli.policy_test_junit import junit
+
+            text = junit(run)
+        else:
+            text = policy_test_text.DOCUMENTS[name](run)
         write(text, file)
 
 
@@ -251,12 +265,26 @@ TEST: Final = Verb(
             help="replace expectations that failed by the actual results",
         ),
         argument(
+            "--record",
+            default="",
+            metavar="FILE",
+            help="run no test: write one to FILE, from the decision about --pod in --snapshot",
+        ),
+        repeatable(
+            "--snapshot",
+            "-s",
+            metavar="FILE|DIR",
+            help="for --record: a recorded cluster; repeatable",
+        ),
+        argument("--pod", default="", metavar="NS/NAME", help="for --record: the pod to decide"),
+        argument("--name", default="", metavar="TEXT", help="for --record: the name of the test"),
+        argument(
             "--cross-check",
             action="store_true",
             help="compare the rules with the results of cel-python",
         ),
         argument("--watch", action="store_true", help="run again whenever a file changes"),
-        formats("text", "json", "junit", "github"),
+        formats("text", "json", "jsonl", "junit", "github"),
     ),
     _EPILOG,
 )

@@ -12,7 +12,12 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from kpolicy.cli.input_output import load_program, print_problems, refusals_reported
+from kpolicy.cli.input_output import (
+    load_program,
+    print_problems,
+    refusals_reported,
+    write_document,
+)
 from kpolicy.cli.live_cluster import (
     CLUSTER,
     NAMESPACE,
@@ -53,7 +58,7 @@ def _why(args: argparse.Namespace) -> int:
 
     why = asyncio.run(_answer(args))
     if args.output == "json":
-        print(json.dumps(why.line(), ensure_ascii=False))
+        write_document("why", why.line())
     else:
         print("\n".join(why_text(why, args.top)))
     return 0

@@ -8,10 +8,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.engine import Engine, Verdict
-from kpolicy.offline.answers.cross_check import CrossCheck, cross_check
 from kpolicy.offline.answers.evaluate import Evaluating, profile_expressions
 from kpolicy.offline.limits import CROSS_CHECKED_NODES_MAX
 from kpolicy.offline.policy_tests.results import CrossChecked, Mismatch
@@ -19,6 +18,9 @@ from kpolicy.offline.snapshots.cluster_snapshot import Text, key_of_pod, loaded_
 from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import Examined
+
+if TYPE_CHECKING:
+    from kpolicy.offline.answers.cross_check import CrossCheck
 
 PLACE: Final = "place"
 PARK: Final = "park"
@@ -160,6 +162,8 @@ class CrossChecks:
 
     def compare(self, engine: Engine, pod: str, nodes: Sequence[str]) -> None:
         """Evaluates every expression of the profile for a pending pod, on the first nodes."""
+        from kpolicy.offline.answers.cross_check import cross_check  # noqa: PLC0415  rarely asked
+
         for place, names in profile_expressions(self.examined, self.profile):
             evaluate = partial(Evaluating(names=names, engine=engine).evaluate, pod=pod)
             for node in nodes[:CROSS_CHECKED_NODES_MAX]:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +149,14 @@ class Session:
         self, shares: Sequence[_Share], listener: Listener
     ) -> list[tuple[_Share, SuiteResult]]:
         """In the order of the shares. After a failure, some shares may have no result."""
+        # One process, the default, does not need them.
+        from concurrent.futures import (  # noqa: PLC0415
+            FIRST_COMPLETED,
+            ProcessPoolExecutor,
+            wait,
+        )
+        from multiprocessing import get_context  # noqa: PLC0415
+
         done: dict[int, SuiteResult] = {}
         processes = min(self.choice.jobs, JOBS_MAX, len(shares))
         with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:

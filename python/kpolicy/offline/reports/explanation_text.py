@@ -12,6 +12,7 @@ from kpolicy.offline.reports.columns import columns, counted, largest_first, lis
 
 Explanation = Mapping[str, Any]
 TOP: Final = 5
+WIDTH: Final = 120
 _NAMES_SHOWN: Final = 3
 _NODES_SHOWN: Final = 5
 
@@ -35,7 +36,7 @@ def verdict(explained: Explanation) -> str:
     return f"{line} is the best" if best == 1 else f"{line} is selected among the {best:,} best"
 
 
-def text(explained: Explanation, top: int = TOP) -> list[str]:
+def text(explained: Explanation, top: int = TOP, width: int = WIDTH) -> list[str]:
     """All there is to say, in lines."""
     nodes = explained.get("nodes", [])
     lines = [verdict(explained)]
@@ -43,7 +44,7 @@ def text(explained: Explanation, top: int = TOP) -> list[str]:
         lines += ["", f"  before any node was checked: {_reasons(explained['preFilter'])}"]
     else:
         lines += rejections_text(nodes)
-    lines += scores_text(explained, top)
+    lines += scores_text(explained, top, width)
     lines += errors_text(nodes)
     lines += preemption_text(explained.get("preemption"))
     if explained.get("message"):
@@ -95,7 +96,7 @@ def _scored(nodes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return sorted(scored, key=lambda node: (-node["total"], node["name"]))
 
 
-def scores_text(explained: Explanation, top: int) -> list[str]:
+def scores_text(explained: Explanation, top: int, width: int = WIDTH) -> list[str]:
     scored = _scored(explained.get("nodes", []))
     if not scored:
         return []
@@ -103,16 +104,52 @@ def scores_text(explained: Explanation, top: int) -> list[str]:
     shown = scored[:top]
     if selected not in {node["name"] for node in shown}:
         shown += [node for node in scored if node["name"] == selected]
-    rules = sorted({rule for node in shown for rule in node["weighted"]})
-    rows = [["node", "total", *rules, ""]]
+    every = sorted({rule for node in shown for rule in node["weighted"]})
+    rules = [rule for rule in every if any(_counts(node, rule) for node in shown)]
+    lead = [["node", "total"]]
+    marks = [""]
     for node in shown:
-        parts = [_part(node, rule) for rule in rules]
-        mark = "selected" if node["name"] == selected else ""
-        rows.append([node["name"], str(node["total"]), *parts, mark])
+        lead.append([node["name"], str(node["total"])])
+        marks.append("selected" if node["name"] == selected else "")
+    parts = [[rule, *(_part(node, rule) for node in shown)] for rule in rules]
     title = f"  scores of {counted(len(scored), 'node')}, raw → weighted"
     if len(shown) < len(scored):
         title += f"; the first {len(shown):,}"
-    return ["", title, *columns(rows, right=range(1, len(rules) + 2), indent="    ")]
+    table = _side_by_side(lead, parts, marks, width)
+    if len(rules) < len(every):
+        table.append(f"    0 on each: {', '.join(rule for rule in every if rule not in rules)}")
+    return ["", title, *table]
+
+
+def _side_by_side(
+    lead: Sequence[Sequence[str]],
+    parts: Sequence[Sequence[str]],
+    marks: Sequence[str],
+    width: int,
+) -> list[str]:
+    """The columns `parts` beside the columns `lead`, in as many tables as the width needs. `marks`
+    end the rows of the first."""
+    tables: list[list[str]] = []
+    start = 0
+    while start < len(parts) or not tables:
+        count = len(parts) - start
+        while True:
+            rows = [
+                [*cells, *(part[index] for part in parts[start : start + count])]
+                + ([] if tables else [marks[index]])
+                for index, cells in enumerate(lead)
+            ]
+            table = columns(rows, right=range(1, len(lead[0]) + count), indent="    ")
+            if count <= 1 or max(map(len, table)) <= width:
+                break
+            count -= 1
+        tables.append(table)
+        start += max(count, 1)
+    return [line for index, table in enumerate(tables) for line in [""] * (index > 0) + table]
+
+
+def _counts(node: Mapping[str, Any], rule: str) -> bool:
+    return bool(node["weighted"].get(rule) or node.get("raw", {}).get(rule))
 
 
 def errors_text(nodes: Iterable[Mapping[str, Any]]) -> list[str]:

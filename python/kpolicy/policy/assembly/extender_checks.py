@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
-from kpolicy.diagnostics import Diagnostic, Severity, Span, did_you_mean
+from kpolicy.diagnostics import Diagnostic, Severity, did_you_mean
 from kpolicy.policy.assembly.read_policy import Policy
+from kpolicy.policy.assembly.resolve import Resolution
 from kpolicy.policy.authority import Authority, host_of, is_path, without_empty_segments
-from kpolicy.policy.models.scheduling_policy import KIND, Extender
+from kpolicy.policy.models.scheduling_policy import Extender
 from kpolicy.policy.yaml.nodes import Path
 
 _QUALIFIED: Final = re.compile(
@@ -24,36 +25,41 @@ _QUALIFIED: Final = re.compile(
 _FILES: Final = ("caFile", "certFile", "keyFile")
 
 
-def check_extenders(policies: Iterable[Policy]) -> Iterator[Diagnostic]:
-    """Checks extenders as kube-scheduler does, and their addresses."""
+def check_extenders(policies: Iterable[Policy], resolution: Resolution) -> Iterator[Diagnostic]:
+    """Checks extenders as kube-scheduler does, and their addresses. A profile has one binder, and
+    each of its resources one extender; another profile may have the same extender, or others."""
+    for policy, path, extender in _extenders(policies):
+        yield from _address(policy, path, extender)
+        for number, resource in enumerate(extender.managed_resources):
+            if not _is_extended(resource.name):
+                yield policy.remark(
+                    "KP113",
+                    f"`{resource.name}` is not the name of an extended resource",
+                    (*path, "managedResources", number, "name"),
+                )
+    for served in resolution.profiles.values():
+        yield from _shared_work(policy.effective.policy for policy in served)
+
+
+def _shared_work(policies: Iterable[Policy]) -> Iterator[Diagnostic]:
+    """What several extenders of one profile would do."""
     has_binder = False
     managed: set[str] = set()
     for policy, path, extender in _extenders(policies):
-        yield from _address(policy, path, extender)
         if extender.bind_verb and has_binder:
             yield policy.remark("KP113", "only one extender can bind", (*path, "bindVerb"))
         has_binder = has_binder or bool(extender.bind_verb)
         for number, resource in enumerate(extender.managed_resources):
             at = (*path, "managedResources", number, "name")
-            if not _is_extended(resource.name):
-                yield policy.remark(
-                    "KP113", f"`{resource.name}` is not the name of an extended resource", at
-                )
             if resource.name in managed:
                 yield policy.remark("KP104", f"two extenders manage `{resource.name}`", at)
             managed.add(resource.name)
 
 
 def _extenders(policies: Iterable[Policy]) -> Iterator[tuple[Policy, Path, Extender]]:
-    """The profiles of a KubeSchedulerConfiguration share its extenders, so each comes once."""
-    seen: set[Span] = set()
     for policy in policies:
         for index, extender in enumerate(policy.model.spec.extenders):
-            path = ("spec", "extenders", index)
-            span = policy.span(path)
-            if span not in seen or policy.kind == KIND:
-                seen.add(span)
-                yield policy, path, extender
+            yield policy, ("spec", "extenders", index), extender
 
 
 def _is_extended(name: str) -> bool:

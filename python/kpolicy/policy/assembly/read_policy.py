@@ -28,6 +28,7 @@ from kpolicy.policy.legacy.meanings import (
     PRIORITIES as LEGACY_PRIORITIES,
 )
 from kpolicy.policy.models.builtins import BUILTINS, PREEMPTION, Builtin, filled
+from kpolicy.policy.models.foreign_plugins import foreign_plugin
 from kpolicy.policy.models.former_names import with_names_of_today
 from kpolicy.policy.models.scheduling_policy import (
     NO_BASE,
@@ -271,14 +272,17 @@ def _unfit_builtin(policy: Policy, path: Path, name: str, kind: str) -> Iterator
         hint = suggestion(name, fit)
         fix = slip_of(written, hint)
         today = _successor(name, is_filter=is_filter)
-        if name == PREEMPTION:
+        message = f"there is no built-in {kind} `{name}`"
+        if (foreign := foreign_plugin(name)) is not None:
+            message, hint, fix = foreign.message, Hint(foreign.hint), None
+        elif name == PREEMPTION:
             hint, fix = Hint("preemption is set by `spec.preemption`"), None
         elif today in fit and isinstance(written, Scalar):
             hint = Hint(f"`{name}` is the legacy name of `{today}`", replacement=today)
             fix = fix_of(written, hint)
         yield policy.remark(
             "KP103",
-            f"there is no built-in {kind} `{name}`",
+            message,
             at,
             hint=hint.text if hint else "",
             fix=fix,

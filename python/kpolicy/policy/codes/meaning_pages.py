@@ -305,4 +305,14 @@ MEANING_PAGES: Final = (
         '{"urlPrefix": "https://licences:8443", "enableHTTPS": true, '
         '"tlsConfig": {"caFile": "/etc/licences/ca.crt"}}',
     ),
+    Page(
+        "KP608",
+        WARNING,
+        "left out of a configuration of kube-scheduler",
+        "`kpolicy convert --to kube-scheduler` writes the plugins that kube-scheduler has. It has "
+        "no expressions, no conditions on pods, and a plugin once in a profile. What it cannot "
+        "have is left out, so kube-scheduler will decide otherwise where it matters.",
+        "kpolicy convert --to kube-scheduler gpu-pools",
+        "kpolicy convert --to kube-scheduler bin-packing",
+    ),
 )

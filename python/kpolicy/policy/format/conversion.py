@@ -115,18 +115,18 @@ def _written(document: Document, release: str, diagnostics: Sequence[Diagnostic]
 
 
 def _comments(document: Document, origin: str, diagnostics: Sequence[Diagnostic]) -> Comments:
-    comments: Comments = {(): _wrapped(f"Converted by `kpolicy convert` from {origin}.")}
+    comments: Comments = {(): wrapped(f"Converted by `kpolicy convert` from {origin}.")}
     places = dict(_rule_places(document))
     for finding in diagnostics:
         if finding.place is None or not finding.code.startswith(_CODES_IN_COMMENTS):
             continue
         path = next((at for at, place in places.items() if _holds(place, finding.place)), ())
         hint = f" ({finding.hint})" if finding.hint and not path else ""
-        comments.setdefault(path, []).extend(_wrapped(f"{finding.code}: {finding.message}{hint}"))
+        comments.setdefault(path, []).extend(wrapped(f"{finding.code}: {finding.message}{hint}"))
     return comments
 
 
-def _wrapped(text: str) -> list[str]:
+def wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, _COMMENT_WIDTH, break_on_hyphens=False)
 
 

@@ -22,6 +22,7 @@ from kpolicy.policy.legacy.kubescheduler_versions import (
     version_of,
 )
 from kpolicy.policy.models.builtins import ALWAYS_ON, BUILTINS, PREEMPTION
+from kpolicy.policy.models.foreign_plugins import foreign_plugin
 from kpolicy.policy.models.scheduling_policy import API_VERSION, KIND, NO_BASE
 from kpolicy.policy.models.validation import validated
 from kpolicy.policy.yaml.nodes import (
@@ -47,29 +48,11 @@ _NOT_USED: Final = {
     "preScore": "goes with `score` here",
 }
 _PLUGINS: Final = frozenset({*BUILTINS, *ALWAYS_ON, PREEMPTION})
-# Plugins of kubernetes-sigs/scheduler-plugins, which are not misspelt names of kube-scheduler's.
-_OTHER_PLUGINS: Final = frozenset(
-    (
-        "CapacityScheduling",
-        "Coscheduling",
-        "LoadVariationRiskBalancing",
-        "LowRiskOverCommitment",
-        "NetworkOverhead",
-        "NodeMetadata",
-        "NodeResourceTopologyMatch",
-        "NodeResourcesAllocatable",
-        "Peaks",
-        "PodState",
-        "PreemptionToleration",
-        "QOSSort",
-        "SySched",
-        "TargetLoadPacking",
-        "TopologicalSort",
-    )
-)
 _NO_GO_PLUGINS: Final = (
     "kpolicy cannot load plugins written in Go: write the rule as an expression, or use an extender"
 )
+# The points that prepare what another point decides.
+_PREPARES: Final = {"preFilter": "filter", "preScore": "score"}
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
@@ -184,7 +167,8 @@ class _Profile:
                 )
         for point_name, why in _NOT_USED.items():
             node = find(self._node, ("plugins", point_name))
-            if node is not None:
+            decides = find(self._node, ("plugins", _PREPARES.get(point_name, "")))
+            if node is not None and not (decides and _says_the_same(node, decides)):
                 yield remark(
                     "KP604",
                     f"`{point_name}` {why}; this is not used",
@@ -293,10 +277,18 @@ class _Profile:
         ]
 
 
-def _unknown_plugin(name: str, span: Span) -> Diagnostic:
-    return remark(
-        "KP103",
-        f"kube-scheduler 1.36 has no plugin `{name}`",
-        span,
-        hint=(name not in _OTHER_PLUGINS and did_you_mean(name, _PLUGINS)) or _NO_GO_PLUGINS,
+def _says_the_same(point: Node | None, other: Node | None) -> bool:
+    """Whether two extension points enable and disable the same plugins."""
+    return all(
+        {string(find(item, ("name",))) for item in items(find(point, (side,)))}
+        == {string(find(item, ("name",))) for item in items(find(other, (side,)))}
+        for side in ("enabled", "disabled")
     )
+
+
+def _unknown_plugin(name: str, span: Span) -> Diagnostic:
+    foreign = foreign_plugin(name)
+    if foreign is not None:
+        return remark("KP103", foreign.message, span, hint=foreign.hint)
+    hint = did_you_mean(name, _PLUGINS) or _NO_GO_PLUGINS
+    return remark("KP103", f"kube-scheduler 1.36 has no plugin `{name}`", span, hint=hint)

@@ -43,6 +43,8 @@ class Edge(BaseModel):
         # Only camelCase names are fields: `tie_break` is as unknown as `tiebreak`.
         validate_by_name=False,
         allow_inf_nan=False,
+        # A model is built when a document of its kind is first read: most runs read one kind.
+        defer_build=True,
     )
 
 

@@ -14,9 +14,10 @@ from pydantic_core import to_json
 
 from kpolicy.testing.apiserver.api_calls import TEXT, Answer
 from kpolicy.testing.objects.resource_types import OBJECT_VERBS, RESOURCES, Resource
+from kpolicy.version import KUBERNETES_RELEASE
 
-MAJOR: Final = "1"
-MINOR: Final = "37"
+# The release whose scheduler kpolicy follows, so that snapshots of this server are of that release.
+MAJOR, _, MINOR = KUBERNETES_RELEASE.partition(".")
 GIT_VERSION: Final = f"v{MAJOR}.{MINOR}.0+kpolicy.testing"
 
 _OPENAPI_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"

@@ -22,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_line_has_exactly_the_keys_of_the_design(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["bench", "--workload", "basic", *SMALL, "--policy", "small.yaml", "-o", "json"]
+    arguments = ["bench", "--workload", "basic", *SMALL, "--policy", "small.yaml", "-o", "jsonl"]
     assert cli.main(arguments) == 0
     out, err = capsys.readouterr()
     [line] = map(json.loads, out.splitlines())
@@ -57,13 +57,13 @@ def test_the_line_has_exactly_the_keys_of_the_design(capsys: pytest.CaptureFixtu
 def test_all_pods_of_a_workload_find_a_place_by_default(
     workload: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["bench", "--workload", workload, *SMALL, "--output", "json"]) == 0
+    assert cli.main(["bench", "--workload", workload, *SMALL, "--output", "jsonl"]) == 0
     assert json.loads(capsys.readouterr().out)["scheduled"] == 100
 
 
 def test_each_number_of_threads_gets_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["bench", "-w", "basic", *SMALL, "--threads", "1,2,4"]
-    assert cli.main([*arguments, "--output", "json"]) == 0
+    assert cli.main([*arguments, "--output", "jsonl"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(line["threads"], line["scheduled"]) for line in lines] == [
         (1, 100),
@@ -79,7 +79,7 @@ def test_each_number_of_threads_gets_a_row(capsys: pytest.CaptureFixture[str]) -
 def test_no_pod_of_a_workload_without_room_is_placed(
     workload: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["bench", "--workload", workload, *SMALL, "--output", "json"]) == 0
+    assert cli.main(["bench", "--workload", workload, *SMALL, "--output", "jsonl"]) == 0
     assert json.loads(capsys.readouterr().out)["scheduled"] == 0
 
 

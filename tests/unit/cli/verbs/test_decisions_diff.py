@@ -68,7 +68,7 @@ OVERVIEW = ("workloads", "shares", "fullness", "emptyNodes")
 
 
 def run(capsys: Capture, *arguments: str) -> tuple[int, list[Any]]:
-    code = main(["diff", "-s", "cluster.json", *arguments, "-o", "json"])
+    code = main(["diff", "-s", "cluster.json", *arguments, "-o", "jsonl"])
     return code, list(map(json.loads, capsys.readouterr().out.splitlines()))
 
 

@@ -25,8 +25,9 @@ default/fits: fits 1 of 4 nodes; n2 is the best
     1  node(s) were unschedulable (NodeUnschedulable)      n4
 
   scores of 1 node, raw → weighted
-    node  total  NodeResourcesFit  prefer-ssd
-    n2       68           68 → 68       0 → 0  selected
+    node  total  NodeResourcesFit
+    n2       68           68 → 68  selected
+    0 on each: prefer-ssd
 """
 GIANT = """\
 default/giant: fits none of 4 nodes
@@ -117,7 +118,7 @@ class TestOutput:
         assert "1 of default-scheduler; `--every-pod` includes them" in err
 
     def test_every_pod_is_judged_when_asked_for(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert run(*SMALL, "--every-pod", "--output", "json") == 0
+        assert run(*SMALL, "--every-pod", "--output", "jsonl") == 0
         out, err = capsys.readouterr()
         assert [json.loads(line)["pod"] for line in out.splitlines()] == [
             "default/fits",
@@ -129,7 +130,7 @@ class TestOutput:
     def test_a_json_line_has_the_shape_of_the_design(
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert run(*SMALL, "--pod", "default/fits", "--output", "json") == 0
+        assert run(*SMALL, "--pod", "default/fits", "--output", "jsonl") == 0
         [line] = map(json.loads, capsys.readouterr().out.splitlines())
         assert set(line) == {"pod", "nodes", "best", "selected"}
         shapes = {frozenset(node) for node in line["nodes"]}
@@ -159,7 +160,7 @@ class TestOutput:
             "profiles: [{schedulerName: kpolicy}]\n"
             "extenders: [{urlPrefix: 'http://127.0.0.1:1/', filterVerb: filter}]\n"
         )
-        assert run("--policy", "extended.yaml", "--pod", "fits", "-o", "json") == 0
+        assert run("--policy", "extended.yaml", "--pod", "fits", "-o", "jsonl") == 0
         out, err = capsys.readouterr()
         assert json.loads(out)["best"] == ["n2"]
         assert err == "note: extenders of the policy are not asked offline\n"
@@ -211,7 +212,7 @@ class TestOutput:
             "--policy",
             "small.yaml",
             "-o",
-            "json",
+            "jsonl",
         ]
         shown = subprocess.run(
             [*command, "--snapshot", "nodes.json", "-", "--pod", "fits"],
@@ -220,7 +221,7 @@ class TestOutput:
             text=True,
             check=True,
         )
-        assert run(*SMALL, "--pod", "fits", "-o", "json") == 0
+        assert run(*SMALL, "--pod", "fits", "-o", "jsonl") == 0
         assert shown.stdout == capsys.readouterr().out
 
 
@@ -277,7 +278,7 @@ class TestBadInput:
     ) -> None:
         text = listed(cluster())
         (folder / "cluster.json").write_text(text[: text.index('"giant"') + 60])
-        assert run(*SMALL, "-o", "json") == 0
+        assert run(*SMALL, "-o", "jsonl") == 0
         out, err = capsys.readouterr()
         assert [json.loads(line)["pod"] for line in out.splitlines()] == ["default/fits"]
         assert err.startswith("warning: cluster.json: ")
@@ -301,7 +302,7 @@ def test_a_golden_cluster_gives_the_answers_of_kube_scheduler(
     case = golden.read(name)
     path = tmp_path / "cluster.json.gz"
     path.write_bytes(gzip.compress(json.dumps(case.cluster).encode()))
-    assert cli.main(["explain", "--snapshot", str(path), "--output", "json"]) == 0
+    assert cli.main(["explain", "--snapshot", str(path), "--output", "jsonl"]) == 0
     out, err = capsys.readouterr()
     lines = {line["pod"]: line for line in map(json.loads, out.splitlines())}
     assert err == ""

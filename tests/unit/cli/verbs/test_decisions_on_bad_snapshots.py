@@ -71,7 +71,7 @@ def _explain(folder: Path, text: str) -> tuple[int, list[str], list[dict[str, An
     (folder / "snapshot.json").write_text(text)
     words = [sys.executable, "-m", "kpolicy", "explain", "--snapshot", "snapshot.json"]
     done = subprocess.run(
-        [*words, "--output", "json"], cwd=folder, capture_output=True, text=True, check=False
+        [*words, "--output", "jsonl"], cwd=folder, capture_output=True, text=True, check=False
     )
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     return done.returncode, done.stderr.splitlines(), answers

@@ -19,7 +19,7 @@ CHOSEN = sorted(CASES.glob("*.json.gz"))[::33]
 def printed(verb: str, snapshot: Path, hash_seed: str) -> bytes:
     command = [sys.executable, "-m", "kpolicy", verb, "--snapshot", str(snapshot)]
     done = subprocess.run(
-        [*command, "--seed", "7", "--output", "json"],
+        [*command, "--seed", "7", "--output", "jsonl"],
         env=os.environ | {"PYTHONHASHSEED": hash_seed},
         capture_output=True,
         check=False,

@@ -55,7 +55,7 @@ def test_the_text_says_where_pods_go_and_what_keeps_the_rest(
 
 
 def test_a_line_a_pod_then_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("--output", "json") == 0
+    assert run("--output", "jsonl") == 0
     *pods, summary = map(json.loads, capsys.readouterr().out.splitlines())
     assert pods[0] == {"pod": "default/fits", "node": "n2"}
     assert set(pods[1]) == {"pod", "message"}
@@ -77,7 +77,7 @@ def test_victims_are_listed_and_not_evicted(
 ) -> None:
     (folder / "cluster.json").write_text(listed(crowded()))
     (folder / "small.yaml").write_text(PREEMPTING)
-    assert run("-o", "json") == 0
+    assert run("-o", "jsonl") == 0
     line, summary = map(json.loads, capsys.readouterr().out.splitlines())
     assert line == {
         "pod": "default/high",
@@ -114,7 +114,7 @@ def test_a_seed_gives_the_same_placements_each_time(
     (folder / "small.yaml").write_text(POLICY.replace("tieBreak: name", "tieBreak: random"))
     outputs = []
     for seed in ("1", "1", "2"):
-        assert run("--seed", seed, "-o", "json") == 0
+        assert run("--seed", seed, "-o", "jsonl") == 0
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1]
     assert outputs[0] != outputs[2]
@@ -143,7 +143,7 @@ def test_a_golden_cluster_is_placed_pod_by_pod(
 ) -> None:
     case = golden.read("mixed-1")
     (folder / "golden.json.gz").write_bytes(gzip.compress(json.dumps(case.cluster).encode()))
-    assert cli.main(["simulate", "--snapshot", "golden.json.gz", "--output", "json"]) == 0
+    assert cli.main(["simulate", "--snapshot", "golden.json.gz", "--output", "jsonl"]) == 0
     *pods, summary = map(json.loads, capsys.readouterr().out.splitlines())
     assert sorted(pod["pod"] for pod in pods) == sorted(
         expectation["pod"] for expectation in case.expected

@@ -130,7 +130,7 @@ profiles:
                 "profiles": [{"plugins": {"filter": {"enabled": [{"name": "Coscheduling"}]}}}],
             },
             "KP103",
-            "no plugin `Coscheduling`",
+            "`Coscheduling` is a plugin of kubernetes-sigs/scheduler-plugins",
         ),
         (
             {
@@ -159,3 +159,104 @@ def test_the_function_is_public_and_pure() -> None:
     assert made.text is not None
     assert made == convert_policy(json.dumps(POLICY))
     assert convert_policy("a: 1").text is None
+
+
+TWO_PROFILES = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: one
+  - schedulerName: two
+extenders:
+  - urlPrefix: http://ext.svc:80/x
+    filterVerb: filter
+    bindVerb: bind
+    managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]
+"""
+
+
+def test_two_profiles_may_share_an_extender_that_binds_and_manages(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    code, text, messages = converted(capsys, tmp_path, TWO_PROFILES)
+    assert (code, messages) == (0, "")
+    program, original = compile_policy(text).program, compile_policy(TWO_PROFILES).program
+    assert program is not None
+    assert original is not None
+    assert program.hash == original.hash
+    assert [len(profile.extenders) for profile in program.profiles] == [1, 1]
+
+
+POLICY_WITH_RULES = """\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata: {name: mine}
+spec:
+  profiles: [{schedulerName: mine}]
+  tieBreak: name
+  predicates:
+    - {name: no-spot, expression: "node.labels[?'spot'].orValue('') != 'true'"}
+    - {builtin: NodePorts, enabled: false}
+    - {builtin: NodeLabel, args: {presentLabels: [disk]}}
+  priorities:
+    - {builtin: NodeResourcesFit, weight: 5, args: {strategy: MostAllocated}}
+    - {builtin: NodeResourcesFit, name: again}
+    - {builtin: TaintToleration, enabled: false}
+  preemption: {policy: Never, order: [fewestVictims]}
+  extenders: [{urlPrefix: "https://ext.svc:443/x", filterVerb: filter, enableHTTPS: true}]
+"""
+WRITTEN = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 100
+profiles:
+  - schedulerName: mine
+    plugins:
+      multiPoint:
+        enabled:
+          - {name: NodeResourcesFit, weight: 5}
+        disabled:
+          - name: NodePorts
+          - name: DefaultPreemption
+      preScore:
+        disabled:
+          - name: TaintToleration
+      score:
+        disabled:
+          - name: TaintToleration
+    pluginConfig:
+      - name: NodeResourcesFit
+        args:
+          scoringStrategy:
+            type: MostAllocated
+"""
+
+
+def test_a_policy_becomes_a_configuration_and_what_cannot_be_said_is_named(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    code, text, messages = converted(capsys, tmp_path, POLICY_WITH_RULES, "--to", "kube-scheduler")
+    assert code == 1
+    head, _, body = text.partition("apiVersion")
+    assert f"apiVersion{body}" == WRITTEN
+    comments = head.replace("\n# ", " ")
+    for what in (
+        "the predicate `no-spot` is an expression, which kube-scheduler does not have",
+        "the predicate `NodeLabel` is the built-in `NodeLabel`, which kube-scheduler 1.36 does",
+        "the priority `again` is `NodeResourcesFit` a second time",
+        "ties are broken by `name`; kube-scheduler chooses at random",
+        "`preemption.order`",
+        "the extender https://ext.svc:443/x is verified against the system's authorities",
+    ):
+        assert what in comments
+        assert what in messages
+    assert messages.count("warning[KP608]") == comments.count("KP608:") == 6
+    # Each finding but that of an extender has its line.
+    assert "scheduler.json:8:" in messages
+
+
+def test_what_can_be_said_is_written_without_findings(capsys: Capture) -> None:
+    assert main(["convert", "--to", "kube-scheduler", "kube-scheduler-default"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out.endswith("profiles:\n  - schedulerName: kpolicy\n")

@@ -63,6 +63,10 @@ def test_standard_input_goes_to_standard_output(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Stdin:
+        @staticmethod
+        def isatty() -> bool:
+            return False
+
         buffer = io.BytesIO(UNTIDY.encode())
 
     monkeypatch.setattr("sys.stdin", Stdin)

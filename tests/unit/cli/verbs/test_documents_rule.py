@@ -49,7 +49,7 @@ def test_all_codes_are_listed(form: str, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_pages_can_be_read_by_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["rule", "--all", "--output", "json"]) == 0
-    read = json.loads(capsys.readouterr().out)
+    read = json.loads(capsys.readouterr().out)["codes"]
     problems = [*connection_problem.CATALOGUE, *problem_codes.CATALOGUE]
     assert [page["code"] for page in read] == [*pages(), *runtime_pages(), *problems]
 

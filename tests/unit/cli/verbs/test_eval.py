@@ -18,7 +18,7 @@ Capture = pytest.CaptureFixture[str]
 
 def asked(capsys: Capture, *arguments: str) -> tuple[int, Any, str]:
     """The exit code, what JSON was printed, and standard error."""
-    code = main(["eval", *arguments, "--output", "json"])
+    code = main(["eval", *arguments, "--output", "jsonl"])
     captured = capsys.readouterr()
     return code, json.loads(captured.out) if captured.out else None, captured.err
 

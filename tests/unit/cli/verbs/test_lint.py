@@ -101,7 +101,7 @@ class TestLint:
     def test_json_has_every_place(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["lint", "broken.yaml", "--output", "json", "--select", "KP103"]) == 1
         out, err = capsys.readouterr()
-        assert json.loads(out) == [
+        assert json.loads(out)["findings"] == [
             {
                 "code": "KP103",
                 "level": "error",
@@ -133,7 +133,7 @@ class TestLint:
         self, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert cli.main(["lint", "sound.yaml", "--output", "json"]) == 0
-        assert json.loads(capsys.readouterr().out) == []
+        assert json.loads(capsys.readouterr().out)["findings"] == []
 
     def test_several_formats_in_one_run(
         self, folder: Path, capsys: pytest.CaptureFixture[str]

@@ -33,7 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def lint(capsys: pytest.CaptureFixture[str], *flags: str) -> tuple[int, list[str], list[str]]:
     code = cli.main(["lint", "a.yaml", "-o", "json", *flags])
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)["findings"]
     return code, [finding["code"] for finding in found], [f.get("hint", "") for f in found]
 
 

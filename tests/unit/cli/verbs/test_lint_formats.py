@@ -36,7 +36,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def findings(written: dict[str, str]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(written["json"])
+    found: list[dict[str, Any]] = json.loads(written["json"])["findings"]
     assert len(found) >= 120
     return found
 

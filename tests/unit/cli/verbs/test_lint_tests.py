@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def codes(capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str, int]]:
-    listed = json.loads(capsys.readouterr().out)
+    listed = json.loads(capsys.readouterr().out)["findings"]
     return [(finding["code"], Path(finding["file"]).name, finding["line"]) for finding in listed]
 
 

@@ -52,6 +52,7 @@ def test_the_text_counts(capsys: pytest.CaptureFixture[str]) -> None:
 def test_json_has_the_same_figures(capsys: pytest.CaptureFixture[str]) -> None:
     assert info("cluster.json", "--output", "json") == 0
     shown = json.loads(capsys.readouterr().out)
+    assert (shown.pop("version"), shown.pop("kind")) == (1, "snapshot")
     assert shown.pop("bytes") == Path("cluster.json").stat().st_size
     assert shown.pop("resources")["cpu"] == {"allocatable": 16, "requested": 3}
     assert shown == {

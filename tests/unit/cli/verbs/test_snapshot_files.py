@@ -65,8 +65,8 @@ class TestEveryVerb:
     @pytest.mark.parametrize(
         "arguments",
         [
-            ["explain", "--policy", "policy.yaml", "--output", "json", "--snapshot"],
-            ["simulate", "--policy", "policy.yaml", "--output", "json", "--snapshot"],
+            ["explain", "--policy", "policy.yaml", "--output", "jsonl", "--snapshot"],
+            ["simulate", "--policy", "policy.yaml", "--output", "jsonl", "--snapshot"],
             [
                 "eval",
                 "label(node, 'disk')",
@@ -75,7 +75,7 @@ class TestEveryVerb:
                 "--node",
                 "n1",
                 "--output",
-                "json",
+                "jsonl",
                 "--snapshot",
             ],
             ["diff", "policy.yaml", "policy.yaml", "--snapshot"],
@@ -154,7 +154,7 @@ class TestRedact:
         assert origin.redaction.kept_labels == ("disk",)
         shown = []
         for name in ("cluster.kpsnap", "out.kpsnap"):
-            flags = ["--policy", "policy.yaml", "--snapshot", name, "-o", "json"]
+            flags = ["--policy", "policy.yaml", "--snapshot", name, "-o", "jsonl"]
             assert cli.main(["simulate", *flags]) == 0
             shown.append(capsys.readouterr().out.splitlines())
         assert json.loads(shown[0][-1]) == json.loads(shown[1][-1])
@@ -244,3 +244,12 @@ class TestRecord:
         assert message in err
         assert len(err.splitlines()) == 1
         assert sorted(folder.iterdir()) == before
+
+
+def test_a_snapshot_of_the_embedded_control_plane_is_of_our_release(
+    kubeconfig: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = ["snapshot", "record", "--kubeconfig", str(kubeconfig), "-o", "own.kpsnap"]
+    assert cli.main(record) == 0
+    assert cli.main(["lint", "--isolated", "--select", "KP504", "demo", "-s", "own.kpsnap"]) == 0
+    assert "no findings" in capsys.readouterr().err

@@ -110,6 +110,7 @@ class TestBesideKubeScheduler:
     async def test_json_has_the_explanation(self, capsys: Capture) -> None:
         assert await why("shop/search", "-o", "json") == 0
         shown = json.loads(capsys.readouterr().out)
+        assert (shown["version"], shown["kind"]) == (1, "why")
         assert shown["situation"] == "fits nowhere"
         assert shown["rejectedBy"] == {"NodeResourcesFit": 2, "NodeAffinity": 1}
         assert len(shown["explanation"]["nodes"]) == 3
@@ -163,7 +164,7 @@ async def test_a_running_kpolicy_answers_and_otherwise_the_cluster_is_listed(
         assert err == ""
         asked = ["explain", "--live", "--scheduler", world.scheduler.url, "--pod", "shop/giant"]
         assert await asyncio.to_thread(cli.main, [*asked, "-o", "json"]) == 0
-        shown = json.loads(capsys.readouterr().out)
+        (shown,) = json.loads(capsys.readouterr().out)["explanations"]
         assert (shown["pod"], shown["queue"]["lane"]) == ("shop/giant", "unschedulable")
         assert await asyncio.to_thread(cli.main, asked) == 0
         assert capsys.readouterr().out.startswith("shop/giant: fits none of 3 nodes\n")
@@ -181,7 +182,7 @@ async def test_explain_takes_the_live_cluster(plane: ControlPlane, capsys: Captu
 
     live = ("--live", "--kubeconfig", "kubeconfig")
     assert await asyncio.to_thread(explain, *live, "--pod", "shop/search", "-o", "json") == 0
-    shown: dict[str, Any] = json.loads(capsys.readouterr().out)
+    shown: dict[str, Any] = json.loads(capsys.readouterr().out)["explanations"][0]
     assert [each["name"] for each in shown["nodes"]] == ["n1", "n2", "n3"]
     assert await asyncio.to_thread(explain, *live, "-s", "x.json") == 2
     assert "two clusters" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from random import Random
 from hypothesis import example, given, settings, strategies as st
 
 from kpolicy.cli import policy_test_text
+from kpolicy.cli.policy_test_junit import junit
 from kpolicy.offline.policy_tests.results import rewrites, updated
 from kpolicy.offline.policy_tests.session import run_tests
 from kpolicy.policy.yaml.source import Source
@@ -58,7 +59,7 @@ def test_a_damaged_file_gives_results(index: int, seed: int) -> None:
     assert policy_test_text.text(run)
     assert policy_test_text.github(run) is not None
     assert policy_test_text.json_document(run)
-    assert policy_test_text.junit(run).endswith("</testsuites>\n")
+    assert junit(run).endswith("</testsuites>\n")
     for listed in rewrites(run.suites).values():
         assert updated(text, listed)[1] > 0
 

@@ -81,10 +81,26 @@ def test_what_a_pod_waits_for_is_printed_once_with_its_rules() -> None:
 def test_a_rule_without_a_raw_score_shows_its_weighted_one() -> None:
     node = {"name": "n", "raw": {"a": 7.5}, "weighted": {"a": 15, "b": 0}, "total": 15}
     explained = {"pod": "a/b", "nodes": [node], "best": ["n"], "selected": "n"}
-    assert text(explained)[-2:] == [
-        "    node  total         a  b",
-        "    n        15  7.5 → 15  0  selected",
+    assert text(explained)[-3:] == [
+        "    node  total         a",
+        "    n        15  7.5 → 15  selected",
+        "    0 on each: b",
     ]
+
+
+def test_a_wide_table_is_cut_between_columns_and_repeats_its_nodes() -> None:
+    rules = [f"rule-number-{number}" for number in range(8)]
+    weighted = dict.fromkeys(rules, 1234)
+    nodes = [{"name": f"n{n}", "weighted": weighted, "total": 9872 - n} for n in range(3)]
+    explained = {"pod": "a/b", "nodes": nodes, "best": ["n0"], "selected": "n0"}
+    lines = text(explained, width=72)
+    assert max(map(len, lines)) <= 72
+    heads = [line.split() for line in lines if line.lstrip().startswith("node ")]
+    assert [name for head in heads for name in head[2:]] == rules
+    assert all(head[:2] == ["node", "total"] for head in heads)
+    assert len(heads) == 3
+    assert sum(line.lstrip().startswith("n0") for line in lines) == 3
+    assert sum("selected" in line for line in lines) == 1
 
 
 def test_a_tie_is_called_one() -> None:

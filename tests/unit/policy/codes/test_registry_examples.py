@@ -48,6 +48,7 @@ NOT_TRIED = {
     "KP605": "of `kpolicy convert`",
     "KP606": "of configurations",
     "KP607": "of legacy files",
+    "KP608": "of `kpolicy convert`",
 }
 TRIED = [page for page in pages().values() if page.code not in NOT_TRIED]
 

@@ -242,7 +242,8 @@ def test_what_kube_scheduler_refuses_is_a_finding_where_it_stands(
 @pytest.mark.parametrize(
     ("plugin", "hint"),
     [
-        ("Coscheduling", "written in Go"),
+        ("Coscheduling", "parks pods of groups"),
+        ("TargetLoadPacking", "cannot load Go"),
         ("OurOwnPlugin", "written in Go"),
         ("NodeResourceFit", "did you mean `NodeResourcesFit`?"),
     ],

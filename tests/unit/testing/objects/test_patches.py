@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -14,7 +15,8 @@ from pydantic_core import to_json
 from kpolicy.clock import api_time
 from kpolicy.testing import builders
 from kpolicy.testing.apiserver.list_parameters import Selector, parse
-from kpolicy.testing.apiserver.request_bodies import decode, from_protobuf
+from kpolicy.testing.apiserver.protobuf_objects import from_protobuf
+from kpolicy.testing.apiserver.request_bodies import decode
 from kpolicy.testing.apiserver.tables import age, duration
 from kpolicy.testing.objects.admission import check_shape
 from kpolicy.testing.objects.failures import ApiError
@@ -208,8 +210,8 @@ def test_selectors_that_cannot_be_read(text: str) -> None:
 @settings(max_examples=300)
 @given(st.binary(max_size=60))
 def test_arbitrary_bytes_are_no_protobuf_or_json(data: bytes) -> None:
-    result = result_or_code(lambda: from_protobuf(b"k8s\x00" + data))
-    assert isinstance(result, dict) or result == 415
+    result = from_protobuf(b"k8s\x00" + data)
+    assert result is None or isinstance(result, dict)
     with suppress(ValueError):
         decode(data)
 
@@ -229,6 +231,56 @@ def test_protobuf_of_a_config_map() -> None:
         "data": {"policy.yaml": "kind: X"},
         "binaryData": {"b": "AP8="},
     }
+
+
+# What kubectl 1.3x sends for `create deployment web --image=nginx:1 --replicas=2 --port=80 -- sleep
+# 1`, `create service nodeport web --tcp=80:http` and `create pdb p --selector=app=web
+# --min-available=50%`.
+CREATED = {
+    "Deployment": (
+        "azhzAAoVCgdhcHBzL3YxEgpEZXBsb3ltZW50EsQBCh8KA3dlYhIAGgAiACoAMgA4AEIAWgoKA2FwcBIDd2ViEpIBCAIS"
+        "DAoKCgNhcHASA3dlYhp4ChwKABIAGgAiACoAMgA4AEIAWgoKA2FwcBIDd2ViElgSOgoFbmdpbngSB25naW54OjEaBXNs"
+        "ZWVwGgExKgAyCgoAEAAYUCIAKgBCAGoAcgCAAQCIAQCQAQCiAQAaADIAQgBKAFIAWABgAGgAggEAigEAmgEAwgEAIgIK"
+        "ACgAOAAaDAgAEAAYACAAKAA4ABoAIgA="
+    ),
+    "Service": (
+        "azhzAAoNCgJ2MRIHU2VydmljZRJrCh8KA3dlYhIAGgAiACoAMgA4AEIAWgoKA2FwcBIDd2ViEkQKHgoHODAtaHR0cBID"
+        "VENQGFAiCggBEAAaBGh0dHAoABIKCgNhcHASA3dlYhoAIghOb2RlUG9ydDoAQgBSAFoAYABoABoCCgAaACIA"
+    ),
+    "PodDisruptionBudget": (
+        "azhzAAogCglwb2xpY3kvdjESE1BvZERpc3J1cHRpb25CdWRnZXQSOgoRCgFwEgAaACIAKgAyADgAQgASGQoJCAEQABoD"
+        "NTAlEgwKCgoDYXBwEgN3ZWIaCggAGAAgACgAMAAaACIA"
+    ),
+}
+LABELS = {"app": "web"}
+CONTAINER = {
+    "name": "nginx",
+    "image": "nginx:1",
+    "command": ["sleep", "1"],
+    "ports": [{"containerPort": 80}],
+    "resources": {},
+}
+SPECS = {
+    "Deployment": {
+        "replicas": 2,
+        "selector": {"matchLabels": LABELS},
+        "template": {"metadata": {"labels": LABELS}, "spec": {"containers": [CONTAINER]}},
+    },
+    "Service": {
+        "ports": [{"name": "80-http", "protocol": "TCP", "port": 80, "targetPort": "http"}],
+        "selector": LABELS,
+        "type": "NodePort",
+    },
+    "PodDisruptionBudget": {"minAvailable": "50%", "selector": {"matchLabels": LABELS}},
+}
+
+
+@pytest.mark.parametrize("kind", CREATED)
+def test_what_kubectl_creates_by_itself_is_read(kind: str) -> None:
+    created = from_protobuf(base64.b64decode(CREATED[kind]))
+    assert created is not None
+    assert created["kind"] == kind
+    assert created["spec"] == SPECS[kind]
 
 
 def test_deep_nesting_is_refused_not_followed() -> None:

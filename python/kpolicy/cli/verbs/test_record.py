@@ -1,0 +1,77 @@
+"""`kpolicy test --record`: writes a case from a decision about a recorded cluster."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kpolicy.cli.input_output import load_program, load_snapshot, refusals_reported, write_back
+from kpolicy.cli.verb import FINE, CannotWorkError
+
+if TYPE_CHECKING:
+    from kpolicy.policy.assembly.assemble import Program
+
+
+def record(args: argparse.Namespace) -> int:
+    """Appends a document to the file, after its test has passed."""
+    from kpolicy.offline.answers.pod_decisions import Explaining
+    from kpolicy.offline.policy_tests.recorded_case import CaseInputs, recorded_case
+
+    if not args.snapshot or not args.pod:
+        raise CannotWorkError("--record needs --snapshot FILE and --pod NS/NAME")
+    if "-" in (*args.snapshot, *args.policy):
+        raise CannotWorkError("a test names its files, so none of them can be standard input")
+    program = _program(args)
+    snapshot = load_snapshot(args.snapshot)
+    with refusals_reported():
+        work = Explaining(snapshot, program)
+    explained = [json.loads(line) for line in work.lines_of([args.pod])]
+    if not explained:
+        raise CannotWorkError("\n".join(map(str, work.not_explained)))
+    file = Path(args.record)
+    inputs = CaseInputs(
+        [_beside(file, policy) for policy in args.policy],
+        [_beside(file, name) for name in args.snapshot],
+        params=dict(args.param),
+    )
+    text = recorded_case(explained[0], inputs, args.name)
+    _append(file, text)
+    print(f"recorded {explained[0]['pod']} in {file}", file=sys.stderr)
+    return FINE
+
+
+def _program(args: argparse.Namespace) -> Program:
+    return load_program(args.policy, every_pod=True, params=dict(args.param))
+
+
+def _beside(file: Path, name: str) -> str:
+    """The path as the test file names it; the name of a shipped policy stays."""
+    return os.path.relpath(name, file.parent) if Path(name).exists() else name
+
+
+def _append(file: Path, text: str) -> None:
+    """Writes the document if its test passes and the file has no other of its name."""
+    from kpolicy.offline.policy_tests.session import Choice, Session
+    from kpolicy.policy.yaml.source import Source
+
+    run = Session([Source(str(file), text)], Choice()).run()
+    if run.failed or not run.passed or run.all_diagnostics():
+        why = "; ".join(found.message for found in run.all_diagnostics()) or "its test fails"
+        raise CannotWorkError(f"the case cannot be written: {why}")
+    before = ""
+    if file.exists():
+        try:
+            before = file.read_text("utf-8").rstrip("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise CannotWorkError(f"{file} cannot be read: {error}") from error
+        name = next(line for line in text.splitlines() if line.startswith("  name: "))
+        if name in before.splitlines():
+            raise CannotWorkError(
+                f"{file} has a document of this{name.replace('  name', ' name')} already; "
+                "record into another file, or use --update"
+            )
+    write_back(file, (f"{before}\n---\n{text}" if before else text).encode())

@@ -1,0 +1,81 @@
+"""A PolicyTest made from a decision about a recorded cluster: what holds now, as expectations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kpolicy.offline.policy_tests.document_model import KIND
+from kpolicy.policy.format.conversion import emitted
+from kpolicy.policy.models.scheduling_policy import API_VERSION
+
+# One node for each reason, so that a case of a large cluster can be read.
+_REASONS_MAX: Final = 8
+_BEST_MAX: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CaseInputs:
+    """What the document names: files beside it, or policies that come with kpolicy."""
+
+    policies: Sequence[str]
+    snapshot: Sequence[str]
+    profile: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+def recorded_case(explained: Mapping[str, Any], inputs: CaseInputs, name: str = "") -> str:
+    """The text of the document. `explained`: a line of `kpolicy explain --output jsonl`."""
+    pod = explained["pod"]
+    expect = _expectations(explained)
+    test: dict[str, Any] = {
+        "name": name or f"{pod} {_outcome(explained)}",
+        "podFrom": {"snapshot": pod},
+    }
+    if inputs.params:
+        test["params"] = dict(inputs.params)
+    data: dict[str, Any] = {
+        "apiVersion": API_VERSION,
+        "kind": KIND,
+        "metadata": {"name": pod.replace("/", ".")},
+        **({"policies": list(inputs.policies)} if inputs.policies else {}),
+        "snapshot": list(inputs.snapshot),
+        **({"profile": inputs.profile} if inputs.profile else {}),
+        "tests": [{**test, "expect": expect}],
+    }
+    return f"# Recorded by `kpolicy test --record`.\n{emitted(data, {})}"
+
+
+def _outcome(explained: Mapping[str, Any]) -> str:
+    if "preEnqueue" in explained:
+        return "waits for its gates"
+    if "selected" not in explained:
+        return "fits nowhere"
+    best = explained["best"]
+    return f"goes to {best[0]}" if len(best) == 1 else f"goes to one of {len(best)} nodes"
+
+
+def _expectations(explained: Mapping[str, Any]) -> dict[str, Any]:
+    if "preEnqueue" in explained:
+        return {"decision": "gate"}
+    expect: dict[str, Any] = {"decision": "place" if "selected" in explained else "park"}
+    if "selected" in explained:
+        best = sorted(explained["best"])
+        if len(best) <= _BEST_MAX:
+            expect["best"] = best
+        else:
+            expect["node"] = {"oneOf": best}
+    elif explained.get("message"):
+        expect["message"] = {"contains": explained["message"]}
+    rejected: dict[tuple[str, tuple[str, ...]], str] = {}
+    for node in explained.get("nodes", ()):
+        status = node.get("filter")
+        if status is not None:
+            rejected.setdefault((status["plugin"], tuple(status["reasons"])), node["name"])
+    filters = {
+        node: {"rejectedBy": plugin}
+        for (plugin, _), node in list(rejected.items())[:_REASONS_MAX]
+        if plugin
+    }
+    return {**expect, **({"filters": filters} if filters else {})}
