@@ -183,6 +183,7 @@ _KINDS: Final = (
 def _schema(args: argparse.Namespace) -> int:
     from kpolicy.offline.policy_tests.document_model import PolicyTest
     from kpolicy.policy.legacy.kubescheduler_versions import Configuration
+    from kpolicy.policy.models.field_descriptions import describe_fields
     from kpolicy.policy.models.scheduling_policy import SchedulingPolicy
     from kpolicy.scheduler.options import SchedulerConfiguration
 
@@ -193,6 +194,7 @@ def _schema(args: argparse.Namespace) -> int:
         "$id": f"https://kpolicy.dev/schema/v1alpha1/{args.kind.lower()}.json",
         **model.model_json_schema(by_alias=True),
     }
+    describe_fields(schema)
     sys.stdout.write(json.dumps(schema, indent=2) + "\n")
     return 0
 
