@@ -337,18 +337,19 @@ impl Engine {
         tuples::wakes(py, &applied.wakes)
     }
 
-    /// `{"pods": ["ns/name", …] or null, "parts": bool}` to JSON lines. No rule reads the time so far.
+    /// `{"pods": ["ns/name", …] or null, "nodes": the same, "parts": bool}` to JSON lines.
     fn explain<'py>(
         &self,
         py: Python<'py>,
         request: &[u8],
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let _ = now_ns;
-        let (pods, parts) = arguments::requested(request)?;
-        let lines = self.ask(py, |held| {
-            let pods = pods.as_deref();
-            if parts { held.core.explain_parts(pods) } else { held.core.explain(pods) }
+        let _ = now_ns; // no rule reads the time so far
+        let asked = arguments::requested(request)?;
+        let lines = self.ask(py, |held| match (asked.pods.as_deref(), &asked.nodes) {
+            (pods, Some(nodes)) => held.core.explain_nodes(pods, nodes),
+            (pods, None) if asked.parts => held.core.explain_parts(pods),
+            (pods, None) => held.core.explain(pods),
         })?;
         Ok(PyBytes::new(py, &lines))
     }

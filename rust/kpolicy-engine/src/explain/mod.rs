@@ -1,12 +1,14 @@
 //! Explains a pod as a JSON line: every verdict, score and reason. Uses `cycle::reference`, with
 //! the same rules that decide.
 
+mod lines;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::cycle::reference::{self, Fresh, Judgement, NodeJudgement};
+use crate::cycle::reference::{self, Asked, Fresh, Judgement, NodeJudgement};
 use crate::event::{Event, Events};
 use crate::judging::verdicts::outside;
 use crate::judging::{Question, Rejected, Tie, choose};
@@ -20,31 +22,37 @@ use crate::rules::{FilterRule, Status, scheduling_gates};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 use crate::threads::Threads;
 
+pub(crate) use lines::Lines;
+
 const NO_POTENTIAL_NODES: &str = "no potential nodes";
 
 /// What a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
+pub(crate) enum Detail<'a> {
     /// As `kpolicy explain --output json` prints it.
     Decision,
     /// Under `seen` also what every part of an expression gave, for coverage of tests.
     Parts,
+    /// Only the lines of these nodes. Under `counts` how many nodes there are, fit and are best.
+    Nodes(&'a BTreeSet<&'a str>),
 }
 
-/// Writes the line of a pod that a profile serves; nothing for others.
-pub(crate) fn line(
-    pod: &Arc<Pod>,
-    program: &Program,
-    cluster: &Cluster,
-    tie: Tie,
-    threads: &Threads,
-    detail: Detail,
-    out: &mut Vec<u8>,
-) {
-    let Some(position) = program.profile_of(&pod.template.scheduler_name) else { return };
-    let Some(profile) = program.profiles.get(position) else { return };
+/// What a line rests on besides its pod.
+#[derive(Clone, Copy)]
+pub(crate) struct Explaining<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) tie: Tie,
+    pub(crate) threads: &'a Threads,
+    pub(crate) detail: Detail<'a>,
+}
+
+/// All of the line of a pod that a profile serves but its name; nothing for others.
+pub(crate) fn explained(pod: &Arc<Pod>, work: Explaining<'_>) -> Option<Map<String, Value>> {
+    let Explaining { program, cluster, tie, threads, detail } = work;
+    let position = program.profile_of(&pod.template.scheduler_name)?;
+    let profile = program.profiles.get(position)?;
     let mut object = Map::new();
-    object.insert("pod".into(), pod.key().into());
     if let Some(status) = scheduling_gates::gate(pod) {
         object.insert("preEnqueue".into(), rendered(scheduling_gates::NAME, &status));
         let gates_gone = Events::of(&[Event::PodGatesGone]);
@@ -65,22 +73,23 @@ pub(crate) fn line(
             judged(question, profile, cluster, detail, &mut object);
         }
     }
-    out.extend_from_slice(Value::Object(object).to_string().as_bytes());
-    out.push(b'\n');
+    Some(object)
 }
 
 fn judged(
     question: Question<'_>,
     profile: &Profile,
     cluster: &Cluster,
-    detail: Detail,
+    detail: Detail<'_>,
     object: &mut Map<String, Value>,
 ) {
-    let mut fresh = Fresh::of(profile, question.pod, cluster);
-    let judgement = reference::judge(&mut fresh, question.pod, question.program, profile, cluster);
-    object.insert("nodes".into(), node_lines(&judgement, profile, cluster));
+    let (pod, program) = (question.pod, question.program);
+    let mut fresh = Fresh::of(profile, pod, cluster);
+    let asked = if matches!(detail, Detail::Nodes(_)) { Asked::First } else { Asked::Every };
+    let judgement = reference::judge(&mut fresh, pod, program, profile, cluster, asked);
+    object.insert("nodes".into(), node_lines(&judgement, profile, cluster, detail));
     if detail == Detail::Parts {
-        object.insert("seen".into(), seen(question.pod, &judgement, profile, cluster));
+        object.insert("seen".into(), seen(pod, &judgement, profile, cluster));
     }
     let rejected = &judgement.rejected;
     let before = rejected.pre_filter.as_deref();
@@ -89,12 +98,14 @@ fn judged(
     }
     if let Some(why) = &judgement.failed {
         object.insert("message".into(), why.as_str().into());
+        counted(&judgement, 0, detail, object);
         return;
     }
     if !judgement.feasible.is_empty() {
-        chosen(question, &judgement, cluster, object);
+        chosen(question, &judgement, cluster, detail, object);
         return;
     }
+    counted(&judgement, 0, detail, object);
     let prepared = fresh.prepared();
     let histogram = match before {
         Some(_) => Histogram::default(),
@@ -103,6 +114,9 @@ fn judged(
     let before = before.map(|(_, status)| status.message()).unwrap_or_default();
     let text = message::fit_error(cluster.nodes().len(), &before, &histogram, "");
     object.insert("message".into(), text.into());
+    if matches!(detail, Detail::Nodes(_)) {
+        return;
+    }
     object.insert("waitsFor".into(), waits(rejected, profile));
     if profile.preemption.is_some() {
         let unplaced = Unplaced { question, profile, rejected, prepared: &prepared, cluster };
@@ -113,6 +127,14 @@ fn judged(
             rendered.insert("spared".into(), spared.into());
         }
         object.insert("preemption".into(), rendered.into());
+    }
+}
+
+/// How many nodes there are, fit and are best, where not every node has a line.
+fn counted(judgement: &Judgement, best: usize, detail: Detail<'_>, to: &mut Map<String, Value>) {
+    if matches!(detail, Detail::Nodes(_)) {
+        let (nodes, feasible) = (judgement.nodes.len(), judgement.feasible.len());
+        to.insert("counts".into(), json!({"nodes": nodes, "feasible": feasible, "best": best}));
     }
 }
 
@@ -198,18 +220,19 @@ fn chosen(
     question: Question<'_>,
     judgement: &Judgement,
     cluster: &Cluster,
+    detail: Detail<'_>,
     object: &mut Map<String, Value>,
 ) {
     let totals = judgement.totals(&judgement.feasible, cluster);
     let highest = totals.iter().max();
-    let best: Vec<Value> = judgement
-        .feasible
-        .iter()
-        .zip(&totals)
-        .filter(|(_, total)| Some(*total) == highest)
-        .filter_map(|(slot, _)| Some(node_name(*slot, cluster)?.into()))
-        .collect();
-    object.insert("best".into(), best.into());
+    let best = judgement.feasible.iter().zip(&totals);
+    let best = best.filter(|(_, total)| Some(*total) == highest);
+    if matches!(detail, Detail::Nodes(_)) {
+        counted(judgement, best.count(), detail, object);
+    } else {
+        let names = best.filter_map(|(slot, _)| Some(node_name(*slot, cluster)?.into()));
+        object.insert("best".into(), names.collect::<Vec<Value>>().into());
+    }
     let nominated = cluster
         .nominations()
         .node_of(&question.pod.uid)
@@ -229,13 +252,26 @@ fn node_name(slot: NodeSlot, cluster: &Cluster) -> Option<&str> {
 
 /// The line of each node. For a node that was left out beforehand, kube-scheduler names the rules
 /// that narrowed the nodes and all rules that rejected a node before it.
-fn node_lines(judgement: &Judgement, profile: &Profile, cluster: &Cluster) -> Value {
+fn node_lines(
+    judgement: &Judgement,
+    profile: &Profile,
+    cluster: &Cluster,
+    detail: Detail<'_>,
+) -> Value {
     let name = |filter: &usize| Some(Arc::clone(&profile.filters.get(*filter)?.name));
     let narrowed_by = &judgement.rejected.narrowed_by;
     let mut named: BTreeSet<Arc<str>> = narrowed_by.iter().filter_map(name).collect();
-    let mut lines: Vec<Value> = Vec::with_capacity(judgement.nodes.len());
+    let mut lines: Vec<Value> = Vec::new();
+    let is_wanted = |node: &NodeJudgement| match detail {
+        Detail::Nodes(wanted) => {
+            node_name(node.slot, cluster).is_some_and(|name| wanted.contains(name))
+        }
+        Detail::Decision | Detail::Parts => true,
+    };
     for node in &judgement.nodes {
-        lines.push(node_line(node, &named, profile, cluster));
+        if is_wanted(node) {
+            lines.push(node_line(node, &named, profile, cluster));
+        }
         named.extend(node.filter.iter().filter_map(|(filter, _)| name(filter)));
     }
     lines.into()
