@@ -51,10 +51,10 @@ def _inner(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]
             return _inner(choice, definitions)
     if "$ref" in field:
         return dict(definitions[field["$ref"].rsplit("/", 1)[-1]])
-    return _inner(field["items"], definitions) if "items" in field else _map(field, definitions)
+    return _inner(field["items"], definitions) if "items" in field else _map(field)
 
 
-def _map(field: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+def _map(field: dict[str, Any]) -> dict[str, Any]:
     for of_keys in field.get("patternProperties", {}).values():
         return {"additionalProperties": of_keys}
     return field
@@ -81,10 +81,10 @@ def _type(field: dict[str, Any]) -> str:
 
 def _text(title: str, field: dict[str, Any], definitions: dict[str, Any]) -> str:
     default = field.get("default")
-    told = "" if default in (None, "", [], {}) else f"; default {str(default).lower()}"
-    told = f"; default {default}" if isinstance(default, str) and default else told
+    default_text = "" if default in (None, "", [], {}) else f"; default {str(default).lower()}"
+    default_text = f"; default {default}" if isinstance(default, str) and default else default_text
     model = _inner(field, definitions)
-    lines = [f"{title}: {_type(field)}{told}"]
+    lines = [f"{title}: {_type(field)}{default_text}"]
     meaning = " ".join(field.get("description", "").split())
     if meaning:
         lines += ["", *textwrap.wrap(meaning, _WIDTH)]
