@@ -18,6 +18,7 @@ from tests.docs.metrics import on_page
 from tests.tree.sources import ROOT
 
 COMPONENT: Final = ROOT / "deploy/kustomize/components/alerts"
+RUNBOOK: Final = ROOT / "docs/guides/runbook.md"
 # What whoever scrapes adds to each series, and `up` beside them.
 OF_THE_SCRAPER: Final = {"job", "pod"}
 _NAME: Final = re.compile(r"\b(?:kpolicy|scheduler|leader_election|process|rest_client)_[a-z_]+\b")
@@ -103,10 +104,25 @@ def test_alerts_say_what_to_do_and_panels_do_not_overlap() -> None:
     assert len(set(names)) == len(names) == 11
     for rule in rules():
         assert rule["labels"]["severity"] in {"critical", "warning", "info"}
-        assert rule["annotations"].keys() == {"summary", "description"}
+        assert rule["annotations"].keys() == {"summary", "description", "runbook_url"}
     panels = json.loads((COMPONENT / "kpolicy.json").read_text("utf-8"))["panels"]
     places = {(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels}
     assert len(places) == len(panels) == 18
+
+
+def test_each_alert_leads_to_its_section_of_the_runbook() -> None:
+    sections = re.findall(r"^## (\w+)$", RUNBOOK.read_text("utf-8"), re.MULTILINE)
+    assert sections == [rule["alert"] for rule in rules()]
+    chart = yaml.safe_load((ROOT / "deploy/chart/Chart.yaml").read_text("utf-8"))
+    page = f"{chart['home']}/blob/main/{RUNBOOK.relative_to(ROOT)}"
+    for rule in rules():
+        assert rule["annotations"]["runbook_url"] == f"{page}#{rule['alert'].lower()}"
+
+
+def test_metrics_of_the_runbook_are_there() -> None:
+    named = set(re.findall(_NAME, RUNBOOK.read_text("utf-8")))
+    assert len(named) >= 10
+    assert named - {name.removesuffix("_bucket") for name in metrics()} == set()
 
 
 def test_the_memory_alert_is_at_80_percent_of_the_deployments_limit() -> None:

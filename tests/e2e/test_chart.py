@@ -53,6 +53,11 @@ EXTENDER: Final = (
     f"{_RULE}.to[0].podSelector.matchLabels.app=licences",
     f"{_RULE}.ports[0].port=8443",
 )
+SHADOW: Final = (
+    "{apiVersion: kpolicy.dev/v1alpha1\\, kind: SchedulingPolicy\\, metadata: {name: next}\\,"
+    " spec: {base: kube-scheduler-default\\, profiles: [{schedulerName: kpolicy}]}}"
+)
+MONITORED: Final = ("metrics.enabled=true", "metrics.certificate.issuer.name=ours")
 # Beside the chart's own, every switch that is off by default and needs no CRD; and all off.
 VARIANTS: Final = {
     **AS_OVERLAY,
@@ -68,6 +73,15 @@ VARIANTS: Final = {
         "args={--log-level=debug}",
         "env[0].name=KPOLICY_LOG_FORMAT",
         "env[0].value=json",
+        "envFrom[0].secretRef.name=more",
+        "extraVolumes[0].name=authorities",
+        "extraVolumes[0].secret.secretName=authorities",
+        "extraVolumeMounts[0].name=authorities",
+        "extraVolumeMounts[0].mountPath=/etc/authorities",
+        "topologySpreadConstraints[0].topologyKey=topology.kubernetes.io/zone",
+        "topologySpreadConstraints[0].maxSkew=1",
+        "topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule",
+        rf"shadowPolicy.files.next\.yaml={SHADOW}",
         "replicas=3",
         "engineThreads=4",
         "tenants.enabled=true",
@@ -281,7 +295,76 @@ def test_the_policy_it_brings_compiles(chart: Helm, mode: str) -> None:
     assert compiled.program.scheduler_names == served[mode]
 
 
+@pytest.mark.parametrize("kind", ["ServiceMonitor", "PodMonitor"])
+def test_a_monitor_and_a_certificate_fit_each_other(chart: Helm, kind: str) -> None:
+    values = (*MONITORED, f"metrics.monitor.kind={kind}", "metrics.monitor.tokenSecret.name=token")
+    manifests = chart.template(*values, release="team-a", namespace="team-a")
+    (monitor,) = of_kind(manifests, kind)
+    (certificate,) = of_kind(manifests, "Certificate")
+    spec = monitor.document["spec"]
+    (endpoint,) = spec["endpoints" if kind == "ServiceMonitor" else "podMetricsEndpoints"]
+    tls = endpoint["tlsConfig"]
+    assert tls["serverName"] in certificate.document["spec"]["dnsNames"]
+    assert tls["ca"]["secret"]["name"] == certificate.document["spec"]["secretName"]
+    assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": "team-a-kpolicy"}]
+    assert endpoint["authorization"] == {"credentials": {"name": "token", "key": "token"}}
+    (service,), (deployment,) = of_kind(manifests, "Service"), of_kind(manifests, "Deployment")
+    pods = deployment.document["spec"]["template"]
+    found = service.document if kind == "ServiceMonitor" else pods
+    assert spec["selector"]["matchLabels"].items() <= found["metadata"]["labels"].items()
+
+
+def test_a_service_monitor_sends_the_token_of_prometheus(chart: Helm) -> None:
+    manifests = chart.template("metrics.enabled=true", "metrics.monitor.kind=ServiceMonitor")
+    (monitor,) = of_kind(manifests, "ServiceMonitor")
+    (endpoint,) = monitor.document["spec"]["endpoints"]
+    assert endpoint["bearerTokenFile"].endswith("/serviceaccount/token")
+    assert "authorization" not in endpoint
+    assert of_kind(manifests, "Certificate") == []
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [("nameOverride=batch", "team-a-batch"), ("fullnameOverride=placer", "placer")],
+)
+def test_another_name_is_used_everywhere(chart: Helm, value: str, name: str) -> None:
+    manifests = chart.template(value, release="team-a", namespace="team-a")
+    assert len(manifests) == OVERLAYS["second-scheduler"] - 1
+    assert [found.name for found in manifests if not found.name.startswith(name)] == []
+    assert first_rule(manifests, "lease-fence") == f"object.metadata.name in ['{name}']"
+    (deployment,) = of_kind(manifests, "Deployment")
+    (container,) = deployment.document["spec"]["template"]["spec"]["containers"]
+    assert f"--lease-name={name}" in container["args"]
+
+
+def test_a_shadow_policy_may_be_read_and_compiles(chart: Helm) -> None:
+    manifests = chart.template(rf"shadowPolicy.files.next\.yaml={SHADOW}")
+    (shadow,) = [found for found in manifests if found.name == "kpolicy-shadow-policy"]
+    compiled = compile_policy([Source("next.yaml", shadow.document["data"]["next.yaml"])])
+    assert compiled.diagnostics == ()
+    (deployment,) = of_kind(manifests, "Deployment")
+    (container,) = deployment.document["spec"]["template"]["spec"]["containers"]
+    flag = "--shadow-policy-configmap=$(POD_NAMESPACE)/kpolicy-shadow-policy"
+    assert flag in container["args"]
+    (role,) = [found for found in of_kind(manifests, "Role") if found.name == "kpolicy"]
+    readable = [rule for rule in role.document["rules"] if rule["verbs"] == ["list", "watch"]]
+    assert [rule["resourceNames"] for rule in readable] == [
+        ["kpolicy-policy", "kpolicy-shadow-policy"]
+    ]
+
+
 REFUSED: Final = {
+    rf"schedulerNames={{team-a}},shadowPolicy.files.next\.yaml={SHADOW}": (
+        "next.yaml serves kpolicy, which is none of the schedulerNames team-a"
+    ),
+    rf"schedulerNames={{team-a}},policy.files.ours\.yaml={SHADOW}": (
+        "policy.files: ours.yaml serves kpolicy"
+    ),
+    "metrics.monitor.kind=ServiceMonitor": "needs metrics.enabled",
+    "metrics.enabled=true,metrics.monitor.kind=PodMonitor": "a PodMonitor needs tokenSecret",
+    "metrics.monitor.kind=Probe": "/metrics/monitor/kind",
+    "metrics.certificate.issuer.name=ours": "metrics.certificate: needs metrics.enabled",
+    "fullnameOverride=A_b": "/fullnameOverride",
     "replica=3": "additional properties 'replica' not allowed",
     "policy.fils.a=b": "additional properties 'fils' not allowed",
     "mode=second": "value must be one of 'second-scheduler', 'replacement'",

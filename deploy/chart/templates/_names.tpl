@@ -1,7 +1,9 @@
-{{/* What objects are called: by the release, so that two can live in one cluster. */}}
+{{/* What objects are called: by the release, so that two can live in one cluster; or as the values say. */}}
 {{- define "kpolicy.name" -}}
+{{- $own := .Values.nameOverride | default "kpolicy" -}}
 {{- $name := .Release.Name -}}
-{{- if not (contains "kpolicy" $name) -}}{{- $name = printf "%s-kpolicy" $name -}}{{- end -}}
+{{- if not (contains $own $name) -}}{{- $name = printf "%s-%s" $name $own -}}{{- end -}}
+{{- $name = .Values.fullnameOverride | default $name -}}
 {{- $name | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 

@@ -43,6 +43,7 @@ VERBS: Final = {
     "convert": "print a kube-scheduler configuration as a policy, or the other way round",
     "schema": "print the JSON Schema of a document",
     "rule": "explain a code such as KP204",
+    "explain-field": "explain a field such as spec.priorities.weight",
     "completion": "print completions for a shell",
     "help": "show the help of a verb",
     "version": "show the version",
@@ -52,6 +53,7 @@ _MODULES: Final = {
     **dict.fromkeys(("explain", "simulate", "diff", "bench"), "decisions"),
     **dict.fromkeys(("help", "version"), "about"),
     **dict.fromkeys(("fmt", "convert", "hash", "schema", "rule"), "documents"),
+    "explain-field": "explain_field",
 }
 _REPORT_TO: Final = "https://github.com/kpolicy/kpolicy/issues"
 
@@ -86,7 +88,7 @@ def program_name() -> str:
 
 def load_verb(name: str) -> Verb:
     module = import_module(f"kpolicy.cli.verbs.{_MODULES.get(name, name)}")
-    verb: Verb = getattr(module, name.upper())
+    verb: Verb = getattr(module, name.upper().replace("-", "_"))
     return verb
 
 

@@ -213,6 +213,7 @@ def _schema(args: argparse.Namespace) -> int:
     from kpolicy.cli.output_schema import output_schema
     from kpolicy.offline.policy_tests.document_model import PolicyTest
     from kpolicy.policy.legacy.kubescheduler_versions import Configuration
+    from kpolicy.policy.models.field_descriptions import describe_fields
     from kpolicy.policy.models.scheduling_policy import SchedulingPolicy
     from kpolicy.scheduler.options import SchedulerConfiguration
 
@@ -226,6 +227,7 @@ def _schema(args: argparse.Namespace) -> int:
         "$id": f"https://kpolicy.dev/schema/v1alpha1/{args.kind.lower()}.json",
         **body,
     }
+    describe_fields(schema)
     sys.stdout.write(json.dumps(schema, indent=2) + "\n")
     return 0
 
