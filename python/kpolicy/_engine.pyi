@@ -63,8 +63,17 @@ _Victim: TypeAlias = tuple[str, str, str, bool]
 # to_mark: the volume also has to say that a controller bound it. seconds_max: how long to wait
 # until the claim is bound.
 _VolumeWork: TypeAlias = tuple[str, str, str, str, str, str, bool, bool, int]
+# A claim on devices of a placed pod, in its namespace: (claim, claim_uid, allocation, requests,
+# mappings, to_write, to_wait, seconds_max). claim: empty if it has to be made for extended resources.
+# allocation: JSON of `status.allocation` to be written; empty if the claim is allocated. requests and
+# mappings: JSON of the requests and of the mappings of a claim that has to be made. to_write: the
+# API server does not have this yet. to_wait: some device has conditions that must be true before
+# the bind. seconds_max: how long to wait for them.
+_ClaimWork: TypeAlias = tuple[str, str, str, str, str, bool, bool, int]
 # A write that a placed pod waits for: its kind, and the fields that writes of this kind have.
-_PreBindWrite: TypeAlias = tuple[Literal["volume"], _VolumeWork]
+_PreBindWrite: TypeAlias = (
+    tuple[Literal["volume"], _VolumeWork] | tuple[Literal["claim"], _ClaimWork]
+)
 
 # About a decision of another engine: (verdict, uid, node: the other's node if it is among the best,
 # whether the other's node passes every filter).
@@ -130,6 +139,8 @@ class Engine:
         """From now on, also keep the API paths of objects that this expression reads. Loading a
         program ends this."""
 
+    def wanted_selectors(self) -> list[str]: ...
+    def load_selectors(self, compiled: Sequence[tuple[str, bytes, str]]) -> None: ...
     def list_begin(self, resource: str) -> None:
         """Begins a full list. Objects that it does not name are removed at `list_end`."""
 

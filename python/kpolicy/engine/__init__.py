@@ -24,6 +24,7 @@ from kpolicy.engine.named_answers import (
     AwaitedVolume as AwaitedVolume,
     CandidateNode as CandidateNode,
     Candidates as Candidates,
+    ClaimWork as ClaimWork,
     Decision as Decision,
     Filtered as Filtered,
     JudgedNodes as JudgedNodes,

@@ -6,7 +6,7 @@ The only module that imports `kpolicy._engine`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, assert_never
+from typing import assert_never
 
 from kpolicy import _engine
 from kpolicy._engine import (
@@ -15,11 +15,13 @@ from kpolicy._engine import (
     evaluation_plan as evaluation_plan,
     expression_facts as expression_facts,
 )
+from kpolicy.engine.device_selectors import compile_selector
 from kpolicy.engine.named_answers import (
     Applied,
     AwaitedVolume,
     CandidateNode,
     Candidates,
+    ClaimWork,
     Decision,
     Filtered,
     JudgedNodes,
@@ -86,7 +88,9 @@ class Engine:
 
     def list_page(self, resource: str, body: bytes, now_ns: int) -> Applied:
         """One page of a list, as the API server sent it."""
-        return _applied(self._engine.list_page(resource, body, now_ns))
+        applied = _applied(self._engine.list_page(resource, body, now_ns))
+        self._settle_selectors()
+        return applied
 
     def list_end(self, resource: str, now_ns: int) -> Applied:
         """Ends a list: objects that no page named are removed."""
@@ -94,13 +98,23 @@ class Engine:
 
     def watch(self, resource: str, lines: bytes, now_ns: int) -> Applied:
         """Complete lines of a watch, as the API server sent them."""
-        return _applied(self._engine.watch(resource, lines, now_ns))
+        applied = _applied(self._engine.watch(resource, lines, now_ns))
+        self._settle_selectors()
+        return applied
 
     def load_objects(self, body: bytes, source: str) -> list[Unreadable]:
         """Reads a file of objects in JSON or YAML: one object, several documents, or lists. Kinds
         that no rule reads are left out and counted in one line. Objects that cannot be read are
         named, after `source`."""
-        return list(map(Unreadable._make, self._engine.load_objects(body, source)))
+        unreadable = list(map(Unreadable._make, self._engine.load_objects(body, source)))
+        self._settle_selectors()
+        return unreadable
+
+    def _settle_selectors(self) -> None:
+        """Compiles the selectors of devices that new classes and claims brought."""
+        wanted = self._engine.wanted_selectors()
+        if wanted:
+            self._engine.load_selectors([compile_selector(text) for text in wanted])
 
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
         """Decides and assumes these pods in order. Each sees the pods before it. The last pods may
@@ -240,16 +254,18 @@ def _decision(answer: _engine._Decision) -> Decision:
     if decision.victims:
         decision.victims[:] = map(Victim._make, decision.victims)
     if decision.writes:
-        decision.writes[:] = [_write(kind, fields) for kind, fields in answer[-1]]
+        decision.writes[:] = list(map(_write, answer[-1]))
     return decision
 
 
-def _write(kind: Literal["volume"], fields: _engine._VolumeWork) -> PreBindWrite:
-    match kind:
-        case "volume":
+def _write(write: _engine._PreBindWrite) -> PreBindWrite:
+    match write:
+        case ("volume", fields):
             return VolumeWork._make(fields)
+        case ("claim", fields):
+            return ClaimWork._make(fields)
         case _:
-            assert_never(kind)
+            assert_never(write)
 
 
 def _applied(answer: _engine._Applied) -> Applied:

@@ -136,8 +136,26 @@ class VolumeWork(NamedTuple):
     seconds_max: int
 
 
+class ClaimWork(NamedTuple):
+    """A claim on devices of a placed pod, in its namespace, and what has to be written before the
+    bind. `allocation` is the JSON of `status.allocation`; it is empty if the claim is allocated, and
+    only has to be reserved for the pod. If `claim` is empty, it has to be made for extended
+    resources, with the JSON of its `requests`, and the pod's status has to tell the `mappings`.
+    `to_write`: the API server does not have this yet. `to_wait`: some device has conditions that
+    must be true before the bind."""
+
+    claim: str
+    claim_uid: str
+    allocation: str
+    requests: str
+    mappings: str
+    to_write: bool
+    to_wait: bool
+    seconds_max: int
+
+
 # A write for which a placed pod waits. There is a class for each kind.
-PreBindWrite: TypeAlias = VolumeWork
+PreBindWrite: TypeAlias = VolumeWork | ClaimWork
 
 
 class AwaitedVolume(NamedTuple):

@@ -119,6 +119,10 @@ events! {
     /// The last of `spec.schedulingGates` is removed.
     PodGatesGone, "the pod's last scheduling gate is removed",
         "UnschedulablePodUpdatePodSchedulingGatesEliminated";
+    /// Claims of the pod were made from templates.
+    PodGeneratedClaim, "claims of the pod are made",
+        "AssignedPodUpdatePodGeneratedResourceClaim"
+        or "UnschedulablePodUpdatePodGeneratedResourceClaim";
     /// A pod on a node is being deleted.
     PodTermination, "a pod on a node is being deleted",
         "AssignedPodUpdate" or "UnschedulablePodUpdate";
@@ -224,6 +228,7 @@ fn pod_events(old: &Pod, new: &Pod) -> Vec<Event> {
         (requests_less(old, new), Event::PodScaleDown),
         (old.is_gated() && !new.is_gated(), Event::PodGatesGone),
         (old.template.tolerations != new.template.tolerations, Event::PodToleration),
+        (old.claim_statuses != new.claim_statuses, Event::PodGeneratedClaim),
         (!old.is_terminating && new.is_terminating, Event::PodTermination),
     ];
     let mut events: Vec<Event> =

@@ -16,6 +16,7 @@ use crate::preemption::{self, Attempt, Candidate, CandidateMemo, Search, Unplace
 use crate::program::{Profile, Program};
 use crate::rules::decision_work::DecisionWork;
 use crate::rules::expression::Witness;
+use crate::rules::dynamic_resources::{self, PostFilter, Shown};
 use crate::rules::{FilterRule, Status, scheduling_gates};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 use crate::threads::Threads;
@@ -50,6 +51,12 @@ pub(crate) fn line(
         let gates_gone = Events::of(&[Event::PodGatesGone]);
         let waits = vec![waited_for(scheduling_gates::NAME, gates_gone, false)];
         object.insert("waitsFor".into(), waits.into());
+    } else if let Some(status) = claims_not_ready(pod, profile, cluster) {
+        object.insert("preEnqueue".into(), rendered(dynamic_resources::NAME, &status));
+        let own = profile.dynamic_resources().and_then(|position| profile.filters.get(position));
+        let waits: Vec<Value> =
+            own.into_iter().map(|rule| waited_for(&rule.name, events_of(rule), true)).collect();
+        object.insert("waitsFor".into(), waits.into());
     } else if cluster.nodes().is_empty() {
         object.insert("message".into(), NO_NODES.into());
         let waits = vec![waited_for("", Events::of(&[Event::NodeAdd]), true)];
@@ -69,6 +76,12 @@ pub(crate) fn line(
     out.push(b'\n');
 }
 
+/// Why kube-scheduler does not try the pod at all.
+fn claims_not_ready(pod: &Pod, profile: &Profile, cluster: &Cluster) -> Option<Status> {
+    profile.dynamic_resources()?;
+    dynamic_resources::pre_enqueue(pod, cluster)
+}
+
 fn judged(
     question: Question<'_>,
     profile: &Profile,
@@ -78,7 +91,11 @@ fn judged(
 ) {
     let mut fresh = Fresh::of(profile, question.pod, cluster);
     let judgement = reference::judge(&mut fresh, question.pod, question.program, profile, cluster);
-    object.insert("nodes".into(), node_lines(&judgement, profile, cluster));
+    let devices = profile
+        .devices
+        .and_then(|rule| Some((rule, dynamic_resources::shown(rule, question.pod, cluster)?)));
+    let shown = devices.as_ref().map(|(_, shown)| shown);
+    object.insert("nodes".into(), node_lines(&judgement, profile, cluster, shown));
     if detail == Detail::Parts {
         object.insert("seen".into(), seen(question.pod, &judgement, profile, cluster));
     }
@@ -93,6 +110,9 @@ fn judged(
     }
     if !judgement.feasible.is_empty() {
         chosen(question, &judgement, cluster, object);
+        if let Some(shown) = shown {
+            bind(shown, cluster, object);
+        }
         return;
     }
     let prepared = fresh.prepared();
@@ -104,6 +124,17 @@ fn judged(
     let text = message::fit_error(cluster.nodes().len(), &before, &histogram, "");
     object.insert("message".into(), text.into());
     object.insert("waitsFor".into(), waits(rejected, profile));
+    if let Some((rule, _)) = &devices {
+        let own = profile.dynamic_resources();
+        // It is not asked where a rule before it rejects.
+        let is_asked = |node: &&NodeJudgement| match &node.filter {
+            Some((filter, _)) => Some(*filter) >= own && !node.is_outside,
+            None => !node.is_outside,
+        };
+        let reached = judgement.nodes.iter().filter(is_asked).map(|node| node.slot);
+        let found = PostFilter::of(*rule, question.pod, cluster, reached);
+        object.insert("dra".into(), found.to_json());
+    }
     if profile.preemption.is_some() {
         let unplaced = Unplaced { question, profile, rejected, prepared: &prepared, cluster };
         let attempt = preemption::attempt(unplaced, Search::Whole, &mut CandidateMemo::default());
@@ -223,19 +254,43 @@ fn chosen(
     }
 }
 
+/// What would be written for the pod on the first of the best nodes.
+fn bind(shown: &Shown, cluster: &Cluster, object: &mut Map<String, Value>) {
+    let best = object.get("best").and_then(|best| best.get(0)?.as_str());
+    let node = best.and_then(|name| cluster.nodes().find(name));
+    let bound = node.and_then(|slot| shown.bind(cluster, cluster.nodes().view(slot)?));
+    if let Some(bound) = bound {
+        object.insert("dra".into(), json!({"bind": bound}));
+    }
+}
+
 fn node_name(slot: NodeSlot, cluster: &Cluster) -> Option<&str> {
     Some(cluster.nodes().view(slot)?.node.name.as_ref())
 }
 
 /// The line of each node. For a node that was left out beforehand, kube-scheduler names the rules
 /// that narrowed the nodes and all rules that rejected a node before it.
-fn node_lines(judgement: &Judgement, profile: &Profile, cluster: &Cluster) -> Value {
+fn node_lines(
+    judgement: &Judgement,
+    profile: &Profile,
+    cluster: &Cluster,
+    devices: Option<&Shown>,
+) -> Value {
     let name = |filter: &usize| Some(Arc::clone(&profile.filters.get(*filter)?.name));
     let narrowed_by = &judgement.rejected.narrowed_by;
     let mut named: BTreeSet<Arc<str>> = narrowed_by.iter().filter_map(name).collect();
     let mut lines: Vec<Value> = Vec::with_capacity(judgement.nodes.len());
     for node in &judgement.nodes {
-        lines.push(node_line(node, &named, profile, cluster));
+        let mut line = node_line(node, &named, profile, cluster);
+        let fits = node.filter.is_none() && !node.is_outside;
+        if let (true, Some(shown), Some(object)) = (fits, devices, line.as_object_mut()) {
+            let view = cluster.nodes().view(node.slot);
+            let given = view.map(|view| shown.allocations(cluster, view)).unwrap_or_default();
+            if !given.is_empty() {
+                object.insert("allocations".into(), given.into());
+            }
+        }
+        lines.push(line);
         named.extend(node.filter.iter().filter_map(|(filter, _)| name(filter)));
     }
     lines.into()

@@ -101,6 +101,28 @@ impl Engine {
         self.ask(py, |held| held.core.keep(&ir))
     }
 
+    /// Texts of selectors of devices that are to be compiled before the next decision.
+    fn wanted_selectors(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.ask(py, |held| {
+            if held.core.wants_selectors() { held.core.wanted_selectors() } else { Vec::new() }
+        })
+    }
+
+    /// What these texts compile to: (text, IR or empty, why there is none).
+    fn load_selectors(
+        &self,
+        py: Python<'_>,
+        compiled: Vec<(String, Vec<u8>, String)>,
+    ) -> PyResult<()> {
+        let read = |(text, ir, why): (String, Vec<u8>, String)| {
+            let read = serde_json::from_slice(&ir).map_err(|error| error.to_string());
+            (text, if ir.is_empty() { Err(why) } else { read })
+        };
+        let compiled: Vec<(String, Result<Value, String>)> =
+            compiled.into_iter().map(read).collect();
+        self.ask(py, |held| held.core.load_selectors(&compiled))
+    }
+
     /// A full list begins: what it does not name is gone at `list_end`.
     fn list_begin(&self, py: Python<'_>, resource: &str) -> PyResult<()> {
         let kind = arguments::kind(resource)?;
@@ -173,8 +195,10 @@ impl Engine {
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let uids: Vec<Arc<str>> = uids.into_iter().map(Into::into).collect();
-        let batch =
-            self.ask(py, |held| held.core.schedule(&uids, now_ns, &Monotonic::started()))?;
+        let batch = self.ask(py, |held| {
+            held.core.tell_time(now_ns);
+            held.core.schedule(&uids, now_ns, &Monotonic::started())
+        })?;
         tuples::batch(py, &batch)
     }
 
@@ -337,16 +361,16 @@ impl Engine {
         tuples::wakes(py, &applied.wakes)
     }
 
-    /// `{"pods": ["ns/name", …] or null, "parts": bool}` to JSON lines. No rule reads the time so far.
+    /// `{"pods": ["ns/name", …] or null, "parts": bool}` to JSON lines.
     fn explain<'py>(
         &self,
         py: Python<'py>,
         request: &[u8],
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let _ = now_ns;
         let (pods, parts) = arguments::requested(request)?;
         let lines = self.ask(py, |held| {
+            held.core.tell_time(now_ns);
             let pods = pods.as_deref();
             if parts { held.core.explain_parts(pods) } else { held.core.explain(pods) }
         })?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kpolicy_codec::{Feed, Unreadable};
 use kpolicy_engine::api::{
-    Applied, Batch, Candidates, Decision, Filtered, Located, Opinion, PodChange, PodState,
+    Applied, Batch, Candidates, ClaimWork, Decision, Filtered, Located, Opinion, PodChange, PodState,
     PreBindWrite, Refusal, ScheduledUnit, Verdict, Victim, VolumeProgress, VolumeWork, Wake,
 };
 use kpolicy_engine::timing::Series;
@@ -194,6 +194,7 @@ pub(crate) fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> 
 fn pre_bind_write<'py>(py: Python<'py>, write: &PreBindWrite) -> Tuple<'py> {
     match write {
         PreBindWrite::Volume(work) => ("volume", volume_work(py, work)?).into_pyobject(py),
+        PreBindWrite::Claim(work) => ("claim", claim_work(py, work)?).into_pyobject(py),
     }
 }
 
@@ -207,6 +208,20 @@ fn volume_work<'py>(py: Python<'py>, work: &VolumeWork) -> Tuple<'py> {
         &*work.volume_version,
         work.is_to_write,
         work.is_to_mark,
+        work.seconds_max,
+    )
+        .into_pyobject(py)
+}
+
+fn claim_work<'py>(py: Python<'py>, work: &ClaimWork) -> Tuple<'py> {
+    (
+        &*work.claim,
+        &*work.claim_uid,
+        &*work.allocation,
+        &*work.requests,
+        &*work.mappings,
+        work.is_to_write,
+        work.is_to_wait,
         work.seconds_max,
     )
         .into_pyobject(py)

@@ -7,6 +7,29 @@ use std::sync::Arc;
 pub enum PreBindWrite {
     /// A claim that is to be bound.
     Volume(VolumeWork),
+    /// A claim on devices that is to be allocated to the pod, or reserved for it.
+    Claim(ClaimWork),
+}
+
+/// One claim on devices of a placed pod, in its namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimWork {
+    /// The claim's name; empty if it is to be made, for extended resources.
+    pub claim: Box<str>,
+    /// The claim's uid, or empty.
+    pub claim_uid: Box<str>,
+    /// The JSON of `status.allocation` to be written; empty if the claim is allocated already.
+    pub allocation: Box<str>,
+    /// The JSON of `spec.devices.requests` of a claim that is to be made; empty otherwise.
+    pub requests: Box<str>,
+    /// The JSON of `requestMappings` of a claim that is to be made; empty otherwise.
+    pub mappings: Box<str>,
+    /// The API server does not say yet that the pod uses it.
+    pub is_to_write: bool,
+    /// Whether some device has conditions that must be true before the pod is bound.
+    pub is_to_wait: bool,
+    /// How long to wait for them, from the allocation on.
+    pub seconds_max: i64,
 }
 
 /// One claim of a placed pod, in its namespace: to be given a volume, or to be provisioned.

@@ -19,6 +19,7 @@ mod unit;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use kpolicy_cel::Expression;
 use serde_json::Value;
 
 use crate::api::{PodChange, PodState, Refusal, RuleStatistics, Statistics};
@@ -137,6 +138,32 @@ impl Engine {
         if let Ok(expression) = verified(ir) {
             paths_of(&expression, Arc::make_mut(&mut self.paths));
         }
+    }
+
+    /// The texts of selectors of devices that are not compiled: give them to `load_selectors` before
+    /// the next decision.
+    pub fn wanted_selectors(&self) -> Vec<String> {
+        self.cluster.objects().selectors.wanted().map(str::to_owned).collect()
+    }
+
+    /// Whether there are any.
+    pub fn wants_selectors(&self) -> bool {
+        self.cluster.objects().selectors.are_wanted()
+    }
+
+    /// Takes what texts of selectors compile to: the expression, or why there is none.
+    pub fn load_selectors(&mut self, compiled: &[(String, Result<Value, String>)]) {
+        for (text, compiled) in compiled {
+            let expression = compiled.clone().and_then(|ir| {
+                Expression::verify(&ir).map_err(|why| why.message)
+            });
+            self.cluster.load_selector(text, expression);
+        }
+    }
+
+    /// Tells the time; whatever rests on it is as of the newest time told.
+    pub fn tell_time(&mut self, now_ns: i64) {
+        self.cluster.tell_time(now_ns);
     }
 
     /// Resources that must be listed anew before the next decision: objects are held of which the

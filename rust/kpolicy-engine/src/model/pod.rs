@@ -53,8 +53,11 @@ pub struct Pod {
     pub resize_infeasible: bool,
     /// `spec.volumes`.
     pub volumes: Box<[Volume]>,
-    /// Names of `spec.resourceClaims`.
-    pub resource_claims: Box<[Box<str>]>,
+    /// `spec.resourceClaims`.
+    pub resource_claims: Box<[PodClaim]>,
+    /// `status.resourceClaimStatuses`: names in the pod, and the claims made for them (`None`: none is
+    /// needed).
+    pub claim_statuses: Box<[(Box<str>, Option<Box<str>>)]>,
     /// The pod group that `spec` names.
     pub pod_group: Option<Box<str>>,
     /// `spec.hostNetwork`.
@@ -67,6 +70,27 @@ pub struct Pod {
     pub preempted_by_scheduler: bool,
     /// Values that expressions read by API path.
     pub api_values: ApiValues,
+}
+
+/// An entry of `spec.resourceClaims`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct PodClaim {
+    /// Its name in the pod.
+    pub name: Box<str>,
+    /// Which claim it is.
+    pub source: ClaimSource,
+}
+
+/// Which claim a pod uses.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub enum ClaimSource {
+    /// The claim of this name.
+    Claim(Box<str>),
+    /// The one that was made from a template for this pod.
+    Template,
+    /// A source of a later release.
+    #[default]
+    Unknown,
 }
 
 /// `status.phase` of a pod.

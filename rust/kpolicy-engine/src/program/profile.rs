@@ -8,6 +8,7 @@ use crate::model::ApiPaths;
 use crate::rules::expression::{
     self, Conditions, EvaluationCounts, Ledger, Limits, VictimRule, Witness,
 };
+use crate::rules::dynamic_resources::DynamicResources;
 use crate::rules::gang_scheduling::{self, GangScheduling};
 use crate::rules::{
     Filter, FilterRule, Scale, Score, ScoreRule, catalog, dynamic_resources, scale,
@@ -45,6 +46,8 @@ pub struct Profile {
     pub(crate) paths: ApiPaths,
     /// `None`: this profile never evicts.
     pub preemption: Option<Preemption>,
+    /// `DynamicResources` with its arguments, where the profile has it.
+    pub(crate) devices: Option<DynamicResources>,
 }
 
 impl Profile {
@@ -105,6 +108,7 @@ pub(super) fn read(
         witnesses: Vec::new(),
         reads_namespaces: false,
         paths: ApiPaths::default(),
+        devices: None,
     };
     for (place, item) in filters? {
         let Some(read) = read_filter(item, &place, policies.len(), &mut ledger, refusals) else {
@@ -113,6 +117,9 @@ pub(super) fn read(
         profile.reads_namespaces |= read.reads_namespace;
         profile.paths.add_all(&read.paths);
         let name = Arc::clone(&read.rule.name);
+        if *name == *dynamic_resources::NAME {
+            profile.devices = devices(item);
+        }
         match (read.is_audit, &read.counts) {
             (true, Some(counts)) => profile.audits.push((read.rule, Arc::clone(counts))),
             _ => profile.filters.push(read.rule),
@@ -150,6 +157,13 @@ pub(super) fn read(
     }
     fields.finish(refusals);
     Some(profile)
+}
+
+/// The arguments of `DynamicResources`, which were found right before.
+fn devices(item: &Value) -> Option<DynamicResources> {
+    let mut refusals = Refusals::default();
+    let mut args = Fields::of(item.get("args")?, "", &mut refusals)?;
+    dynamic_resources::from_args(&mut args, &mut refusals)
 }
 
 fn read_filter(

@@ -11,6 +11,7 @@ pub mod catalog;
 pub(crate) mod container_limits;
 pub mod decision_work;
 pub(crate) mod default_selector;
+pub(crate) mod devices;
 mod disks;
 pub(crate) mod dynamic_resources;
 pub(crate) mod equal_priority;
@@ -127,8 +128,8 @@ pub const BUILT_INS: &[BuiltIn] = &[
         .score(|args, refusals| Some(Box::new(inter_pod_affinity::from_args(args, refusals)?)))
         .weight(2),
     BuiltIn::of_default(dynamic_resources::NAME)
-        .filter(|args, _| Some(Box::new(dynamic_resources::from_args(args))))
-        .score(|args, _| Some(Box::new(dynamic_resources::from_args(args))))
+        .filter(|args, refusals| Some(Box::new(dynamic_resources::from_args(args, refusals)?)))
+        .score(|args, refusals| Some(Box::new(dynamic_resources::from_args(args, refusals)?)))
         .weight(2),
     BuiltIn::of_default(node_resources_balanced::NAME)
         .score(|args, refusals| Some(Box::new(node_resources_balanced::from_args(args, refusals)?)))

@@ -9,19 +9,21 @@ use std::borrow::Cow;
 
 use multiversion::multiversion;
 
+use crate::rules::devices::extended::Classes;
 use crate::event::{Event, Events, Occurrence};
 use crate::fields::{Fields, Refusals, UNKNOWN};
 use crate::heap::HeapBytes;
 use crate::intern::{Name, Shared};
+use crate::model::Kind;
 use crate::part::{Part, Parts};
 use crate::resources::{Amounts, Requests, names};
 use crate::snapshot::columns::{self, Columns};
-use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
+use crate::snapshot::{Change, Changes, Cluster, Node, NodeParts, NodeView, Pod};
 
 use super::filter::one_by_one;
 use super::resource_args::{default_resources, resources, shape};
 use super::resource_scoring::{ResourceScoring, Strategy};
-use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Rejection, Status};
+use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Rejection, Status};
 
 pub(crate) const NAME: &str = "NodeResourcesFit";
 pub(crate) const TOO_MANY_PODS: &str = "Too many pods";
@@ -54,6 +56,8 @@ struct Scalar {
     amount: i64,
     /// The reason text for a node that is short of it.
     reason: Box<str>,
+    /// A class of devices stands behind it: a node that has none of its own is judged by that.
+    is_of_devices: bool,
 }
 
 impl HeapBytes for Scalar {
@@ -76,20 +80,30 @@ impl Filter for NodeResourcesFit {
         key.push(pod.template.requests.id());
     }
 
-    fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         let requests = pod.template.requests.clone();
+        let has_scalars = !requests.fit.scalars.is_empty();
+        let classes = if has_scalars { Classes::of(cluster) } else { Classes::default() };
         let counts = |(name, amount): &&(Name, i64)| *amount > 0 && !self.ignores(name);
         let scalar = |(name, amount): &(Name, i64)| Scalar {
             name: name.clone(),
             amount: *amount,
             reason: format!("Insufficient {}", &**name).into(),
+            is_of_devices: classes.class_of(name).is_some(),
         };
         let scalars = requests.fit.scalars.iter().filter(counts).map(scalar).collect();
         Some(Box::new(PreparedNodeResourcesFit { requests, scalars }))
     }
 
     fn events(&self) -> Events {
-        Events::of(&[Event::PodDelete, Event::PodScaleDown, Event::NodeAdd, Event::NodeAllocatable])
+        Events::of(&[
+            Event::PodDelete,
+            Event::PodScaleDown,
+            Event::NodeAdd,
+            Event::NodeAllocatable,
+            Event::ObjectAdd(Kind::DeviceClass),
+            Event::ObjectUpdate(Kind::DeviceClass),
+        ])
     }
 
     fn parts(&self) -> Parts {
@@ -101,14 +115,19 @@ impl Filter for NodeResourcesFit {
         Events::of(&[Event::PodAdd, Event::PodLabel])
     }
 
-    fn wakes(&self, pod: &Pod, event: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
+    fn wakes(&self, pod: &Pod, event: Event, occurrence: &Occurrence, cluster: &Cluster) -> bool {
         match occurrence {
             Occurrence::Pod { is_assigned, .. } if event == Event::PodDelete => *is_assigned,
             Occurrence::Pod { old: Some(old), new: Some(new), .. } => {
                 new.uid == pod.uid || frees(pod, old, new)
             }
             Occurrence::Node { old, new: Some(new), .. } => {
-                self.fits_empty(pod, new) && old.as_ref().is_none_or(|old| grew(pod, old, new))
+                self.fits_empty(pod, new, cluster) && old.as_ref().is_none_or(|old| grew(pod, old, new))
+            }
+            Occurrence::Object(_) => {
+                let classes = Classes::of(cluster);
+                let mut asked = pod.requests().fit.scalars.iter();
+                asked.any(|(name, _)| classes.class_of(name).is_some())
             }
             _ => false,
         }
@@ -136,7 +155,9 @@ fn grew(pod: &Pod, old: &Node, new: &Node) -> bool {
 }
 
 impl NodeResourcesFit {
-    fn fits_empty(&self, pod: &Pod, node: &Node) -> bool {
+    fn fits_empty(&self, pod: &Pod, node: &Node, cluster: &Cluster) -> bool {
+        let classes = Classes::of(cluster);
+        let is_of_devices = |name: &str| classes.class_of(name).is_some();
         let (wanted, has) = (&pod.requests().fit, &node.allocatable.amounts);
         node.allocatable.pods >= 1
             && wanted.cpu_milli <= has.cpu_milli
@@ -145,7 +166,11 @@ impl NodeResourcesFit {
             && wanted
                 .scalars
                 .iter()
-                .all(|(name, amount)| self.ignores(name) || *amount <= has.scalar(name))
+                .all(|(name, amount)| {
+                    self.ignores(name)
+                        || *amount <= has.scalar(name)
+                        || has.scalar(name) == 0 && is_of_devices(name)
+                })
     }
 }
 
@@ -172,8 +197,10 @@ impl PreparedNodeResourcesFit {
         judge(wanted.memory, has.memory, held.memory, MEMORY);
         let ephemeral = (has.ephemeral_storage, held.ephemeral_storage);
         judge(wanted.ephemeral_storage, ephemeral.0, ephemeral.1, EPHEMERAL_STORAGE);
-        for (index, Scalar { name, amount, .. }) in self.scalars.iter().enumerate() {
-            judge(*amount, has.scalar(name), held.scalar(name), Self::scalar_bit(index));
+        for (index, Scalar { name, amount, is_of_devices, .. }) in self.scalars.iter().enumerate() {
+            if !*is_of_devices || has.scalar(name) != 0 {
+                judge(*amount, has.scalar(name), held.scalar(name), Self::scalar_bit(index));
+            }
         }
         bits
     }
@@ -188,8 +215,10 @@ impl PreparedNodeResourcesFit {
 
     fn scalar_reasons(&self, node: NodeView<'_>, code: Code) -> Vec<Cow<'static, str>> {
         let is_short = |(index, scalar): (usize, &Scalar)| {
-            let Scalar { name, amount, reason } = scalar;
-            let short = if self.describes_by_code() {
+            let Scalar { name, amount, reason, is_of_devices } = scalar;
+            let short = if *is_of_devices && node.node.allocatable.amounts.scalar(name) == 0 {
+                false
+            } else if self.describes_by_code() {
                 code.meaning() & Self::scalar_bit(index) != 0
             } else {
                 let has = node.node.allocatable.amounts.scalar(name);
@@ -250,6 +279,12 @@ fn mark_short(codes: &mut [Code], wanted: i64, has: &[f64], held: &[f64], bit: u
 impl PreparedFilter for PreparedNodeResourcesFit {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::ALLOCATABLE).and_load()
+    }
+
+    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
+        let is_stale = |change: &Change| matches!(change, Change::Object(Kind::DeviceClass));
+        let rests_on_classes = !self.scalars.is_empty();
+        if rests_on_classes && changes.iter().any(is_stale) { Refresh::Again } else { Refresh::Nodes }
     }
 
     fn check(&self, _: &Cluster, node: NodeView<'_>) -> Code {

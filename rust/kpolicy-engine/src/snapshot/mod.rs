@@ -7,6 +7,9 @@
 pub(crate) mod attached;
 pub(crate) mod census;
 pub(crate) mod columns;
+pub(crate) mod device_selectors;
+pub(crate) mod device_slices;
+pub(crate) mod devices_in_use;
 pub(crate) mod domains;
 pub(crate) mod evictions;
 pub(crate) mod images;
@@ -29,7 +32,10 @@ mod lanes_read;
 
 use std::sync::Arc;
 
+use kpolicy_cel::Expression;
+
 use crate::intern::Name;
+use crate::model::Kind;
 
 pub use census::Census;
 pub use domains::Domains;
@@ -62,6 +68,8 @@ pub struct Cluster {
     log: Log,
     tables: Tables,
     progress: Arc<Progress>,
+    /// The newest time that a caller told, in seconds since the epoch.
+    now_seconds: i64,
 }
 
 impl Cluster {
@@ -96,6 +104,21 @@ impl Cluster {
     /// Objects that stand as decided, not as the API server has them yet.
     pub(crate) fn promises(&self) -> &Promises {
         &self.promises
+    }
+
+    /// The newest time that the caller told, in seconds since the epoch; it never goes back.
+    pub(crate) fn now_seconds(&self) -> i64 {
+        self.now_seconds
+    }
+
+    pub(crate) fn tell_time(&mut self, now_ns: i64) {
+        self.now_seconds = self.now_seconds.max(now_ns.div_euclid(1_000_000_000));
+    }
+
+    /// Takes compiled selectors of devices. What was judged without them is judged again.
+    pub(crate) fn load_selector(&mut self, text: &str, compiled: Result<Expression, String>) {
+        self.objects.selectors.load(text, compiled);
+        self.log.push(Change::Object(Kind::DeviceClass));
     }
 
     /// Whoever works for long on the snapshot reports it there.

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use crate::model::{Kind, Meta, Object};
 
 use super::attached::Attached;
+use super::device_selectors::Selectors;
+use super::device_slices::DeviceSlices;
+use super::devices_in_use::DevicesInUse;
 
 /// Objects of one kind. The namespace of cluster-scoped ones is empty.
 #[derive(Debug)]
@@ -89,6 +92,12 @@ macro_rules! stores {
             )?)*
             /// The attachments by node.
             pub(crate) attached: Attached,
+            /// Slices of devices by node and pool.
+            pub(crate) device_slices: DeviceSlices,
+            /// The devices that claims hold.
+            pub(crate) devices_in_use: DevicesInUse,
+            /// Compiled selectors of devices.
+            pub(crate) selectors: Selectors,
         }
 
         impl Objects {
@@ -137,6 +146,11 @@ crate::object_kinds!(stores);
 impl Objects {
     fn followed(&mut self, replaced: Replaced) -> Replaced {
         self.attached.follow(&replaced);
+        self.device_slices.follow(&replaced);
+        self.devices_in_use.follow(&replaced);
+        if let Some(new) = &replaced.new {
+            self.selectors.see(new);
+        }
         replaced
     }
 }

@@ -91,10 +91,13 @@ pub struct Template {
     pub owner: Option<Shared<OwnerReference>>,
     pub(crate) needed_features: NeededFeatures,
     pub scheduling_gates: Box<[Box<str>]>,
-    pub resource_claims: Box<[Box<str>]>,
+    pub resource_claims: Box<[model::PodClaim]>,
     pub pod_group: Option<Box<str>>,
     pub service_account_name: Name,
 }
+
+/// `status.resourceClaimStatuses`.
+pub(crate) type ClaimStatuses = [(Box<str>, Option<Box<str>>)];
 
 /// A pod as rules read it: a small row that shares what pods of one template have in common.
 #[derive(Debug, Clone)]
@@ -113,6 +116,8 @@ pub struct Pod {
     pub(crate) start_seconds: Option<i64>,
     pub(crate) is_terminating: bool,
     pub(crate) preempted_by_scheduler: bool,
+    /// The claims made for the pod, by their names in it; `None`: there are none.
+    pub(crate) claim_statuses: Option<Arc<ClaimStatuses>>,
     /// What expressions read by API path.
     pub api_values: Shared<ApiValues>,
 }
@@ -352,6 +357,7 @@ impl PodTables {
             start_seconds: pod.start_seconds,
             is_terminating: pod.meta.deletion_seconds.is_some(),
             preempted_by_scheduler: pod.preempted_by_scheduler,
+            claim_statuses: (!pod.claim_statuses.is_empty()).then(|| pod.claim_statuses.into()),
             api_values: self.api_values.intern(pod.api_values),
         }
     }

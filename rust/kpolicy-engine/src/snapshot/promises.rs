@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{Kind, Meta, Object, PersistentVolume, PersistentVolumeClaim};
+use crate::model::{Kind, Meta, Object, PersistentVolume, PersistentVolumeClaim, ResourceClaim};
 
 use super::Cluster;
 use super::objects::Replaced;
@@ -119,6 +119,18 @@ impl Cluster {
         match self.confirmed(Kind::PersistentVolumeClaim, namespace, name) {
             Some(Object::PersistentVolumeClaim(claim)) => Some(claim),
             _ => self.objects.claims.get(namespace, name),
+        }
+    }
+
+    /// A claim on devices as the API server showed it last, if something else is promised of it.
+    pub(crate) fn confirmed_resource_claim(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Option<&Arc<ResourceClaim>> {
+        match self.confirmed(Kind::ResourceClaim, namespace, name) {
+            Some(Object::ResourceClaim(claim)) => Some(claim),
+            _ => None,
         }
     }
 

@@ -1,0 +1,127 @@
+//! An index of the devices that claims hold, kept in step with the objects. Claims that are promised
+//! an allocation count as if it were written.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::model::{Allocation, Object};
+
+use super::objects::Replaced;
+
+/// By device.
+pub(crate) type PoolUse = FxHashMap<Box<str>, DeviceUse>;
+
+/// Who holds a device. Administrators hold nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct DeviceUse {
+    /// Allocations of the whole device.
+    pub(crate) whole: u32,
+    /// Shares of it.
+    pub(crate) shares: u32,
+    /// Shares that say what they take.
+    pub(crate) consumers: u32,
+    /// What they take, by capacity, in nanos.
+    pub(crate) consumed: BTreeMap<Box<str>, i128>,
+}
+
+impl DeviceUse {
+    pub(crate) fn is_allocated(&self) -> bool {
+        self.whole + self.shares > 0
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct DevicesInUse {
+    by_driver: FxHashMap<Box<str>, FxHashMap<Box<str>, PoolUse>>,
+}
+
+impl DevicesInUse {
+    pub(crate) fn pool(&self, driver: &str, pool: &str) -> Option<&PoolUse> {
+        self.by_driver.get(driver)?.get(pool)
+    }
+
+    pub(super) fn follow(&mut self, replaced: &Replaced) {
+        let allocation = |object: &Option<Object>| match object {
+            Some(Object::ResourceClaim(claim)) => claim.allocation.clone(),
+            _ => None,
+        };
+        let (old, new) = (allocation(&replaced.old), allocation(&replaced.new));
+        if old == new {
+            return;
+        }
+        if let Some(old) = old {
+            self.count(&old, false);
+        }
+        if let Some(new) = new {
+            self.count(&new, true);
+        }
+    }
+
+    fn count(&mut self, allocation: &Allocation, is_more: bool) {
+        let change = |count: &mut u32| {
+            *count = if is_more { *count + 1 } else { count.saturating_sub(1) };
+        };
+        for device in allocation.devices.iter().filter(|device| !device.is_admin) {
+            let pools = self.by_driver.entry(device.driver.clone()).or_default();
+            let devices = pools.entry(device.pool.clone()).or_default();
+            let held = devices.entry(device.device.clone()).or_default();
+            if device.share_id.is_empty() {
+                change(&mut held.whole);
+            } else {
+                change(&mut held.shares);
+                if let Some(consumed) = &device.consumed {
+                    change(&mut held.consumers);
+                    for (name, amount) in consumed {
+                        let sign = if is_more { 1 } else { -1 };
+                        *held.consumed.entry(name.clone()).or_default() += sign * amount.amount.nanos();
+                    }
+                }
+            }
+            if held.whole + held.shares == 0 {
+                devices.remove(&device.device);
+                if devices.is_empty() {
+                    pools.remove(&device.pool);
+                }
+            }
+        }
+        self.by_driver.retain(|_, pools| !pools.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::{AllocatedDevice, Allocation, Kind, Meta, Object, ResourceClaim};
+    use crate::snapshot::Cluster;
+
+    #[test]
+    fn a_device_is_in_use_as_long_as_a_claim_holds_it() {
+        let mut cluster = Cluster::default();
+        let mut claim = |name: &str, devices: &[&str]| {
+            let device = |name: &&str| AllocatedDevice {
+                driver: "d".into(),
+                pool: "p".into(),
+                device: (*name).into(),
+                ..AllocatedDevice::default()
+            };
+            let allocation = Allocation {
+                devices: devices.iter().map(device).collect(),
+                ..Allocation::default()
+            };
+            let meta = Meta { name: name.into(), ..Meta::default() };
+            let allocation = (!devices.is_empty()).then(|| allocation.into());
+            let claim = ResourceClaim { meta, allocation, ..ResourceClaim::default() };
+            cluster.set_object(Object::ResourceClaim(claim.into()));
+        };
+        claim("a", &["x", "y"]);
+        claim("b", &["y"]);
+        claim("a", &[]);
+        let in_use = |cluster: &Cluster, device: &str| {
+            let pool = cluster.objects().devices_in_use.pool("d", "p");
+            pool.and_then(|pool| pool.get(device)).map(|held| held.whole)
+        };
+        assert_eq!((in_use(&cluster, "x"), in_use(&cluster, "y")), (None, Some(1)));
+        cluster.remove_object(Kind::ResourceClaim, "", "b");
+        assert!(cluster.objects().devices_in_use.pool("d", "p").is_none());
+    }
+}
