@@ -16,7 +16,7 @@ from kpolicy.policy.cel.types import BOOL, DYN, STRING, Type, map_of
 # Attributes and capacities together.
 _ENTRIES_MAX: Final = 32
 _DRIVER_BYTES_MAX: Final = 63
-_QUANTITY: Final = Type("kubernetes.Quantity")
+_QUANTITY: Final = Type("quantity")
 _COST_MAX: Final = 2**62
 
 

@@ -73,7 +73,20 @@ pub(super) fn bound(state: &State, pod: &Pod, cluster: &Cluster, node: NodeView<
             special,
         });
     }
-    all
+    last_of_each(all)
+}
+
+/// A pod may use a claim twice, and then allocates it twice. What is written last stays.
+fn last_of_each(mut all: Vec<Bound>) -> Vec<Bound> {
+    let mut kept: Vec<Bound> = Vec::with_capacity(all.len());
+    while let Some(bound) = all.pop() {
+        let is_same = |later: &Bound| later.claim.meta.name == bound.claim.meta.name;
+        if !kept.iter().any(is_same) {
+            kept.push(bound);
+        }
+    }
+    kept.reverse();
+    kept
 }
 
 /// Allocated and reserved for the pod.

@@ -44,7 +44,14 @@ impl Shown {
     pub(crate) fn bind(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Value> {
         let bound = bound(&self.state, &self.pod, cluster, node);
         let changed = bound.iter().filter(|claim| claim.changes());
-        let claims: Vec<Value> = changed.map(|claim| self.claim_json(claim)).collect();
+        let mut claims: Vec<(String, Value)> = changed
+            .map(|claim| match claim.special {
+                Some(_) => (self.special_key(), self.claim_json(claim)),
+                None => (key_of(&claim.after), self.claim_json(claim)),
+            })
+            .collect();
+        claims.sort_by(|left, right| left.0.cmp(&right.0));
+        let claims: Vec<Value> = claims.into_iter().map(|(_, shown)| shown).collect();
         let mut shown = Map::new();
         shown.insert("node".into(), (&*node.node.name).into());
         if !claims.is_empty() {
@@ -66,12 +73,15 @@ impl Shown {
         format!("{}-extended-resources-*", self.pod.name)
     }
 
+    fn special_key(&self) -> String {
+        format!("{}/{}", &**self.pod.namespace(), self.special_name())
+    }
+
     fn claim_json(&self, bound: &Bound) -> Value {
         let after = &bound.after;
         let mut shown = Map::new();
         if bound.special.is_some() {
-            let namespace = &after.meta.namespace;
-            shown.insert("claim".into(), format!("{namespace}/{}", self.special_name()).into());
+            shown.insert("claim".into(), self.special_key().into());
             shown.insert("created".into(), true.into());
             shown.insert("owner".into(), format!("Pod/{}", self.pod.name).into());
             let annotation = json!({"resource.kubernetes.io/extended-resource-claim": "true"});
