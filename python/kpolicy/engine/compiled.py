@@ -71,6 +71,11 @@ class Engine:
         """The resources (`pods`, `nodes`, …) that the program in force reads."""
         return self._engine.resources()
 
+    def allocate_devices(self, *, does: bool) -> None:
+        """Decides claims on devices from now on. Without it, a pod that has any is not placed. Who
+        turns it on has to make the writes of decisions, of which `ClaimWork` is one."""
+        self._engine.allocate_devices(does)
+
     def keep(self, ir: bytes) -> None:
         """From now on, also keeps the API paths of objects that this expression reads, which is
         passed to `evaluate` and is not in the program. Loading a program ends this."""

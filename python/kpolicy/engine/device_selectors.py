@@ -22,7 +22,7 @@ _COST_MAX: Final = 2**62
 
 def _by_domain(value: Type) -> Member:
     of_domain = map_of(STRING, map_of(STRING, value))
-    return Member(of_domain, time=Time.NODE, entries=True, size=_ENTRIES_MAX)
+    return Member(of_domain, time=Time.NODE, entries=True, reads_absent=True, size=_ENTRIES_MAX)
 
 
 _DEVICE: Final = ObjectType(

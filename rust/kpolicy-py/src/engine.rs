@@ -123,6 +123,11 @@ impl Engine {
         self.ask(py, |held| held.core.load_selectors(&compiled))
     }
 
+    /// Decide claims on devices from now on, or leave pods that have any to another scheduler.
+    fn allocate_devices(&self, py: Python<'_>, does: bool) -> PyResult<()> {
+        self.ask(py, |held| held.core.allocate_devices(does))
+    }
+
     /// A full list begins: what it does not name is gone at `list_end`.
     fn list_begin(&self, py: Python<'_>, resource: &str) -> PyResult<()> {
         let kind = arguments::kind(resource)?;

@@ -57,6 +57,8 @@ class Member:
     time: Time = Time.CONST
     column: str = ""
     entries: bool = False
+    # An entry that is absent reads as empty. `in` therefore asks a fact of its own: `?[]` behind.
+    reads_absent: bool = False
     unit_by_resource: bool = False
     size: int = 1
     entry_size: int = 63

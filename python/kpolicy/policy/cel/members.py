@@ -174,6 +174,7 @@ def member_of(operand: Tree, member: Member, name: str, args: tuple[Tree, ...]) 
             cost=member.cost,
             column=member.column,
             has_entries=member.entries,
+            reads_absent=member.reads_absent,
         )
     return MemberRead(
         (operand, *args),

@@ -12,6 +12,7 @@ use crate::judging::Rejected;
 use crate::preemption::{self, Attempt, Candidate, CandidateMemo, Search, Trimmed, Unplaced};
 use crate::program::Profile;
 use crate::rules::Rejection;
+use crate::rules::dynamic_resources::PostFilter;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 use crate::timing::StatusCode;
 
@@ -62,8 +63,8 @@ impl Room {
 enum Before {
     /// The profile does not have it.
     Silent,
-    /// It has nothing to do; preemption follows.
-    NoClaims,
+    /// It says what it did, or that it has nothing to do; preemption follows.
+    Says(&'static str),
     /// It fails, and preemption is not asked.
     Fails,
 }
@@ -71,7 +72,7 @@ enum Before {
 /// Nodes on which room can be made, for extenders to choose from.
 pub(crate) fn candidates(unplaced: Unplaced<'_>, memo: &mut CandidateMemo) -> Vec<Arc<Candidate>> {
     match &unplaced.profile.preemption {
-        Some(own) if before_preemption(unplaced.profile, unplaced.rejected) != Before::Fails => {
+        Some(own) if before_preemption(unplaced) != Before::Fails => {
             preemption::candidates(unplaced, Search::Enough(own.enough), memo)
         }
         _ => Vec::new(),
@@ -85,7 +86,7 @@ pub(crate) fn run(
     trimmed: Option<&Trimmed>,
     memo: &mut CandidateMemo,
 ) -> Room {
-    let before = before_preemption(unplaced.profile, unplaced.rejected);
+    let before = before_preemption(unplaced);
     if before == Before::Fails {
         let message = NOT_PREPARED.to_owned();
         return Room { message, is_settled: true, ..Room::default() };
@@ -137,7 +138,8 @@ pub(crate) fn victim(pod: &Arc<Pod>, cluster: &Cluster) -> Victim {
     }
 }
 
-fn before_preemption(profile: &Profile, rejected: &Rejected) -> Before {
+fn before_preemption(unplaced: Unplaced<'_>) -> Before {
+    let (profile, rejected) = (unplaced.profile, unplaced.rejected);
     match (profile.dynamic_resources(), rejected.pre_filter.as_deref()) {
         (None, _) => Before::Silent,
         (Some(own), Some((filter, status)))
@@ -145,7 +147,15 @@ fn before_preemption(profile: &Profile, rejected: &Rejected) -> Before {
         {
             Before::Fails
         }
-        (Some(_), _) => Before::NoClaims,
+        (Some(own), before) => {
+            let asked = profile.devices.filter(|_| before.is_none());
+            let (pod, cluster) = (unplaced.question.pod, unplaced.cluster);
+            let nodes = rejected.nodes.iter().filter(|node| node.filter == own);
+            let found = asked.map(|rule| {
+                PostFilter::of(rule, pod, cluster, nodes.map(|node| node.slot)).reason()
+            });
+            Before::Says(found.unwrap_or(NO_CLAIMS))
+        }
     }
 }
 
@@ -154,7 +164,7 @@ fn message(before: Before, preemption: &str) -> String {
     match before {
         Before::Silent => preemption.to_owned(),
         Before::Fails => NOT_PREPARED.to_owned(),
-        Before::NoClaims if preemption.is_empty() => NO_CLAIMS.to_owned(),
-        Before::NoClaims => format!("{NO_CLAIMS}, {preemption}"),
+        Before::Says(what) if preemption.is_empty() => what.to_owned(),
+        Before::Says(what) => format!("{what}, {preemption}"),
     }
 }

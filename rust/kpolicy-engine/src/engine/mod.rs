@@ -161,6 +161,12 @@ impl Engine {
         }
     }
 
+    /// Decides claims on devices from now on, or leaves pods that have any to another scheduler, as at
+    /// the beginning. Whoever turns it on has to make the writes of decisions.
+    pub fn allocate_devices(&mut self, does: bool) {
+        self.cluster.allocate_devices(does);
+    }
+
     /// Tells the time; whatever rests on it is as of the newest time told.
     pub fn tell_time(&mut self, now_ns: i64) {
         self.cluster.tell_time(now_ns);

@@ -11,13 +11,15 @@ use rustc_hash::FxHashMap;
 use crate::model::{Ask, Object, Wanted};
 
 /// The facts of a device; an id is a place in this list.
-pub(crate) const CATALOGUE: [&str; 6] = [
+pub(crate) const CATALOGUE: [&str; 8] = [
     "device.driver",
     "device.allowMultipleAllocations",
     "device.attributes",
     "device.attributes[]",
     "device.capacity",
     "device.capacity[]",
+    "device.attributes?[]",
+    "device.capacity?[]",
 ];
 
 /// More compiled selectors than this are forgotten, and wanted again where they are used.

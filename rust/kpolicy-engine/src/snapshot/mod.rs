@@ -70,6 +70,7 @@ pub struct Cluster {
     progress: Arc<Progress>,
     /// The newest time that a caller told, in seconds since the epoch.
     now_seconds: i64,
+    allocates_devices: bool,
 }
 
 impl Cluster {
@@ -109,6 +110,17 @@ impl Cluster {
     /// The newest time that the caller told, in seconds since the epoch; it never goes back.
     pub(crate) fn now_seconds(&self) -> i64 {
         self.now_seconds
+    }
+
+    /// Whether claims on devices are decided here; otherwise pods that have any are left to another
+    /// scheduler.
+    pub(crate) fn allocates_devices(&self) -> bool {
+        self.allocates_devices
+    }
+
+    pub(crate) fn allocate_devices(&mut self, does: bool) {
+        self.allocates_devices = does;
+        self.log.push(Change::Object(Kind::DeviceClass));
     }
 
     pub(crate) fn tell_time(&mut self, now_ns: i64) {

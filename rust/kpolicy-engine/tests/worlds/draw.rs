@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::changes;
 use crate::draws::Draws;
+use crate::devices;
 use crate::objects::{NAMESPACES, NODES, another, node, node_name, pod, selecting};
 use crate::programs::program;
 use crate::storage;
@@ -183,6 +184,7 @@ impl Draw {
                 self.steps.push(Step::Evict(uid, at_once));
             }
             34 | 35 => self.apply(selecting),
+            36 | 50 | 51 if self.draws.one_in(2) => self.apply(devices::any),
             36 | 50 | 51 => self.apply(storage::any),
             37 | 52 | 53 => self.object_goes(),
             38 => {
@@ -231,8 +233,9 @@ impl Draw {
     }
 
     fn object_goes(&mut self) {
-        let object = match self.draws.below(2) {
+        let object = match self.draws.below(3) {
             0 => selecting(&mut self.draws),
+            1 => devices::any(&mut self.draws),
             _ => storage::any(&mut self.draws),
         };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

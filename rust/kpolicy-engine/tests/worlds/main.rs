@@ -9,6 +9,7 @@
 
 mod afterwards;
 mod changes;
+mod devices;
 mod draw;
 mod draws;
 mod live;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::changes::{features, need_features};
+use crate::devices;
 use crate::draws::Draws;
 use crate::storage::{self, CLAIMS};
 
@@ -227,8 +228,9 @@ pub(crate) fn pod(draws: &mut Draws, index: usize, node: Option<String>) -> Valu
     if draws.one_in(30) {
         spec["schedulingGates"] = json!([{"name": "example.com/gate"}]);
     }
-    if draws.one_in(40) {
-        spec["resourceClaims"] = json!([{"name": "r", "resourceClaimName": "r"}]);
+    if draws.one_in(8) {
+        let claim = devices::claim_name(draws);
+        spec["resourceClaims"] = json!([{"name": "r", "resourceClaimName": claim}]);
     }
     let mut status = json!({});
     match &node {

@@ -34,6 +34,9 @@ impl<'a> Classes<'a> {
     /// class before it has no name of its own either.
     pub(crate) fn of(cluster: &'a Cluster) -> Self {
         let mut classes = Self::default();
+        if !cluster.allocates_devices() {
+            return classes;
+        }
         for class in cluster.objects().device_classes.iter() {
             if let Some(resource) = &class.extended_resource {
                 let key = |class: &DeviceClass| class.meta.creation_seconds.unwrap_or_default();

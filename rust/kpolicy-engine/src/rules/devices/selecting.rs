@@ -155,6 +155,8 @@ impl Facts for DeviceFacts<'_> {
             // A domain that the device does not have is empty, and not absent.
             Some("device.attributes[]") => self.attributes(read.key()).into(),
             Some("device.capacity[]") => self.capacities(read.key()).into(),
+            Some("device.attributes?[]") => self.has(&self.device.attributes, read.key()),
+            Some("device.capacity?[]") => self.has(&self.device.capacity, read.key()),
             Some("device.attributes") => self.by_domain(&self.device.attributes, Self::attributes).into(),
             Some("device.capacity") => self.by_domain(&self.device.capacity, Self::capacities).into(),
             _ => Answer::Unknown,
@@ -173,6 +175,12 @@ impl DeviceFacts<'_> {
     /// The domain and the rest of a name; a bare name belongs to the driver.
     fn split<'b>(&'b self, name: &'b str) -> (&'b str, &'b str) {
         name.split_once('/').unwrap_or((self.driver, name))
+    }
+
+    /// What `in` says of a domain.
+    fn has<T>(&self, entries: &[(Box<str>, T)], domain: Option<&str>) -> Answer {
+        let is_there = entries.iter().any(|(name, _)| Some(self.split(name).0) == domain);
+        if is_there { true.into() } else { Answer::Absent }
     }
 
     fn of_domain<T>(

@@ -31,6 +31,11 @@ pub(super) fn is_concerned(pod: &Pod) -> bool {
 /// A pod with claims of its own is like no other pod.
 pub(super) fn key(pod: &Pod, key: &mut Key) {
     if is_concerned(pod) {
+        key.push_text(pod.namespace());
+        key.push(pod.template.requests.id());
+        key.push(pod.template.containers.id());
+    }
+    if !pod.template.resource_claims.is_empty() {
         key.push_text(&pod.uid);
         key.push(pod.template.id());
         for (name, made) in pod.claim_statuses.iter().flat_map(|statuses| statuses.iter()) {

@@ -24,6 +24,8 @@ pub(crate) use shown::{Shown, shown};
 
 pub(crate) const NAME: &str = "DynamicResources";
 
+pub(crate) const HAS_CLAIMS: &str = "pod has resource claims, which kpolicy does not allocate";
+
 const BINDING_TIMEOUT_SECONDS_DEFAULT: i64 = 600;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -53,7 +53,7 @@ pub(super) fn walk(pod: &Pod, cluster: &Cluster) -> Result<Vec<Arc<ResourceClaim
 
 /// Why a pod is not tried at all: its claims are not ready.
 pub(crate) fn pre_enqueue(pod: &Pod, cluster: &Cluster) -> Option<Status> {
-    if pod.template.resource_claims.is_empty() {
+    if pod.template.resource_claims.is_empty() || !cluster.allocates_devices() {
         return None;
     }
     walk(pod, cluster).err().map(Status::unresolvable)

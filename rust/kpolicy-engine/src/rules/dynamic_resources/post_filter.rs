@@ -76,6 +76,11 @@ impl PostFilter {
         found
     }
 
+    /// In kube-scheduler's words.
+    pub(crate) fn reason(&self) -> &'static str {
+        self.reason
+    }
+
     /// As `explain` shows it.
     pub(crate) fn to_json(&self) -> Value {
         let status = Status::unschedulable(self.reason);

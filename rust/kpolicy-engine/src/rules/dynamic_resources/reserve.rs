@@ -13,7 +13,7 @@ use super::DynamicResources;
 use super::filter::is_concerned;
 use super::judging::{Given, Judged};
 use super::shown::{allocation_text, mappings_text, requests_text};
-use super::state::{Readiness, State, readiness};
+use super::state::State;
 
 /// Keeps a claim from going away while it is allocated.
 pub(super) const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
@@ -34,11 +34,7 @@ impl Bound {
         self.special.is_some() || *self.claim != self.after
     }
 
-    pub(super) fn waits(&self) -> bool {
-        let allocation = self.after.allocation.as_deref();
-        allocation.is_some_and(|own| readiness(&self.after, own) != Readiness::Ready)
-    }
-
+    /// Whether drivers have a say before the pod is bound.
     pub(super) fn has_conditions(&self) -> bool {
         let mut devices = self.after.allocation.iter().flat_map(|own| own.devices.iter());
         devices.any(|device| !device.binding_conditions.is_empty())

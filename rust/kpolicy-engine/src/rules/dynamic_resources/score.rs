@@ -26,12 +26,17 @@ impl Score for DynamicResources {
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
         let has_list = |claim: &ResourceClaim| {
             let is_list = |wanted: &Wanted| matches!(wanted, Wanted::FirstAvailable(_));
-            claim.allocation.is_none()
-                && claim.requests.iter().any(|request| is_list(&request.wanted))
+            claim.requests.iter().any(|request| is_list(&request.wanted))
+        };
+        // Where all claims are allocated, every node is as good.
+        let is_open = |state: &State| {
+            state.extended.is_some()
+                || state.claims.iter().any(|claim| claim.allocation.is_none())
         };
         let state = is_concerned(pod).then(|| State::of(*self, pod, cluster));
         let state = state.and_then(Result::ok).flatten();
-        let state = state.filter(|state| state.claims.iter().any(|claim| has_list(claim)));
+        let state = state
+            .filter(|state| is_open(state) && state.claims.iter().any(|claim| has_list(claim)));
         Some(Box::new(Prepared { state }))
     }
 
@@ -56,9 +61,12 @@ impl PreparedScore for Prepared {
     fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
         let Some(state) = &self.state else { return 0.0 };
         match state.judge(cluster, node) {
-            Judged::Fits(given) => {
-                let of_claim = |given: &super::judging::Given| points(&given.claim, &given.allocation);
-                given.iter().map(of_claim).sum::<usize>() as f64
+            Judged::Fits(given) if !given.is_empty() => {
+                let now = given.iter().map(|given| points(&given.claim, &given.allocation));
+                let before = state.claims.iter().filter_map(|claim| {
+                    claim.allocation.as_deref().map(|allocation| points(claim, allocation))
+                });
+                now.chain(before).sum::<usize>() as f64
             }
             _ => 0.0,
         }

@@ -57,7 +57,7 @@ impl Shown {
         if !claims.is_empty() {
             shown.insert("claims".into(), claims.into());
         }
-        if bound.iter().any(Bound::waits) {
+        if bound.iter().any(Bound::has_conditions) {
             shown.insert("waits".into(), true.into());
         }
         let special = bound.iter().find_map(|claim| claim.special.as_ref());

@@ -11,7 +11,7 @@ use crate::rules::{Status, node_selection};
 use crate::snapshot::pod::Containers;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
-use super::DynamicResources;
+use super::{DynamicResources, HAS_CLAIMS};
 use super::pod_claims::{is_special_of, walk};
 
 /// The name of a claim for extended resources before it is written.
@@ -45,6 +45,12 @@ impl State {
         pod: &Pod,
         cluster: &Cluster,
     ) -> Result<Option<Self>, Status> {
+        if !cluster.allocates_devices() {
+            return match pod.template.resource_claims.is_empty() {
+                true => Ok(None),
+                false => Err(Status::unresolvable(HAS_CLAIMS)),
+            };
+        }
         let claims = walk(pod, cluster).map_err(Status::unresolvable)?;
         let extended = extended(pod, cluster);
         if claims.is_empty() && extended.is_none() {
@@ -155,13 +161,13 @@ fn extended(pod: &Pod, cluster: &Cluster) -> Option<Extended> {
 
 /// How far the devices of an allocated claim are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Readiness {
+enum Readiness {
     Ready,
     Waiting,
     Failed,
 }
 
-pub(super) fn readiness(claim: &ResourceClaim, allocation: &Allocation) -> Readiness {
+fn readiness(claim: &ResourceClaim, allocation: &Allocation) -> Readiness {
     for device in allocation.devices.iter().filter(|device| !device.binding_conditions.is_empty()) {
         let status = claim.device_statuses.iter().find(|status| {
             status.driver == device.driver
