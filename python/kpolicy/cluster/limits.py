@@ -145,6 +145,8 @@ VOLUME_WRITES_IN_FLIGHT_MAX: Final = 16
 # The volume controller writes the same objects: a conflict or two are common, more are not.
 VOLUME_WRITE_TRIES_MAX: Final = 4
 VOLUME_WRITE_RETRY_S: Final = 0.2
+# How often to look whether drivers have made allocated devices ready, as kube-scheduler does.
+CLAIM_LOOK_S: Final = 5.0
 
 # --- events and conditions -----------------------------------------------------------------------
 # The API server refuses longer notes; kube-scheduler cuts them to 1,020 bytes and " ...".

@@ -23,6 +23,7 @@ from kpolicy.cluster.lease import Elector
 from kpolicy.cluster.lease_record import LeaseLock, LeaseTerms
 from kpolicy.cluster.limits import LEASE_SILENT_S_MAX, OUTBOX_SILENT_S_MAX
 from kpolicy.cluster.probe import Patience
+from kpolicy.cluster.writes.claim_writer import ClaimWriter
 from kpolicy.cluster.writes.binder import Binder
 from kpolicy.cluster.writes.event_recorder import EventRecorder
 from kpolicy.cluster.writes.evictor import Evictor
@@ -92,7 +93,8 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
     events = EventRecorder(client, clock, instance, gives_way=reservations.is_full)
     nominations = Nominations(status, clock, fence)
     volumes = VolumeWriter(client, clock, fence)
-    pre_binds = PreBinds(volumes, nominations, runtime.engine, clock)
+    claims = ClaimWriter(client, clock, fence)
+    pre_binds = PreBinds(volumes, claims, nominations, runtime.engine, clock)
     sink = EngineSink(runtime, feed, reservations, on_heard=pre_binds.resource_changed)
     informers = Informers(
         client,

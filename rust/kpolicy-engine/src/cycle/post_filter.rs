@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use crate::api::Victim;
 use crate::heap::HeapBytes;
-use crate::judging::Rejected;
 use crate::preemption::{self, Attempt, Candidate, CandidateMemo, Search, Trimmed, Unplaced};
-use crate::program::Profile;
 use crate::rules::Rejection;
 use crate::rules::dynamic_resources::PostFilter;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
@@ -164,6 +162,7 @@ fn message(before: Before, preemption: &str) -> String {
     match before {
         Before::Silent => preemption.to_owned(),
         Before::Fails => NOT_PREPARED.to_owned(),
+        Before::Says("") => preemption.to_owned(),
         Before::Says(what) if preemption.is_empty() => what.to_owned(),
         Before::Says(what) => format!("{what}, {preemption}"),
     }

@@ -31,7 +31,7 @@ use crate::model::{ApiPaths, Kind};
 use crate::parked::Parked;
 use crate::program::{Profile, Program, TieBreak};
 use crate::rules::expression::{EvaluationCounts, paths_of, verified};
-use crate::rules::priority_sort;
+use crate::rules::{dynamic_resources, priority_sort};
 use crate::snapshot::{Cluster, PodEntry, Progress};
 use crate::threads::Threads;
 use crate::timing::Timings;
@@ -125,7 +125,9 @@ impl Engine {
 
     /// The resources that the program in force reads.
     pub fn resources(&self) -> Vec<&'static str> {
-        self.program.kinds().into_iter().map(Kind::resource).collect()
+        let is_read =
+            |kind: &Kind| self.cluster.allocates_devices() || !dynamic_resources::KINDS.contains(kind);
+        self.program.kinds().into_iter().filter(is_read).map(Kind::resource).collect()
     }
 
     /// What is to be kept of objects read from now on.

@@ -50,6 +50,19 @@ pub struct ResourceClaim {
     pub device_statuses_text: Option<Box<str>>,
 }
 
+impl ResourceClaim {
+    /// Whether a scheduler made it for the extended resources of its owner.
+    pub fn is_for_extended_resources(&self) -> bool {
+        const ANNOTATION: &str = "resource.kubernetes.io/extended-resource-claim";
+        self.meta.annotations.get(ANNOTATION) == Some("true")
+    }
+
+    /// What such a claim is called before it is written: no claim of the API has this name.
+    pub fn stand_in_name(pod_uid: &str) -> String {
+        format!("<extended-resources>/{pod_uid}")
+    }
+}
+
 /// One request of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceRequest {

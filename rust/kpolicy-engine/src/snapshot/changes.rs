@@ -328,6 +328,13 @@ impl Cluster {
     /// Keeps an object of another kind than pods and nodes.
     pub fn set_object(&mut self, object: Object) -> Option<Occurrence> {
         let key = (!self.promises.is_empty()).then(|| key_of(object.kind(), object.meta()));
+        if let Some(key) = &key {
+            if self.is_still_promised(key, &object) {
+                self.promises.confirm(key, object);
+                return None;
+            }
+            self.end_stand_in(&object);
+        }
         let replaced = self.objects.set(object)?;
         if let Some((confirmed, key)) =
             key.and_then(|key| Some((self.promises.confirmed(&key)?, key)))
@@ -355,7 +362,14 @@ impl Cluster {
             Kind::Node => {
                 self.nodes.iter().map(|view| ("".into(), view.node.name.as_ref().into())).collect()
             }
-            _ => self.objects.keys(kind),
+            _ => {
+                let mut keys = self.objects.keys(kind);
+                keys.retain(|(namespace, name)| {
+                    let key = (kind, namespace.clone(), name.clone());
+                    !self.promises.is_only_promised(&key)
+                });
+                keys
+            }
         }
     }
 

@@ -94,6 +94,70 @@ mod tests {
     use crate::model::{AllocatedDevice, Allocation, Kind, Meta, Object, ResourceClaim};
     use crate::snapshot::Cluster;
 
+    fn allocated(name: &str, device: &str) -> ResourceClaim {
+        let device = AllocatedDevice {
+            driver: "d".into(),
+            pool: "p".into(),
+            device: device.into(),
+            ..AllocatedDevice::default()
+        };
+        let allocation = Allocation { devices: [device].into(), ..Allocation::default() };
+        let meta = Meta { name: name.into(), uid: name.into(), ..Meta::default() };
+        ResourceClaim { meta, allocation: Some(allocation.into()), ..ResourceClaim::default() }
+    }
+
+    #[test]
+    fn a_promised_device_is_in_use_until_the_allocation_shows_or_is_given_up() {
+        let mut cluster = Cluster::default();
+        let is_used = |cluster: &Cluster| cluster.objects().devices_in_use.pool("d", "p").is_some();
+        let promised = allocated("a", "x");
+        let open = |version: &str| {
+            let mut open = ResourceClaim { allocation: None, ..promised.clone() };
+            open.meta.resource_version = version.into();
+            Object::ResourceClaim(open.into())
+        };
+        let pod: std::sync::Arc<str> = "u".into();
+        cluster.set_object(open("1"));
+        cluster.promise(&pod, vec![Object::ResourceClaim(promised.clone().into())], &[]);
+        assert!(is_used(&cluster));
+        // The finalizer was written, the allocation not yet.
+        cluster.set_object(open("2"));
+        assert!(is_used(&cluster));
+        cluster.break_promises(&pod);
+        assert!(!is_used(&cluster));
+        let claim = cluster.objects().resource_claims.get("", "a").map(|own| &own.meta);
+        assert_eq!(claim.map(|meta| &*meta.resource_version), Some("2"));
+
+        cluster.promise(&pod, vec![Object::ResourceClaim(promised.clone().into())], &[]);
+        cluster.set_object(Object::ResourceClaim(allocated("a", "y").into()));
+        assert_eq!(cluster.promises().len(), 0);
+        cluster.break_promises(&pod);
+        assert!(is_used(&cluster));
+    }
+
+    #[test]
+    fn a_stand_in_goes_when_its_claim_comes_or_its_pod_gives_it_up() {
+        let mut cluster = Cluster::default();
+        let pod: std::sync::Arc<str> = "u".into();
+        let stand_in = || {
+            let claim = allocated(&ResourceClaim::stand_in_name("u"), "x");
+            vec![Object::ResourceClaim(claim.into())]
+        };
+        let claims = |cluster: &Cluster| cluster.objects().resource_claims.len();
+        cluster.promise(&pod, stand_in(), &[]);
+        assert_eq!((claims(&cluster), cluster.object_keys(Kind::ResourceClaim).len()), (1, 0));
+        cluster.break_promises(&pod);
+        assert_eq!(claims(&cluster), 0);
+        cluster.promise(&pod, stand_in(), &[]);
+        let mut made = allocated("made", "x");
+        let annotation = ("resource.kubernetes.io/extended-resource-claim", "true");
+        made.meta.annotations = [annotation].into_iter().collect();
+        let owner = crate::model::OwnerReference { uid: "u".into(), ..Default::default() };
+        made.owner = Some(owner);
+        cluster.set_object(Object::ResourceClaim(made.into()));
+        assert_eq!((claims(&cluster), cluster.promises().len()), (1, 0));
+    }
+
     #[test]
     fn a_device_is_in_use_as_long_as_a_claim_holds_it() {
         let mut cluster = Cluster::default();

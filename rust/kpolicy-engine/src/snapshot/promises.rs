@@ -3,7 +3,8 @@
 //!
 //! The object in the snapshot is the promised one; what the API server showed last is kept beside
 //! it. A promise ends when the API server shows a new version of the object, or when the last pod
-//! that holds it gives it up. It never ends by time.
+//! that holds it gives it up. It never ends by time. The allocation of a claim on devices is written
+//! in two steps: until the second one shows, its promise stands.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +24,8 @@ pub(super) fn key_of(kind: Kind, meta: &Meta) -> ObjectKey {
 
 #[derive(Debug)]
 struct Promise {
-    /// As the API server showed it last.
-    confirmed: Object,
+    /// As the API server showed it last; `None`: it has no such object yet.
+    confirmed: Option<Object>,
     holders: Vec<Arc<str>>,
 }
 
@@ -51,12 +52,24 @@ impl Promises {
         true
     }
 
-    pub(super) fn make(&mut self, key: ObjectKey, confirmed: Object, uid: &Arc<str>) {
+    pub(super) fn make(&mut self, key: ObjectKey, confirmed: Option<Object>, uid: &Arc<str>) {
         self.by_object.insert(key, Promise { confirmed, holders: vec![Arc::clone(uid)] });
     }
 
     pub(super) fn confirmed(&self, key: &ObjectKey) -> Option<&Object> {
-        self.by_object.get(key).map(|promise| &promise.confirmed)
+        self.by_object.get(key)?.confirmed.as_ref()
+    }
+
+    /// Whether an object is promised that the API server does not have.
+    pub(super) fn is_only_promised(&self, key: &ObjectKey) -> bool {
+        self.by_object.get(key).is_some_and(|promise| promise.confirmed.is_none())
+    }
+
+    /// The API server shows a new state, and the promise stands.
+    pub(super) fn confirm(&mut self, key: &ObjectKey, confirmed: Object) {
+        if let Some(promise) = self.by_object.get_mut(key) {
+            promise.confirmed = Some(confirmed);
+        }
     }
 
     pub(super) fn end(&mut self, key: &ObjectKey) {
@@ -64,12 +77,12 @@ impl Promises {
     }
 
     /// The API server's versions of objects that no pod holds any more.
-    pub(super) fn give_up(&mut self, uid: &str) -> Vec<Object> {
+    pub(super) fn give_up(&mut self, uid: &str) -> Vec<(ObjectKey, Option<Object>)> {
         let mut freed = Vec::new();
-        self.by_object.retain(|_, promise| {
+        self.by_object.retain(|key, promise| {
             promise.holders.retain(|holder| **holder != *uid);
             if promise.holders.is_empty() {
-                freed.push(promise.confirmed.clone());
+                freed.push((key.clone(), promise.confirmed.clone()));
             }
             !promise.holders.is_empty()
         });
@@ -95,8 +108,8 @@ impl Cluster {
                 continue;
             }
             let Some(replaced) = self.objects.set(object) else { continue };
-            if let Some(confirmed) = replaced.old.clone().filter(|_| replaced.old != replaced.new) {
-                self.promises.make(key, confirmed, uid);
+            if replaced.old != replaced.new {
+                self.promises.make(key, replaced.old.clone(), uid);
                 self.note_object(replaced);
             }
         }
@@ -134,6 +147,37 @@ impl Cluster {
         }
     }
 
+    /// Whether a new state of a claim leaves the allocation standing that is promised: another one was
+    /// not written. Otherwise its devices would be free between two writes.
+    pub(super) fn is_still_promised(&self, key: &ObjectKey, new: &Object) -> bool {
+        let Object::ResourceClaim(new) = new else { return false };
+        let (_, namespace, name) = key;
+        let promised = self.objects.resource_claims.get(namespace, name);
+        let is_known = self.promises.confirmed(key).is_some();
+        is_known
+            && new.allocation.is_none()
+            && promised.is_some_and(|promised| {
+                promised.allocation.is_some() && promised.meta.uid == new.meta.uid
+            })
+    }
+
+    /// The claim that was made for the extended resources of a pod takes the place of its stand-in.
+    pub(super) fn end_stand_in(&mut self, new: &Object) {
+        let Object::ResourceClaim(claim) = new else { return };
+        if !claim.is_for_extended_resources() || claim.allocation.is_none() {
+            return;
+        }
+        let Some(owner) = &claim.owner else { return };
+        let name = ResourceClaim::stand_in_name(&owner.uid);
+        let key = (Kind::ResourceClaim, claim.meta.namespace.clone(), name.into());
+        if self.promises.is_only_promised(&key) {
+            self.promises.end(&key);
+            if let Some(replaced) = self.objects.remove(key.0, &key.1, &key.2) {
+                self.note_object(replaced);
+            }
+        }
+    }
+
     fn confirmed(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Object> {
         self.promises.confirmed(&(kind, namespace.into(), name.into()))
     }
@@ -145,8 +189,13 @@ impl Cluster {
             return Vec::new();
         }
         let freed = self.promises.give_up(uid);
-        let replaced: Vec<Replaced> =
-            freed.into_iter().filter_map(|object| self.objects.set(object)).collect();
+        let before = freed.into_iter().filter_map(|((kind, namespace, name), confirmed)| {
+            match confirmed {
+                Some(object) => self.objects.set(object),
+                None => self.objects.remove(kind, &namespace, &name),
+            }
+        });
+        let replaced: Vec<Replaced> = before.collect();
         replaced.into_iter().map(|replaced| self.note_object(replaced)).collect()
     }
 }

@@ -31,6 +31,7 @@ impl Run<'_> {
         let Some(program) = by_lot else { return Ok(()) };
         let by_lot = program["tieBreak"] == "random";
         let mut anew = Engine::new(self.world.seed);
+        anew.allocate_devices(true);
         let _ = anew.load(program);
         for ((kind, uid), object) in self.shown.iter().rev() {
             let mut object = object.clone();

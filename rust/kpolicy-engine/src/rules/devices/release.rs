@@ -23,6 +23,11 @@ impl Release {
         self >= Self::V1_37
     }
 
+    /// What it says of a pod for which nothing was given up: nothing since 1.37.
+    pub(crate) fn post_filter_text(self, text: &'static str) -> &'static str {
+        if self >= Self::V1_37 { "" } else { text }
+    }
+
     /// Whether ranges with fractional bounds are computed in thousandths.
     pub(super) fn has_fractional_ranges(self) -> bool {
         self >= Self::V1_37

@@ -14,7 +14,7 @@ use super::state::{State, asked};
 use super::{DynamicResources, hints};
 
 /// What is read of other objects.
-pub(super) const KINDS: &[Kind] =
+pub(crate) const KINDS: &[Kind] =
     &[Kind::DeviceClass, Kind::ResourceSlice, Kind::ResourceClaim, Kind::DeviceTaintRule];
 
 #[derive(Debug, Clone)]

@@ -18,6 +18,7 @@ mod state;
 use crate::rules::devices::Release;
 use crate::fields::{Fields, Refusals};
 
+pub(crate) use filter::KINDS;
 pub(crate) use pod_claims::pre_enqueue;
 pub(crate) use post_filter::PostFilter;
 pub(crate) use shown::{Shown, shown};

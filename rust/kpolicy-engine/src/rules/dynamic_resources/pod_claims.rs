@@ -61,8 +61,7 @@ pub(crate) fn pre_enqueue(pod: &Pod, cluster: &Cluster) -> Option<Status> {
 
 /// Whether a claim is the one that a scheduler made for the extended resources of this pod.
 pub(super) fn is_special_of(claim: &ResourceClaim, pod: &Pod) -> bool {
-    const ANNOTATION: &str = "resource.kubernetes.io/extended-resource-claim";
-    claim.meta.annotations.get(ANNOTATION) == Some("true")
+    claim.is_for_extended_resources()
         && claim
             .owner
             .as_ref()

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::rules::devices::key_of;
 use crate::model::ResourceClaim;
-use crate::rules::{Rejection, Status};
+use crate::rules::Rejection;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 
 use super::judging::Judged;
@@ -18,7 +18,7 @@ use super::{DynamicResources, NAME};
 /// What to do for a pod that fits nowhere.
 #[derive(Debug)]
 pub(crate) struct PostFilter {
-    /// In kube-scheduler's words.
+    /// In kube-scheduler's words; empty where it says nothing.
     reason: &'static str,
     /// Claims that kept the pod from a node.
     unavailable: Vec<Arc<ResourceClaim>>,
@@ -48,7 +48,10 @@ impl PostFilter {
             deallocatable: Vec::new(),
             leftover: None,
         };
-        let Some(state) = state else { return found };
+        let Some(state) = state else {
+            found.reason = rule.release.post_filter_text(NOTHING);
+            return found;
+        };
         let mut places: Vec<usize> = Vec::new();
         for view in reached.filter_map(|slot| cluster.nodes().view(slot)) {
             if let Judged::Unavailable(own) = state.judge(cluster, view) {
@@ -71,7 +74,7 @@ impl PostFilter {
         } else if found.leftover.is_some() {
             DELETED
         } else {
-            STILL
+            rule.release.post_filter_text(STILL)
         };
         found
     }
@@ -83,10 +86,11 @@ impl PostFilter {
 
     /// As `explain` shows it.
     pub(crate) fn to_json(&self) -> Value {
-        let status = Status::unschedulable(self.reason);
         let mut shown = Map::new();
-        let code = Rejection::Unschedulable.name();
-        let status = json!({"plugin": NAME, "code": code, "reasons": status.reasons});
+        let mut status = json!({"plugin": NAME, "code": Rejection::Unschedulable.name()});
+        if let (false, Some(status)) = (self.reason.is_empty(), status.as_object_mut()) {
+            status.insert("reasons".into(), vec![self.reason].into());
+        }
         shown.insert("postFilter".into(), status);
         let keys = |claims: &[Arc<ResourceClaim>]| {
             let mut keys: Vec<String> = claims.iter().map(|claim| key_of(claim)).collect();

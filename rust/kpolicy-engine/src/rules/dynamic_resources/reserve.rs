@@ -157,7 +157,7 @@ impl DynamicResources {
 
 /// The claim for extended resources before it is written: under a name that no claim has.
 fn stand_in(claim: ResourceClaim, pod: &Pod) -> ResourceClaim {
-    let name = format!("{}/{}", claim.meta.name, pod.uid);
+    let name = ResourceClaim::stand_in_name(&pod.uid);
     let owner = OwnerReference {
         api_version: "v1".into(),
         kind: "Pod".into(),
