@@ -80,7 +80,7 @@ def differences(got: Json, want: Json, cluster: Json) -> Iterator[str]:
 
 
 def _without_volume_scores(want: Json) -> Json:
-    """1.37 scores volumes, of which these pods have none: 0 for each node, which is not asked here."""
+    """1.37 also scores volumes, of which these pods have none: 0 for each node."""
 
     def without(node: Json, part: str) -> Json | None:
         scores = node.get(part)

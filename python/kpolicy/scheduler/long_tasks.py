@@ -23,8 +23,8 @@ from kpolicy.cluster.lease import Elector
 from kpolicy.cluster.lease_record import LeaseLock, LeaseTerms
 from kpolicy.cluster.limits import LEASE_SILENT_S_MAX, OUTBOX_SILENT_S_MAX
 from kpolicy.cluster.probe import Patience
-from kpolicy.cluster.writes.claim_writer import ClaimWriter
 from kpolicy.cluster.writes.binder import Binder
+from kpolicy.cluster.writes.claim_writer import ClaimWriter
 from kpolicy.cluster.writes.event_recorder import EventRecorder
 from kpolicy.cluster.writes.evictor import Evictor
 from kpolicy.cluster.writes.pod_status import PodStatusWriter

@@ -78,7 +78,9 @@ pub(crate) fn line(
 
 /// Why kube-scheduler does not try the pod at all.
 fn claims_not_ready(pod: &Pod, profile: &Profile, cluster: &Cluster) -> Option<Status> {
-    profile.dynamic_resources()?;
+    let rule = profile.filters.get(profile.dynamic_resources()?)?;
+    // A policy may say that it does not hold for this pod.
+    rule.prepare(pod, cluster)?;
     dynamic_resources::pre_enqueue(pod, cluster)
 }
 

@@ -175,7 +175,10 @@ class ClaimWriter:
         wanted: Json = {"reservedFor": [*consumers, own]}
         if change.allocation is not None:
             now = api_time(self._clock.now_ns())
-            wanted["allocation"] = {**_with_share_ids(change.allocation), "allocationTimestamp": now}
+            wanted["allocation"] = {
+                **_with_share_ids(change.allocation),
+                "allocationTimestamp": now,
+            }
         body = {"metadata": _version(claim), "status": wanted}
         return await self._send("PATCH", f"{path}/status", body, MERGE_PATCH)
 
@@ -279,8 +282,10 @@ def _conditions(status: Json) -> Iterator[tuple[Json, list[Json]]]:
     reported = status.get("devices") or ()
     for device in (allocation.get("devices") or {}).get("results") or ():
         if device.get("bindingConditions"):
-            parts = ("driver", "pool", "device", "shareID")
-            own = (
-                each for each in reported if all(each.get(it) == device.get(it) for it in parts)
-            )
-            yield device, list(next(own, {}).get("conditions") or ())
+            own: Json = next((each for each in reported if _is_of(each, device)), {})
+            yield device, list(own.get("conditions") or ())
+
+
+def _is_of(reported: Json, device: Json) -> bool:
+    parts = ("driver", "pool", "device", "shareID")
+    return all(reported.get(part) == device.get(part) for part in parts)

@@ -197,7 +197,9 @@ def _first(progress: Iterable[VolumeProgress]) -> VolumeProgress:
 
 def _change(work: ClaimWork) -> ClaimChange:
     allocation = json.loads(work.allocation) if work.allocation else None
-    requests, mappings = (json.loads(text) if text else [] for text in (work.requests, work.mappings))
+    requests, mappings = (
+        json.loads(text) if text else [] for text in (work.requests, work.mappings)
+    )
     return ClaimChange(work.claim, work.claim_uid, allocation, requests, mappings)
 
 

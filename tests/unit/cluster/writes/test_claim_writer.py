@@ -1,0 +1,134 @@
+"""Claims on devices are allocated step by step, and each step holds by itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from kpolicy.cluster.writes.claim_writer import (
+    FINALIZER,
+    ClaimChange,
+    ClaimNotWritten,
+    ClaimUser,
+    ClaimWriter,
+    ClaimWritten,
+)
+from kpolicy.testing import ControlPlane, Drop, FaultRule, RequestFault, ScriptedFaults
+from tests.unit.cluster.doubles import ImpatientClock, client
+
+USER = ClaimUser("default", "p", "u-p")
+OWN = {"resource": "pods", "name": "p", "uid": "u-p"}
+OTHER = {"resource": "pods", "name": "q", "uid": "u-q"}
+DEVICE = {"request": "r", "driver": "d", "pool": "n1", "device": "gpu-0"}
+SHARE = {**DEVICE, "shareID": "*", "consumedCapacity": {"memory": "1Gi"}}
+ALLOCATION = {"devices": {"results": [DEVICE]}}
+
+
+def claim(**status: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "c", "namespace": "default"},
+        "spec": {"devices": {"requests": [{"name": "r"}]}},
+        "status": status,
+    }
+
+
+@dataclass
+class Cluster:
+    control_plane: ControlPlane
+    writer: ClaimWriter
+
+    def read(self) -> Mapping[str, Any]:
+        (only,) = self.control_plane.objects("ResourceClaim")
+        return only
+
+    def change(self, allocation: dict[str, Any] | None = ALLOCATION) -> ClaimChange:
+        return ClaimChange("c", self.read()["metadata"]["uid"], allocation, [], [])
+
+
+@asynccontextmanager
+async def cluster_with(
+    *objects: dict[str, Any], fence: Callable[[], bool] = lambda: True
+) -> AsyncIterator[Cluster]:
+    async with ControlPlane() as control_plane:
+        control_plane.add(*objects)
+        clock = ImpatientClock()
+        async with client(control_plane.url, clock) as api:
+            yield Cluster(control_plane, ClaimWriter(api, clock, fence))
+
+
+def held(read: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    status = read.get("status") or {}
+    allocation = dict(status.get("allocation") or {})
+    allocation.pop("allocationTimestamp", None)
+    return read["metadata"].get("finalizers"), allocation, status.get("reservedFor")
+
+
+async def test_a_claim_is_allocated_and_reserved() -> None:
+    async with cluster_with(claim()) as cluster:
+        assert isinstance(await cluster.writer.write(USER, cluster.change()), ClaimWritten)
+        assert held(cluster.read()) == ([FINALIZER], ALLOCATION, [OWN])
+        assert cluster.read()["status"]["allocation"]["allocationTimestamp"]
+
+
+async def test_an_allocated_claim_is_reserved_once_more() -> None:
+    async with cluster_with(claim(allocation=ALLOCATION, reservedFor=[OTHER])) as cluster:
+        for _ in range(2):
+            written = await cluster.writer.write(USER, cluster.change(None))
+            assert isinstance(written, ClaimWritten)
+            assert held(cluster.read())[1:] == (ALLOCATION, [OTHER, OWN])
+
+
+async def test_each_share_gets_an_id() -> None:
+    async with cluster_with(claim()) as cluster:
+        shares = {"devices": {"results": [SHARE, SHARE]}}
+        await cluster.writer.write(USER, cluster.change(shares))
+        results = cluster.read()["status"]["allocation"]["devices"]["results"]
+        assert len({result["shareID"] for result in results} - {"*"}) == 2
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_a_lost_answer_is_no_second_allocation(times: int) -> None:
+    async with cluster_with(claim()) as cluster:
+        fault = RequestFault(drop=Drop.AFTER_COMMIT)
+        rule = FaultRule(fault, verb="patch", times=times)
+        cluster.control_plane.faults = ScriptedFaults([rule])
+        assert isinstance(await cluster.writer.write(USER, cluster.change()), ClaimWritten)
+        assert held(cluster.read()) == ([FINALIZER], ALLOCATION, [OWN])
+
+
+async def test_a_claim_of_another_is_left_alone() -> None:
+    async with cluster_with(claim(allocation=ALLOCATION, reservedFor=[OTHER])) as cluster:
+        outcome = await cluster.writer.write(USER, cluster.change())
+        text = "claim default/c got allocated elsewhere in the meantime"
+        assert outcome == ClaimNotWritten(text)
+        assert held(cluster.read())[2] == [OTHER]
+
+
+async def test_nothing_is_sent_by_one_who_does_not_lead() -> None:
+    async with cluster_with(claim(), fence=lambda: False) as cluster:
+        outcome = await cluster.writer.write(USER, cluster.change())
+        assert outcome == ClaimNotWritten("", is_fenced=True)
+        assert held(cluster.read()) == (None, {}, None)
+
+
+async def test_devices_are_waited_for() -> None:
+    device = {**DEVICE, "bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+    allocation = {
+        "devices": {"results": [device]},
+        "allocationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    for kind, want in {
+        "ready": "",
+        "failed": "claim default/c binding failed: failed",
+        "other": "claim default/c binding timeout",
+    }.items():
+        conditions = [{"type": kind, "status": "True"}]
+        reported = {"driver": "d", "pool": "n1", "device": "gpu-0", "conditions": conditions}
+        async with cluster_with(claim(allocation=allocation, devices=[reported])) as cluster:
+            assert await cluster.writer.ready(USER, "c", 600) == want
