@@ -64,11 +64,11 @@ _Victim: TypeAlias = tuple[str, str, str, bool]
 # until the claim is bound.
 _VolumeWork: TypeAlias = tuple[str, str, str, str, str, str, bool, bool, int]
 # A claim on devices of a placed pod, in its namespace: (claim, claim_uid, allocation, requests,
-# mappings, to_write, to_wait, seconds_max). claim: empty if it has to be made for extended resources.
-# allocation: JSON of `status.allocation` to be written; empty if the claim is allocated. requests and
-# mappings: JSON of the requests and of the mappings of a claim that has to be made. to_write: the
-# API server does not have this yet. to_wait: some device has conditions that must be true before
-# the bind. seconds_max: how long to wait for them.
+# mappings, to_write, to_wait, seconds_max). claim: empty if it has to be made for extended
+# resources. allocation: JSON of `status.allocation` to be written; empty if the claim is allocated.
+# requests and mappings: JSON of those of a claim that has to be made. to_write: the API server does
+# not have this yet. to_wait: some device has conditions that must be true before the bind.
+# seconds_max: how long to wait for them.
 _ClaimWork: TypeAlias = tuple[str, str, str, str, str, bool, bool, int]
 # A write that a placed pod waits for: its kind, and the fields that writes of this kind have.
 _PreBindWrite: TypeAlias = (

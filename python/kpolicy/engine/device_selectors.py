@@ -1,4 +1,4 @@
-"""Compiles the selectors of device classes and claims, which come with objects and not with a policy.
+"""Compiles the selectors of device classes and claims, which come with objects, not with a policy.
 
 The environment is that of Kubernetes: the variable `device`, and the libraries. What an evaluation
 may cost is limited by the engine.

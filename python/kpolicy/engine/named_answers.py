@@ -138,7 +138,7 @@ class VolumeWork(NamedTuple):
 
 class ClaimWork(NamedTuple):
     """A claim on devices of a placed pod, in its namespace, and what has to be written before the
-    bind. `allocation` is the JSON of `status.allocation`; it is empty if the claim is allocated, and
+    bind. `allocation` is the JSON of `status.allocation`, or empty if the claim is allocated and
     only has to be reserved for the pod. If `claim` is empty, it has to be made for extended
     resources, with the JSON of its `requests`, and the pod's status has to tell the `mappings`.
     `to_write`: the API server does not have this yet. `to_wait`: some device has conditions that

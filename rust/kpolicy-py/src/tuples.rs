@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use kpolicy_codec::{Feed, Unreadable};
 use kpolicy_engine::api::{
-    Applied, Batch, Candidates, ClaimWork, Decision, Filtered, Located, Opinion, PodChange, PodState,
-    PreBindWrite, Refusal, ScheduledUnit, Verdict, Victim, VolumeProgress, VolumeWork, Wake,
+    Applied, Batch, Candidates, ClaimWork, Decision, Filtered, Located, Opinion, PodChange,
+    PodState, PreBindWrite, Refusal, ScheduledUnit, Verdict, Victim, VolumeProgress, VolumeWork,
+    Wake,
 };
 use kpolicy_engine::timing::Series;
 use pyo3::prelude::*;

@@ -1,9 +1,9 @@
 """Writes claims on devices before a pod is bound: allocated, and reserved for the pod.
 
-As in kube-scheduler, the finalizer is written before the allocation, so that an allocated claim does
-not vanish. Each patch holds for one object (its uid) at the version that was read (its
-resourceVersion); after a conflict or a lost answer the object is read again. The local fence is asked
-before every request.
+As in kube-scheduler, the finalizer is written before the allocation, so that an allocated claim
+does not vanish. Each patch holds for one object (its uid) at the version that was read (its
+resourceVersion); after a conflict or a lost answer the object is read again. The local fence is
+asked before every request.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What happens before a bind: the node is nominated, volumes are bound and waited for, and claims on
-devices are written.
+"""What happens before a bind: the node is nominated, volumes are bound and waited for, and claims
+on devices are written.
 
 One loop asks the engine about every volume that is waited for. Messages are kube-scheduler's.
 """

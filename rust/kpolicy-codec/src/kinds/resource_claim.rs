@@ -329,7 +329,9 @@ mod tests {
         assert_eq!(*claim.finalizers, ["f".into()]);
         let [a, b, c, d] = &*claim.requests else { panic!("four requests") };
         assert!(matches!(&a.wanted, Wanted::Exactly(ask) if ask.mode == Mode::All));
-        assert!(matches!(&b.wanted, Wanted::FirstAvailable(asks) if asks[0].mode == Mode::Exact(2)));
+        assert!(
+            matches!(&b.wanted, Wanted::FirstAvailable(asks) if asks[0].mode == Mode::Exact(2))
+        );
         assert!(matches!(&c.wanted, Wanted::Exactly(ask) if &*ask.class == "nic"));
         assert_eq!(d.wanted, Wanted::Unknown);
         let allocation = claim.allocation.expect("it is allocated");

@@ -125,8 +125,9 @@ impl Engine {
 
     /// The resources that the program in force reads.
     pub fn resources(&self) -> Vec<&'static str> {
-        let is_read =
-            |kind: &Kind| self.cluster.allocates_devices() || !dynamic_resources::KINDS.contains(kind);
+        let is_read = |kind: &Kind| {
+            self.cluster.allocates_devices() || !dynamic_resources::KINDS.contains(kind)
+        };
         self.program.kinds().into_iter().filter(is_read).map(Kind::resource).collect()
     }
 
@@ -156,9 +157,8 @@ impl Engine {
     /// Takes what texts of selectors compile to: the expression, or why there is none.
     pub fn load_selectors(&mut self, compiled: &[(String, Result<Value, String>)]) {
         for (text, compiled) in compiled {
-            let expression = compiled.clone().and_then(|ir| {
-                Expression::verify(&ir).map_err(|why| why.message)
-            });
+            let expression =
+                compiled.clone().and_then(|ir| Expression::verify(&ir).map_err(|why| why.message));
             self.cluster.load_selector(text, expression);
         }
     }

@@ -24,7 +24,7 @@ pub use affinity::{Affinity, NodeSelector, NodeSelectorTerm, PodAffinityTerm, Sp
 pub use api_values::{ApiPaths, ApiValues};
 pub use claim::{
     AllocatedConfig, AllocatedDevice, Allocation, Ask, ClaimConfig, ClaimConstraint, ClaimTemplate,
-    Consumer, ConstraintKind, DeviceClass, DeviceRequest, DeviceStatus, DeviceToleration, Mode,
+    ConstraintKind, Consumer, DeviceClass, DeviceRequest, DeviceStatus, DeviceToleration, Mode,
     ResourceClaim, Wanted,
 };
 pub use cluster::{Controller, DisruptionBudget, Namespace, Service};

@@ -81,7 +81,8 @@ pub struct WrittenQuantity {
 
 const BINARY_SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL_SUFFIXES: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
-const DECIMAL_EXPONENTS: [&str; 10] = ["e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12", "e15", "e18"];
+const DECIMAL_EXPONENTS: [&str; 10] =
+    ["e-9", "e-6", "e-3", "", "e3", "e6", "e9", "e12", "e15", "e18"];
 
 impl WrittenQuantity {
     /// The canonical text: the largest suffix that leaves an integer. A binary amount below 1024 is
@@ -124,7 +125,8 @@ mod tests {
 
     #[test]
     fn amounts_are_written_in_their_form() {
-        let text = |nanos, format| WrittenQuantity { amount: Quantity::from_nanos(nanos), format }.text();
+        let text =
+            |nanos, format| WrittenQuantity { amount: Quantity::from_nanos(nanos), format }.text();
         let gibi = 1_073_741_824_000_000_000;
         assert_eq!(text(80 * gibi, QuantityFormat::Binary), "80Gi");
         assert_eq!(text(gibi + 1_024_000_000_000, QuantityFormat::Binary), "1048577Ki");

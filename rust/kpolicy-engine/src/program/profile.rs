@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::model::ApiPaths;
+use crate::rules::dynamic_resources::DynamicResources;
 use crate::rules::expression::{
     self, Conditions, EvaluationCounts, Ledger, Limits, VictimRule, Witness,
 };
-use crate::rules::dynamic_resources::DynamicResources;
 use crate::rules::gang_scheduling::{self, GangScheduling};
 use crate::rules::{
     Filter, FilterRule, Scale, Score, ScoreRule, catalog, dynamic_resources, scale,

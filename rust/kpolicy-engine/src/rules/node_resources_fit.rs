@@ -9,7 +9,6 @@ use std::borrow::Cow;
 
 use multiversion::multiversion;
 
-use crate::rules::devices::extended::Classes;
 use crate::event::{Event, Events, Occurrence};
 use crate::fields::{Fields, Refusals, UNKNOWN};
 use crate::heap::HeapBytes;
@@ -17,6 +16,7 @@ use crate::intern::{Name, Shared};
 use crate::model::Kind;
 use crate::part::{Part, Parts};
 use crate::resources::{Amounts, Requests, names};
+use crate::rules::devices::extended::Classes;
 use crate::snapshot::columns::{self, Columns};
 use crate::snapshot::{Change, Changes, Cluster, Node, NodeParts, NodeView, Pod};
 
@@ -122,7 +122,8 @@ impl Filter for NodeResourcesFit {
                 new.uid == pod.uid || frees(pod, old, new)
             }
             Occurrence::Node { old, new: Some(new), .. } => {
-                self.fits_empty(pod, new, cluster) && old.as_ref().is_none_or(|old| grew(pod, old, new))
+                self.fits_empty(pod, new, cluster)
+                    && old.as_ref().is_none_or(|old| grew(pod, old, new))
             }
             Occurrence::Object(_) => {
                 let classes = Classes::of(cluster);
@@ -163,14 +164,11 @@ impl NodeResourcesFit {
             && wanted.cpu_milli <= has.cpu_milli
             && wanted.memory <= has.memory
             && wanted.ephemeral_storage <= has.ephemeral_storage
-            && wanted
-                .scalars
-                .iter()
-                .all(|(name, amount)| {
-                    self.ignores(name)
-                        || *amount <= has.scalar(name)
-                        || has.scalar(name) == 0 && is_of_devices(name)
-                })
+            && wanted.scalars.iter().all(|(name, amount)| {
+                self.ignores(name)
+                    || *amount <= has.scalar(name)
+                    || has.scalar(name) == 0 && is_of_devices(name)
+            })
     }
 }
 
@@ -284,7 +282,11 @@ impl PreparedFilter for PreparedNodeResourcesFit {
     fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
         let is_stale = |change: &Change| matches!(change, Change::Object(Kind::DeviceClass));
         let rests_on_classes = !self.scalars.is_empty();
-        if rests_on_classes && changes.iter().any(is_stale) { Refresh::Again } else { Refresh::Nodes }
+        if rests_on_classes && changes.iter().any(is_stale) {
+            Refresh::Again
+        } else {
+            Refresh::Nodes
+        }
     }
 
     fn check(&self, _: &Cluster, node: NodeView<'_>) -> Code {

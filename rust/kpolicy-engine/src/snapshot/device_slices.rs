@@ -29,9 +29,10 @@ impl DeviceSlices {
         all_counters: bool,
     ) -> impl Iterator<Item = &ResourceSlice> {
         let own = self.by_node.get(node).into_iter().flatten();
-        let others = self.counting.iter().filter(move |slice| {
-            all_counters && slice.place.node_name.as_deref() != Some(node)
-        });
+        let others = self
+            .counting
+            .iter()
+            .filter(move |slice| all_counters && slice.place.node_name.as_deref() != Some(node));
         own.chain(&self.elsewhere).chain(others).map(AsRef::as_ref)
     }
 

@@ -74,7 +74,8 @@ impl DevicesInUse {
                     change(&mut held.consumers);
                     for (name, amount) in consumed {
                         let sign = if is_more { 1 } else { -1 };
-                        *held.consumed.entry(name.clone()).or_default() += sign * amount.amount.nanos();
+                        *held.consumed.entry(name.clone()).or_default() +=
+                            sign * amount.amount.nanos();
                     }
                 }
             }

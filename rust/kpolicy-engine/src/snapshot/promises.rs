@@ -189,12 +189,11 @@ impl Cluster {
             return Vec::new();
         }
         let freed = self.promises.give_up(uid);
-        let before = freed.into_iter().filter_map(|((kind, namespace, name), confirmed)| {
-            match confirmed {
+        let before =
+            freed.into_iter().filter_map(|((kind, namespace, name), confirmed)| match confirmed {
                 Some(object) => self.objects.set(object),
                 None => self.objects.remove(kind, &namespace, &name),
-            }
-        });
+            });
         let replaced: Vec<Replaced> = before.collect();
         replaced.into_iter().map(|replaced| self.note_object(replaced)).collect()
     }

@@ -6,8 +6,8 @@ use kpolicy_engine::api::{BindOutcome, Kind};
 use serde_json::Value;
 
 use crate::changes;
-use crate::draws::Draws;
 use crate::devices;
+use crate::draws::Draws;
 use crate::objects::{NAMESPACES, NODES, another, node, node_name, pod, selecting};
 use crate::programs::program;
 use crate::storage;

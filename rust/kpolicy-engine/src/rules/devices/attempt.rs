@@ -1,6 +1,8 @@
 //! One attempt to find devices of one node: the candidates in order, and what is chosen so far.
 
-use crate::model::{Device, DeviceTaint, DeviceTaintRule, ResourceClaim, ResourceSlice, WrittenQuantity};
+use crate::model::{
+    Device, DeviceTaint, DeviceTaintRule, ResourceClaim, ResourceSlice, WrittenQuantity,
+};
 use crate::snapshot::devices_in_use::DeviceUse;
 use crate::snapshot::{Cluster, NodeView};
 

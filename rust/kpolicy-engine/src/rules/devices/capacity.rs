@@ -23,12 +23,12 @@ impl<'a> Attempt<'a> {
     pub(super) fn has_capacity(&self, ask: &Ask, place: usize, of_all: bool) -> Result<bool, Stop> {
         let Some(candidate) = self.candidate(place) else { return Ok(false) };
         let device = candidate.device;
-        let is_known =
-            |name: &str| device.capacity.iter().any(|(have, _)| **have == *name);
+        let is_known = |name: &str| device.capacity.iter().any(|(have, _)| **have == *name);
         if !ask.capacity.iter().all(|(name, _)| is_known(name)) {
             return Ok(false);
         }
-        let consumed = consumed(ask, device, self.release).map_err(|Unusable(why)| Stop::Fatal(why))?;
+        let consumed =
+            consumed(ask, device, self.release).map_err(|Unusable(why)| Stop::Fatal(why))?;
         let used = candidate.in_use.map(|own| &own.consumed).filter(|_| !of_all);
         let shares = self.marks.shares(place).filter(|_| !of_all);
         let held = |map: Option<&BTreeMap<Box<str>, i128>>, name: &str| {
@@ -116,8 +116,7 @@ fn in_range(
         return Ok(asked);
     }
     let units = whole(min) + step_units * divided_up(whole(asked) - whole(min), step_units);
-    let format =
-        if release.has_fractional_ranges() { step.format } else { QuantityFormat::Binary };
+    let format = if release.has_fractional_ranges() { step.format } else { QuantityFormat::Binary };
     let amount = Quantity::from_units(i64::try_from(units).unwrap_or(i64::MAX));
     Ok(WrittenQuantity { amount, format })
 }

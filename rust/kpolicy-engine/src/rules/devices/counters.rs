@@ -65,7 +65,9 @@ impl<'a> Left<'a> {
             }
         }
         let allocated = pool.devices().filter(|device| {
-            pool.in_use.and_then(|pool| pool.get(&*device.name)).is_some_and(|own| own.is_allocated())
+            pool.in_use
+                .and_then(|pool| pool.get(&*device.name))
+                .is_some_and(|own| own.is_allocated())
         });
         for set in allocated.flat_map(|device| device.consumes.iter()) {
             for (name, amount) in &set.counters {

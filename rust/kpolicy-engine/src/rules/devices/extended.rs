@@ -136,7 +136,11 @@ fn of_resource(
 }
 
 fn mapping(container: &Container, resource: &str, request: &str) -> Mapping {
-    Mapping { container: container.name.clone(), resource: resource.into(), request: request.into() }
+    Mapping {
+        container: container.name.clone(),
+        resource: resource.into(),
+        request: request.into(),
+    }
 }
 
 fn asked(index: usize, container: &Container, resource: &str) -> Option<Asked> {

@@ -73,11 +73,7 @@ pub(super) fn reaches(place: &SlicePlace, node: NodeView<'_>) -> Result<bool, St
     Ok(node_selection::selects(&written.selector, labels, name))
 }
 
-fn concerns(
-    slice: &ResourceSlice,
-    node: NodeView<'_>,
-    release: Release,
-) -> Result<bool, String> {
+fn concerns(slice: &ResourceSlice, node: NodeView<'_>, release: Release) -> Result<bool, String> {
     if !release.is_repaired() && !slice.shared_counters.is_empty() {
         return Ok(true);
     }
@@ -91,7 +87,9 @@ fn concerns(
         for device in &slice.devices {
             let reached = reaches(&device.place, node).map_err(|why| {
                 let (device, slice) = (&device.name, &slice.meta.name);
-                format!("failed to perform node selection for device {device} in slice {slice}: {why}")
+                format!(
+                    "failed to perform node selection for device {device} in slice {slice}: {why}"
+                )
             })?;
             if reached {
                 return Ok(true);
@@ -175,7 +173,10 @@ fn contradicts_itself(pool: &Pool<'_>) -> bool {
             counters.all(|(name, _)| set.counters.iter().any(|(have, _)| have == name))
         })
     };
-    let mut consumed =
-        pool.seen.iter().flat_map(|slice| slice.devices.iter()).flat_map(|device| device.consumes.iter());
+    let mut consumed = pool
+        .seen
+        .iter()
+        .flat_map(|slice| slice.devices.iter())
+        .flat_map(|device| device.consumes.iter());
     !consumed.all(is_defined)
 }

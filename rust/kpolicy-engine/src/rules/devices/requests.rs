@@ -56,7 +56,11 @@ fn fatal(claim: &ResourceClaim, request: &str, what: &str) -> Stop {
 impl<'a> Attempt<'a> {
     /// Makes the requests of one claim ready. The least number of devices that it needs must fit into
     /// an allocation.
-    pub(super) fn prepare_claim(&mut self, index: usize, claim: &'a ResourceClaim) -> Result<(), Stop> {
+    pub(super) fn prepare_claim(
+        &mut self,
+        index: usize,
+        claim: &'a ResourceClaim,
+    ) -> Result<(), Stop> {
         let mut entries = Vec::with_capacity(claim.requests.len());
         let mut least = 0_usize;
         for request in claim.requests.iter() {

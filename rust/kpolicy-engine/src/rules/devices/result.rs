@@ -19,8 +19,9 @@ pub(super) fn allocations(attempt: &Attempt<'_>) -> Result<Vec<Allocation>, Stri
     let claims = attempt.claims.iter().zip(&attempt.chosen).enumerate();
     claims
         .map(|(index, (claim, chosen))| {
-            let node_selector = node_selector(attempt, chosen)
-                .map_err(|why| format!("create NodeSelector for claim {}: {why}", claim.meta.name))?;
+            let node_selector = node_selector(attempt, chosen).map_err(|why| {
+                format!("create NodeSelector for claim {}: {why}", claim.meta.name)
+            })?;
             Ok(Allocation {
                 devices: chosen.iter().filter_map(|chosen| device(attempt, chosen)).collect(),
                 config: configs(attempt, index, claim),
@@ -80,7 +81,8 @@ fn configs(attempt: &Attempt<'_>, index: usize, claim: &ResourceClaim) -> Box<[A
             "" => "{}".into(),
             opaque => format!("{{\"opaque\":{opaque}}}").into(),
         };
-        let kept = AllocatedConfig { is_from_class: false, requests: config.requests.clone(), text };
+        let kept =
+            AllocatedConfig { is_from_class: false, requests: config.requests.clone(), text };
         let times = if config.requests.is_empty() {
             1
         } else {
@@ -111,12 +113,18 @@ fn chosen_requests<'r, 'a>(attempt: &'r Attempt<'a>, claim: usize) -> Vec<&'r Re
 }
 
 /// The nodes on which all devices are reached; `None`: all.
-fn node_selector(attempt: &Attempt<'_>, chosen: &[Chosen]) -> Result<Option<WrittenSelector>, String> {
+fn node_selector(
+    attempt: &Attempt<'_>,
+    chosen: &[Chosen],
+) -> Result<Option<WrittenSelector>, String> {
     let mut term = NodeSelectorTerm::default();
     let (mut fields, mut expressions) = (Vec::<Value>::new(), Vec::<Value>::new());
     for candidate in chosen.iter().filter_map(|chosen| attempt.candidate(chosen.place)) {
-        let place =
-            if candidate.slice.is_per_device { &candidate.device.place } else { &candidate.slice.place };
+        let place = if candidate.slice.is_per_device {
+            &candidate.device.place
+        } else {
+            &candidate.slice.place
+        };
         if place.node_name.is_some() || candidate.device.binds_to_node {
             return Ok(Some(only(&attempt.node.node.name)));
         }
@@ -150,7 +158,12 @@ fn node_selector(attempt: &Attempt<'_>, chosen: &[Chosen]) -> Result<Option<Writ
 }
 
 /// Adds the requirements that are not there yet.
-fn merge(into: &mut Box<[Requirement]>, texts: &mut Vec<Value>, from: &[Requirement], own: Vec<Value>) {
+fn merge(
+    into: &mut Box<[Requirement]>,
+    texts: &mut Vec<Value>,
+    from: &[Requirement],
+    own: Vec<Value>,
+) {
     let mut all = into.to_vec();
     for (requirement, text) in from.iter().zip(own) {
         if !all.contains(requirement) {

@@ -158,7 +158,8 @@ impl Attempt<'_> {
         place: usize,
         must: bool,
     ) -> Result<Option<Given>, Stop> {
-        let (Some(request), Some(candidate)) = (self.requests.get(index), self.candidates.get(place))
+        let (Some(request), Some(candidate)) =
+            (self.requests.get(index), self.candidates.get(place))
         else {
             return Ok(None);
         };
@@ -180,9 +181,9 @@ impl Attempt<'_> {
             return Ok(None);
         }
         let taints = device.taints.iter().chain(candidate.more_taints.iter().copied());
-        let is_tainted = taints.filter(|taint| taint.is_hard()).any(|taint| {
-            !ask.tolerations.iter().any(|toleration| toleration.tolerates(taint))
-        });
+        let is_tainted = taints
+            .filter(|taint| taint.is_hard())
+            .any(|taint| !ask.tolerations.iter().any(|toleration| toleration.tolerates(taint)));
         let mut refused = is_tainted;
         let constraints = self.constraints.get_mut(claim).map_or(&mut [][..], Vec::as_mut_slice);
         if !refused {
@@ -194,7 +195,11 @@ impl Attempt<'_> {
                     let key = self.claims.get(claim).map(|claim| super::key_of(claim));
                     return Err(Stop::Fatal(format!(
                         "claim {}, request {}: cannot add device {}/{}/{} because a claim constraint would not be satisfied",
-                        key.unwrap_or_default(), ask.name, slice.driver, slice.pool, device.name
+                        key.unwrap_or_default(),
+                        ask.name,
+                        slice.driver,
+                        slice.pool,
+                        device.name
                     )));
                 }
                 for constraint in constraints.iter_mut().take(refusing) {
@@ -205,7 +210,10 @@ impl Attempt<'_> {
         }
         if refused {
             // 1.36 leaves the counters taken.
-            if counts && is_repaired && let Some(pool) = pool {
+            if counts
+                && is_repaired
+                && let Some(pool) = pool
+            {
                 self.counters.give_back(pool, device);
             }
             return Ok(None);
@@ -250,7 +258,8 @@ impl Attempt<'_> {
     /// Undoes constraints, marks and counters.
     fn undo(&mut self, claim: usize, given: Given) {
         let Given { request, place, took_counters } = given;
-        let (Some(request), Some(candidate)) = (self.requests.get(request), self.candidates.get(place))
+        let (Some(request), Some(candidate)) =
+            (self.requests.get(request), self.candidates.get(place))
         else {
             return;
         };

@@ -1,7 +1,9 @@
 //! Whether a device is what a request asks for: selectors of its class, then its own, then whether the
 //! node reaches the device.
 
-use kpolicy_cel::{Answer, Budget, ErrorKind, Expression, Facts, Map, Quantity, Read, Semver, Value};
+use kpolicy_cel::{
+    Answer, Budget, ErrorKind, Expression, Facts, Map, Quantity, Read, Semver, Value,
+};
 
 use crate::model::{Attribute, Device, DeviceClass};
 use crate::snapshot::device_selectors::{CATALOGUE, Compiled};
@@ -21,7 +23,12 @@ const NO: u8 = 2;
 
 impl<'a> Attempt<'a> {
     /// As `is_selected`, of a request that is among all requests.
-    pub(super) fn accepts(&mut self, claim: usize, index: usize, place: usize) -> Result<bool, Stop> {
+    pub(super) fn accepts(
+        &mut self,
+        claim: usize,
+        index: usize,
+        place: usize,
+    ) -> Result<bool, Stop> {
         if let Some(known) = self.known(index, place) {
             return Ok(known);
         }
@@ -64,7 +71,12 @@ impl<'a> Attempt<'a> {
     }
 
     /// The answer, and the steps that it took.
-    fn judge(&self, claim: usize, request: &Request<'a>, place: usize) -> Result<(bool, u64), Stop> {
+    fn judge(
+        &self,
+        claim: usize,
+        request: &Request<'a>,
+        place: usize,
+    ) -> Result<(bool, u64), Stop> {
         let Some(candidate) = self.candidate(place) else { return Ok((false, 0)) };
         let mut steps = 1;
         let of_class = request.class.selectors.iter().map(|text| (Some(request.class), text));
@@ -132,9 +144,7 @@ fn evaluated(
             ))
         }
         Err(error) => Err(match error.kind {
-            ErrorKind::CostExceeded => {
-                "operation cancelled: actual cost limit exceeded".to_owned()
-            }
+            ErrorKind::CostExceeded => "operation cancelled: actual cost limit exceeded".to_owned(),
             ErrorKind::NoSuchKey if has_hint => format!("{error}{OPTIONAL_HINT}"),
             _ => error.to_string(),
         }),
@@ -157,8 +167,12 @@ impl Facts for DeviceFacts<'_> {
             Some("device.capacity[]") => self.capacities(read.key()).into(),
             Some("device.attributes?[]") => self.has(&self.device.attributes, read.key()),
             Some("device.capacity?[]") => self.has(&self.device.capacity, read.key()),
-            Some("device.attributes") => self.by_domain(&self.device.attributes, Self::attributes).into(),
-            Some("device.capacity") => self.by_domain(&self.device.capacity, Self::capacities).into(),
+            Some("device.attributes") => {
+                self.by_domain(&self.device.attributes, Self::attributes).into()
+            }
+            Some("device.capacity") => {
+                self.by_domain(&self.device.capacity, Self::capacities).into()
+            }
             _ => Answer::Unknown,
         }
     }
@@ -166,7 +180,12 @@ impl Facts for DeviceFacts<'_> {
     fn is_made(&self, read: &Read) -> bool {
         matches!(
             CATALOGUE.get(usize::from(read.fact.id)).copied(),
-            Some("device.attributes" | "device.capacity" | "device.attributes[]" | "device.capacity[]")
+            Some(
+                "device.attributes"
+                    | "device.capacity"
+                    | "device.attributes[]"
+                    | "device.capacity[]"
+            )
         )
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::model::{Allocation, Meta, ResourceClaim};
 use crate::rules::devices::extended::{Classes, Mapping, requests};
 use crate::rules::devices::{Outcome, allocate};
-use crate::model::{Allocation, Meta, ResourceClaim};
 use crate::rules::{Code, Status};
 use crate::snapshot::{Cluster, NodeView};
 
@@ -58,9 +58,7 @@ impl Judged {
     /// Why the cycle fails; `None` where it does not.
     pub(super) fn failure(self, node: &str) -> Option<String> {
         match self {
-            Self::TooLong => {
-                Some(format!("node {node}: timed out trying to allocate devices"))
-            }
+            Self::TooLong => Some(format!("node {node}: timed out trying to allocate devices")),
             Self::Failed(why) => Some(why),
             _ => None,
         }
@@ -121,7 +119,8 @@ impl State {
             claims.push((claim.into(), Some(mappings)));
         }
         let given = claims.into_iter().zip(allocations);
-        let given = given.map(|((claim, special), allocation)| Given { claim, allocation, special });
+        let given =
+            given.map(|((claim, special), allocation)| Given { claim, allocation, special });
         Judged::Fits(given.collect())
     }
 

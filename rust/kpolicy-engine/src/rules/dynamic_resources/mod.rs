@@ -15,8 +15,8 @@ mod score;
 mod shown;
 mod state;
 
-use crate::rules::devices::Release;
 use crate::fields::{Fields, Refusals};
+use crate::rules::devices::Release;
 
 pub(crate) use filter::KINDS;
 pub(crate) use pod_claims::pre_enqueue;
@@ -46,7 +46,10 @@ impl Default for DynamicResources {
 }
 
 /// `filterTimeout` is accepted: a search is bounded by its steps here, and not by time.
-pub(crate) fn from_args(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<DynamicResources> {
+pub(crate) fn from_args(
+    args: &mut Fields<'_>,
+    refusals: &mut Refusals,
+) -> Option<DynamicResources> {
     args.optional("filterTimeout");
     let release = match args.text_or("release", "", refusals)? {
         "1.37" => Release::V1_37,

@@ -20,7 +20,10 @@ pub(super) fn walk(pod: &Pod, cluster: &Cluster) -> Result<Vec<Arc<ResourceClaim
                     // None is needed.
                     Some((_, None)) => continue,
                     None => {
-                        return Err(format!("pod \"{}\": ResourceClaim not created yet", pod.key()));
+                        return Err(format!(
+                            "pod \"{}\": ResourceClaim not created yet",
+                            pod.key()
+                        ));
                     }
                 }
             }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::rules::devices::key_of;
 use crate::model::ResourceClaim;
 use crate::rules::Rejection;
+use crate::rules::devices::key_of;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 
 use super::judging::Judged;

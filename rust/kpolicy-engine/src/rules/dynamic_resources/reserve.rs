@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::api::{ClaimWork, PreBindWrite};
-use crate::rules::devices::key_of;
-use crate::rules::devices::extended::Mapping;
 use crate::model::{Allocation, Consumer, Kind, Meta, Object, OwnerReference, ResourceClaim};
 use crate::rules::Reservation;
+use crate::rules::devices::extended::Mapping;
+use crate::rules::devices::key_of;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::DynamicResources;

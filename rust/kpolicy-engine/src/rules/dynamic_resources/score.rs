@@ -30,8 +30,7 @@ impl Score for DynamicResources {
         };
         // Where all claims are allocated, every node is as good.
         let is_open = |state: &State| {
-            state.extended.is_some()
-                || state.claims.iter().any(|claim| claim.allocation.is_none())
+            state.extended.is_some() || state.claims.iter().any(|claim| claim.allocation.is_none())
         };
         let state = is_concerned(pod).then(|| State::of(*self, pod, cluster));
         let state = state.and_then(Result::ok).flatten();
@@ -88,9 +87,10 @@ fn points(claim: &ResourceClaim, allocation: &Allocation) -> usize {
     for request in claim.requests.iter() {
         let Wanted::FirstAvailable(asks) = &request.wanted else { continue };
         let is_chosen = |name: &str| {
-            allocation.devices.iter().any(|device| {
-                device.request.split_once('/') == Some((&*request.name, name))
-            })
+            allocation
+                .devices
+                .iter()
+                .any(|device| device.request.split_once('/') == Some((&*request.name, name)))
         };
         if let Some(place) = asks.iter().position(|ask| is_chosen(&ask.name)) {
             sum += ALTERNATIVES_MAX.saturating_sub(place);

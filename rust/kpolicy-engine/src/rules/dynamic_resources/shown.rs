@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::rules::devices::extended::Mapping;
-use crate::rules::devices::key_of;
 use crate::model::{
     Allocation, Ask, DeviceRequest, DeviceToleration, Mode, ResourceClaim, Wanted, WrittenQuantity,
 };
+use crate::rules::devices::extended::Mapping;
+use crate::rules::devices::key_of;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::DynamicResources;
@@ -63,7 +63,8 @@ impl Shown {
         let special = bound.iter().find_map(|claim| claim.special.as_ref());
         if let Some(mappings) = special {
             let name = self.special_name();
-            let status = json!({"resourceClaimName": name, "requestMappings": mappings_json(mappings)});
+            let status =
+                json!({"resourceClaimName": name, "requestMappings": mappings_json(mappings)});
             shown.insert("extendedResourceClaimStatus".into(), status);
         }
         Some(shown.into())

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::rules::devices::extended::{Classes, may_be_devices};
-use crate::rules::devices::{Release, key_of};
 use crate::heap::HeapBytes;
 use crate::intern::{Name, Shared};
 use crate::model::{Allocation, ResourceClaim, Wanted};
+use crate::rules::devices::extended::{Classes, may_be_devices};
+use crate::rules::devices::{Release, key_of};
 use crate::rules::{Status, node_selection};
 use crate::snapshot::pod::Containers;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
-use super::{DynamicResources, HAS_CLAIMS};
 use super::pod_claims::{is_special_of, walk};
+use super::{DynamicResources, HAS_CLAIMS};
 
 /// The name of a claim for extended resources before it is written.
 pub(super) const SPECIAL_NAME: &str = "<extended-resources>";
@@ -104,7 +104,10 @@ impl HeapBytes for State {
     fn heap_bytes(&self) -> usize {
         self.claims.capacity() * size_of::<Arc<ResourceClaim>>()
             + self.namespace.heap_bytes()
-            + self.extended.as_ref().map_or(0, |own| own.asked.capacity() * size_of::<(Name, i64)>())
+            + self
+                .extended
+                .as_ref()
+                .map_or(0, |own| own.asked.capacity() * size_of::<(Name, i64)>())
     }
 }
 
