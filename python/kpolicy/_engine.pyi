@@ -139,9 +139,6 @@ class Engine:
         """From now on, also keep the API paths of objects that this expression reads. Loading a
         program ends this."""
 
-    def allocate_devices(self, does: bool) -> None: ...
-    def wanted_selectors(self) -> list[str]: ...
-    def load_selectors(self, compiled: Sequence[tuple[str, bytes, str]]) -> None: ...
     def list_begin(self, resource: str) -> None:
         """Begins a full list. Objects that it does not name are removed at `list_end`."""
 
@@ -261,6 +258,15 @@ class Engine:
 
     def statistics(self) -> bytes:
         """Sizes of everything held, as a JSON object: nodes, pods, assumed, parked, …"""
+
+def allocate_devices(engine: Engine, does: bool) -> None:
+    """Decide claims on devices from now on, or leave pods that have any to another scheduler."""
+
+def wanted_selectors(engine: Engine) -> list[str]:
+    """Texts of selectors of devices that are to be compiled before the next decision."""
+
+def load_selectors(engine: Engine, compiled: Sequence[tuple[str, bytes, str]]) -> None:
+    """What these texts compile to: (text, IR or empty, why there is none)."""
 
 def evaluate_expression(ir: bytes, variables: bytes) -> bytes:
     """Evaluate one lowered expression with JSON-coded variables: see

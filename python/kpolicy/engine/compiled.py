@@ -74,7 +74,7 @@ class Engine:
     def allocate_devices(self, *, does: bool) -> None:
         """Decides claims on devices from now on. Without it, a pod that has any is not placed. Who
         turns it on has to make the writes of decisions, of which `ClaimWork` is one."""
-        self._engine.allocate_devices(does)
+        _engine.allocate_devices(self._engine, does)
 
     def keep(self, ir: bytes) -> None:
         """From now on, also keeps the API paths of objects that this expression reads, which is
@@ -117,9 +117,9 @@ class Engine:
 
     def _settle_selectors(self) -> None:
         """Compiles the selectors of devices that new classes and claims brought."""
-        wanted = self._engine.wanted_selectors()
+        wanted = _engine.wanted_selectors(self._engine)
         if wanted:
-            self._engine.load_selectors([compile_selector(text) for text in wanted])
+            _engine.load_selectors(self._engine, [compile_selector(text) for text in wanted])
 
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
         """Decides and assumes these pods in order. Each sees the pods before it. The last pods may

@@ -30,7 +30,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    fn ask<T: Send>(
+    pub(crate) fn ask<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut Held) -> T + Send,
@@ -99,33 +99,6 @@ impl Engine {
         let read = serde_json::from_slice(ir);
         let ir: Value = read.map_err(|error| PyValueError::new_err(error.to_string()))?;
         self.ask(py, |held| held.core.keep(&ir))
-    }
-
-    /// Texts of selectors of devices that are to be compiled before the next decision.
-    fn wanted_selectors(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.ask(py, |held| {
-            if held.core.wants_selectors() { held.core.wanted_selectors() } else { Vec::new() }
-        })
-    }
-
-    /// What these texts compile to: (text, IR or empty, why there is none).
-    fn load_selectors(
-        &self,
-        py: Python<'_>,
-        compiled: Vec<(String, Vec<u8>, String)>,
-    ) -> PyResult<()> {
-        let read = |(text, ir, why): (String, Vec<u8>, String)| {
-            let read = serde_json::from_slice(&ir).map_err(|error| error.to_string());
-            (text, if ir.is_empty() { Err(why) } else { read })
-        };
-        let compiled: Vec<(String, Result<Value, String>)> =
-            compiled.into_iter().map(read).collect();
-        self.ask(py, |held| held.core.load_selectors(&compiled))
-    }
-
-    /// Decide claims on devices from now on, or leave pods that have any to another scheduler.
-    fn allocate_devices(&self, py: Python<'_>, does: bool) -> PyResult<()> {
-        self.ask(py, |held| held.core.allocate_devices(does))
     }
 
     /// A full list begins: what it does not name is gone at `list_end`.
@@ -200,10 +173,8 @@ impl Engine {
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
         let uids: Vec<Arc<str>> = uids.into_iter().map(Into::into).collect();
-        let batch = self.ask(py, |held| {
-            held.core.tell_time(now_ns);
-            held.core.schedule(&uids, now_ns, &Monotonic::started())
-        })?;
+        let batch =
+            self.ask(py, |held| held.core.schedule(&uids, now_ns, &Monotonic::started()))?;
         tuples::batch(py, &batch)
     }
 

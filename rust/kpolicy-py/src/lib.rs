@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod arguments;
+mod devices;
 mod engine;
 mod expression;
 mod fault;
@@ -30,6 +31,9 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("THREADS_MAX", THREADS_MAX)?;
     module.add("EngineFault", module.py().get_type::<fault::EngineFault>())?;
     module.add_class::<engine::Engine>()?;
+    module.add_function(wrap_pyfunction!(devices::allocate_devices, module)?)?;
+    module.add_function(wrap_pyfunction!(devices::wanted_selectors, module)?)?;
+    module.add_function(wrap_pyfunction!(devices::load_selectors, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate_expression, module)?)?;
     module.add_function(wrap_pyfunction!(evaluation_plan, module)?)?;
     module.add_function(wrap_pyfunction!(expression_facts, module)?)?;

@@ -104,6 +104,7 @@ class ClaimWriter:
     async def ready(self, user: ClaimUser, name: str, seconds_max: int) -> str:
         """Waits until drivers have made the claim's devices ready. Returns why they did not, or an
         empty text."""
+        began = api_time(self._clock.now_ns())
         while True:
             read = await self._read(user, name)
             if isinstance(read, ClaimNotWritten):
@@ -111,9 +112,10 @@ class ClaimWriter:
             problem, is_ready = _readiness(read.claim)
             if problem or is_ready:
                 return problem
-            since = (read.claim["status"].get("allocation") or {}).get("allocationTimestamp")
+            allocation = read.claim["status"].get("allocation") or {}
+            since = allocation.get("allocationTimestamp") or began
             now_ns = self._clock.now_ns()
-            if since and api_time(now_ns - seconds_max * NANOSECONDS) > since:
+            if api_time(now_ns - seconds_max * NANOSECONDS) > since:
                 return f"claim {user.namespace}/{name} binding timeout"
             await self._clock.sleep(CLAIM_LOOK_S)
 

@@ -149,11 +149,6 @@ impl Engine {
         self.cluster.objects().selectors.wanted().map(str::to_owned).collect()
     }
 
-    /// Whether there are any.
-    pub fn wants_selectors(&self) -> bool {
-        self.cluster.objects().selectors.are_wanted()
-    }
-
     /// Takes what texts of selectors compile to: the expression, or why there is none.
     pub fn load_selectors(&mut self, compiled: &[(String, Result<Value, String>)]) {
         for (text, compiled) in compiled {

@@ -24,7 +24,8 @@ pub(super) struct NotReady {
 impl Engine {
     /// Decides and assumes these pods in order, until that took [`work_per_call`]: the pods after the
     /// last decision are undecided, and nothing came of them. Of any pods one is decided.
-    pub fn schedule(&mut self, uids: &[Arc<str>], _: i64, stopwatch: &dyn Stopwatch) -> Batch {
+    pub fn schedule(&mut self, uids: &[Arc<str>], now_ns: i64, stopwatch: &dyn Stopwatch) -> Batch {
+        self.tell_time(now_ns);
         self.cluster.settle_order();
         let units_max = work_per_call(self.cluster.nodes().len());
         let mut units = 0_u64;

@@ -66,10 +66,6 @@ impl Selectors {
         self.wanted.iter().map(AsRef::as_ref)
     }
 
-    pub(crate) fn are_wanted(&self) -> bool {
-        !self.wanted.is_empty()
-    }
-
     /// Hands over what a text compiles to.
     pub(crate) fn load(&mut self, text: &str, compiled: Result<Expression, String>) {
         self.wanted.remove(text);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kpolicy.cluster.api import MERGE_PATCH
 from kpolicy.cluster.writes.claim_writer import (
     FINALIZER,
     ClaimChange,
@@ -20,6 +22,7 @@ from kpolicy.cluster.writes.claim_writer import (
 from kpolicy.testing import ControlPlane, Drop, FaultRule, RequestFault, ScriptedFaults
 from tests.unit.cluster.doubles import ImpatientClock, client
 
+STATUS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/c/status"
 USER = ClaimUser("default", "p", "u-p")
 OWN = {"resource": "pods", "name": "p", "uid": "u-p"}
 OTHER = {"resource": "pods", "name": "q", "uid": "u-q"}
@@ -59,6 +62,9 @@ async def cluster_with(
         control_plane.add(*objects)
         clock = ImpatientClock()
         async with client(control_plane.url, clock) as api:
+            for each in objects:
+                body = json.dumps({"status": each["status"]}).encode()
+                await api.request("PATCH", STATUS, {}, body, content_type=MERGE_PATCH)
             yield Cluster(control_plane, ClaimWriter(api, clock, fence))
 
 
@@ -121,7 +127,7 @@ async def test_devices_are_waited_for() -> None:
     device = {**DEVICE, "bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
     allocation = {
         "devices": {"results": [device]},
-        "allocationTimestamp": "2026-01-01T00:00:00Z",
+        "allocationTimestamp": "1970-01-01T00:00:00Z",
     }
     for kind, want in {
         "ready": "",
