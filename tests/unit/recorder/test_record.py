@@ -77,7 +77,7 @@ def filled(pods: int = 4) -> Iterable[Mapping[str, Any]]:
 def test_everything_that_is_read_is_recorded() -> None:
     assert set(KINDS.values()) == frozenset[str]().union(*READ.values())
     assert [resource.name for resource in RECORDED] == list(RESOURCES)
-    assert len(RECORDED) == 15
+    assert len(RECORDED) == 20
 
 
 async def test_what_is_recorded_explains_as_the_live_state_does(tmp_path: Path) -> None:
