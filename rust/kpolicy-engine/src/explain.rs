@@ -260,7 +260,8 @@ fn chosen(
 fn bind(shown: &Shown, cluster: &Cluster, object: &mut Map<String, Value>) {
     let best = object.get("best").and_then(|best| best.get(0)?.as_str());
     let node = best.and_then(|name| cluster.nodes().find(name));
-    let bound = node.and_then(|slot| shown.bind(cluster, cluster.nodes().view(slot)?));
+    let bound =
+        node.and_then(|slot| cluster.nodes().view(slot)).map(|view| shown.bind(cluster, view));
     if let Some(bound) = bound {
         object.insert("dra".into(), json!({"bind": bound}));
     }

@@ -223,7 +223,7 @@ async def test_kinds_that_were_not_asked_for_are_reported(tmp_path: Path) -> Non
         wanted = [RESOURCES["pods"], RESOURCES["nodes"]]
         made, snapshot = await recorded(plane, tmp_path / "a.kpsnap", wanted=wanted)
     assert isinstance(made, Recording)
-    assert len(made.left_out) == 13
+    assert len(made.left_out) == 18
     assert set(made.left_out.values()) == {"not asked for"}
     assert {item["kind"] for _, item in snapshot.objects()} == {"Node", "Pod"}
 

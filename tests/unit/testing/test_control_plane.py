@@ -219,6 +219,7 @@ def test_discovery_lists_every_resource(plane: Embedded) -> None:
         "events.k8s.io",
         "policy",
         "scheduling.k8s.io",
+        "resource.k8s.io",
         "storage.k8s.io",
     ]
     seen = 0
@@ -231,7 +232,7 @@ def test_discovery_lists_every_resource(plane: Embedded) -> None:
             seen += 1
             listed = plane.client.get(f"{path}/{resource['name']}")
             assert listed.json["kind"] == f"{resource['kind']}List"
-    assert seen == 21
+    assert seen == 26
     assert plane.client.get("/version").json["minor"] == "37"
     for path in ("/healthz", "/livez", "/readyz", "/readyz/ping"):
         assert plane.client.get(path).body == b"ok"

@@ -112,7 +112,13 @@ _BY_WORD: Final[Mapping[str, tuple[str, ...]]] = {
         "NodeUpdateNodeAllocatable",
     ),
     "node.pods": ("AssignedPodAdd", "AssignedPodDelete", "AssignedPodUpdatePodLabel"),
-    "pod": ("UnschedulablePodUpdate", "AssignedPodUpdate"),
+    # Also that claims were made for the pod.
+    "pod": (
+        "UnschedulablePodUpdate",
+        "AssignedPodUpdate",
+        "UnschedulablePodUpdatePodGeneratedResourceClaim",
+        "AssignedPodUpdatePodGeneratedResourceClaim",
+    ),
     "pod.labels": ("UnschedulablePodUpdatePodLabel", "AssignedPodUpdatePodLabel"),
     "pod.requests": ("UnschedulablePodUpdatePodScaleDown", "AssignedPodUpdatePodScaleDown"),
     "pod.tolerations": (

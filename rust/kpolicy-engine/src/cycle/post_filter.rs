@@ -160,9 +160,8 @@ fn before_preemption(unplaced: Unplaced<'_>) -> Before {
 /// Joins the message before preemption with that of preemption, which may be empty.
 fn message(before: Before, preemption: &str) -> String {
     match before {
-        Before::Silent => preemption.to_owned(),
+        Before::Silent | Before::Says("") => preemption.to_owned(),
         Before::Fails => NOT_PREPARED.to_owned(),
-        Before::Says("") => preemption.to_owned(),
         Before::Says(what) if preemption.is_empty() => what.to_owned(),
         Before::Says(what) => format!("{what}, {preemption}"),
     }

@@ -191,6 +191,9 @@ pub struct Allocation {
     pub allocated_at: Box<str>,
 }
 
+/// Amounts by the names of capacities, sorted.
+pub type CapacityAmounts = Box<[(Box<str>, WrittenQuantity)]>;
+
 /// One allocated device.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllocatedDevice {
@@ -209,7 +212,7 @@ pub struct AllocatedDevice {
     /// The id of a share of the device; empty where it is taken whole.
     pub share_id: Box<str>,
     /// What the share takes, by name, sorted; `None` where absent.
-    pub consumed: Option<Box<[(Box<str>, WrittenQuantity)]>>,
+    pub consumed: Option<CapacityAmounts>,
     /// As the device had them.
     pub binding_conditions: Box<[Box<str>]>,
     /// As the device had them.

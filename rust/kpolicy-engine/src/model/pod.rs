@@ -57,7 +57,7 @@ pub struct Pod {
     pub resource_claims: Box<[PodClaim]>,
     /// `status.resourceClaimStatuses`: names in the pod, and the claims made for them (`None`: none is
     /// needed).
-    pub claim_statuses: Box<[(Box<str>, Option<Box<str>>)]>,
+    pub claim_statuses: Box<[ClaimStatus]>,
     /// The pod group that `spec` names.
     pub pod_group: Option<Box<str>>,
     /// `spec.hostNetwork`.
@@ -71,6 +71,9 @@ pub struct Pod {
     /// Values that expressions read by API path.
     pub api_values: ApiValues,
 }
+
+/// A name in the pod, and the claim made for it.
+pub(crate) type ClaimStatus = (Box<str>, Option<Box<str>>);
 
 /// An entry of `spec.resourceClaims`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]

@@ -96,14 +96,7 @@ impl Filter for NodeResourcesFit {
     }
 
     fn events(&self) -> Events {
-        Events::of(&[
-            Event::PodDelete,
-            Event::PodScaleDown,
-            Event::NodeAdd,
-            Event::NodeAllocatable,
-            Event::ObjectAdd(Kind::DeviceClass),
-            Event::ObjectUpdate(Kind::DeviceClass),
-        ])
+        Events::of(&[Event::PodDelete, Event::PodScaleDown, Event::NodeAdd, Event::NodeAllocatable])
     }
 
     fn parts(&self) -> Parts {
@@ -124,11 +117,6 @@ impl Filter for NodeResourcesFit {
             Occurrence::Node { old, new: Some(new), .. } => {
                 self.fits_empty(pod, new, cluster)
                     && old.as_ref().is_none_or(|old| grew(pod, old, new))
-            }
-            Occurrence::Object(_) => {
-                let classes = Classes::of(cluster);
-                let mut asked = pod.requests().fit.scalars.iter();
-                asked.any(|(name, _)| classes.class_of(name).is_some())
             }
             _ => false,
         }

@@ -17,7 +17,7 @@ const MILLI: i128 = 1_000_000;
 #[derive(Debug)]
 pub(super) struct Unusable(String);
 
-impl<'a> Attempt<'a> {
+impl Attempt<'_> {
     /// Whether a device has what a request takes of each capacity. `of_all`: of all that it has, and
     /// not of what others leave.
     pub(super) fn has_capacity(&self, ask: &Ask, place: usize, of_all: bool) -> Result<bool, Stop> {

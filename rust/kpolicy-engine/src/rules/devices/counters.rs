@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{CounterSet, Device};
+use crate::snapshot::devices_in_use::DeviceUse;
 
 use super::pools::Pool;
 use super::release::Release;
@@ -67,7 +68,7 @@ impl<'a> Left<'a> {
         let allocated = pool.devices().filter(|device| {
             pool.in_use
                 .and_then(|pool| pool.get(&*device.name))
-                .is_some_and(|own| own.is_allocated())
+                .is_some_and(DeviceUse::is_allocated)
         });
         for set in allocated.flat_map(|device| device.consumes.iter()) {
             for (name, amount) in &set.counters {

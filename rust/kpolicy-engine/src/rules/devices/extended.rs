@@ -41,7 +41,7 @@ impl<'a> Classes<'a> {
             if let Some(resource) = &class.extended_resource {
                 let key = |class: &DeviceClass| class.meta.creation_seconds.unwrap_or_default();
                 let loses = |other: &&DeviceClass| key(other) >= key(class);
-                if classes.by_resource.get(&**resource).is_some_and(|other| loses(&other)) {
+                if classes.by_resource.get(&**resource).is_some_and(loses) {
                     continue;
                 }
                 classes.by_resource.insert(resource.to_string(), class);

@@ -103,7 +103,7 @@ impl Attempt<'_> {
         let mut is_too_many = true;
         for alternative in 0..alternatives {
             match self.allocate(At { alternative, ..at }, true, 0) {
-                Err(Stop::TooMany) => continue,
+                Err(Stop::TooMany) => {}
                 Ok(false) => is_too_many = false,
                 Ok(true) => {
                     let chosen = self.alternatives.get_mut(at.claim);

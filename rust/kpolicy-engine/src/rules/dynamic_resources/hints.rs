@@ -39,8 +39,7 @@ pub(super) fn wakes(pod: &Pod, _: Event, occurrence: &Occurrence, cluster: &Clus
     };
     match (claim(&replaced.old), claim(&replaced.new)) {
         (old, Some(new)) => wakes_by_claim(pod, old.as_deref(), &new, cluster),
-        (Some(_), None) => true,
-        (None, None) => true,
+        (_, None) => true,
     }
 }
 

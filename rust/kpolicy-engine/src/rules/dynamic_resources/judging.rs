@@ -79,7 +79,7 @@ pub(super) fn meaning(code: Code) -> Status {
 /// The claim of a node for extended resources.
 enum Special {
     None,
-    Made(ResourceClaim, Vec<Mapping>),
+    Made(Box<ResourceClaim>, Vec<Mapping>),
 }
 
 impl State {
@@ -116,7 +116,7 @@ impl State {
         let mut claims: Vec<(Arc<ResourceClaim>, Option<Vec<Mapping>>)> =
             open.into_iter().map(|claim| (Arc::clone(claim), None)).collect();
         if let Special::Made(claim, mappings) = special {
-            claims.push((claim.into(), Some(mappings)));
+            claims.push((Arc::from(claim), Some(mappings)));
         }
         let given = claims.into_iter().zip(allocations);
         let given =
@@ -153,6 +153,6 @@ impl State {
             ..Meta::default()
         };
         let claim = ResourceClaim { meta, requests: requests.into(), ..ResourceClaim::default() };
-        Ok(Special::Made(claim, mappings))
+        Ok(Special::Made(claim.into(), mappings))
     }
 }

@@ -41,7 +41,7 @@ impl Shown {
     }
 
     /// What would be written for the pod on a node.
-    pub(crate) fn bind(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Value> {
+    pub(crate) fn bind(&self, cluster: &Cluster, node: NodeView<'_>) -> Value {
         let bound = bound(&self.state, &self.pod, cluster, node);
         let changed = bound.iter().filter(|claim| claim.changes());
         let mut claims: Vec<(String, Value)> = changed
@@ -67,7 +67,7 @@ impl Shown {
                 json!({"resourceClaimName": name, "requestMappings": mappings_json(mappings)});
             shown.insert("extendedResourceClaimStatus".into(), status);
         }
-        Some(shown.into())
+        shown.into()
     }
 
     fn special_name(&self) -> String {

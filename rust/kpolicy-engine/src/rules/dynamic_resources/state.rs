@@ -179,11 +179,12 @@ fn readiness(claim: &ResourceClaim, allocation: &Allocation) -> Readiness {
                 && status.share_id == device.share_id
         });
         let Some(status) = status else { return Readiness::Waiting };
-        let is_true = |condition: &Box<str>| status.true_conditions.contains(condition);
-        if device.binding_failure_conditions.iter().any(is_true) {
+        let is_true =
+            |condition: &str| status.true_conditions.iter().any(|have| **have == *condition);
+        if device.binding_failure_conditions.iter().any(|condition| is_true(condition)) {
             return Readiness::Failed;
         }
-        if !device.binding_conditions.iter().all(is_true) {
+        if !device.binding_conditions.iter().all(|condition| is_true(condition)) {
             return Readiness::Waiting;
         }
     }
