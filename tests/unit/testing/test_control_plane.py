@@ -219,8 +219,8 @@ def test_discovery_lists_every_resource(plane: Embedded) -> None:
         "events.k8s.io",
         "policy",
         "scheduling.k8s.io",
-        "resource.k8s.io",
         "storage.k8s.io",
+        "resource.k8s.io",
     ]
     seen = 0
     for path in ("/api/v1", *(f"/apis/{group}/v1" for group in groups)):

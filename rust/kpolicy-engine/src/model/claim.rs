@@ -192,7 +192,7 @@ pub struct Allocation {
 }
 
 /// Amounts by the names of capacities, sorted.
-pub type CapacityAmounts = Box<[(Box<str>, WrittenQuantity)]>;
+pub(crate) type CapacityAmounts = Box<[(Box<str>, WrittenQuantity)]>;
 
 /// One allocated device.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
