@@ -42,7 +42,7 @@ fn class(draws: &mut Draws) -> Value {
 fn slice(draws: &mut Draws) -> Value {
     let driver = *draws.pick(&DRIVERS);
     let pool = node_name(draws.below(NODES));
-    let devices = (0..1 + draws.below(3)).map(|index| {
+    let devices = (0..=draws.below(3)).map(|index| {
         let mut device = json!({"name": format!("d{index}"),
             "attributes": {"model": {"string": draws.pick(&["a", "b"])}},
             "capacity": {"memory": {"value": draws.pick(&["8Gi", "16Gi"])}},
@@ -73,7 +73,7 @@ fn claim(draws: &mut Draws) -> Value {
         json!({"deviceClassName": draws.pick(&CLASSES), "count": 1 + draws.below(2),
                "allocationMode": "ExactCount"})
     };
-    let requests: Vec<Value> = (0..1 + draws.below(2))
+    let requests: Vec<Value> = (0..=draws.below(2))
         .map(|index| {
             let name = format!("q{index}");
             if draws.one_in(3) {
