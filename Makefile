@@ -63,9 +63,16 @@ rs: ## Run Rust tests: make rs T='-p kpolicy-cel', or T='-p kpolicy-engine --tes
 demo: dev ## Run the scheduler on an embedded control plane; needs no cluster, ends by itself
 	@$(BIN)/kpolicy demo
 
-.PHONY: test
+.PHONY: test test-rust test-python
 test: dev ## Run the tests (Rust and Python; no real cluster)
+	cargo test --workspace --locked --quiet --no-run
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-rust test-python
+
+# Side by side: most Rust tests use one core, and most Python tests wait for something now and then.
+test-rust:
 	cargo test --workspace --locked --quiet
+
+test-python:
 	$(BIN)/pytest -q $(WITHOUT_CLUSTER) -n 2 --dist worksteal --durations=15 tests
 
 .PHONY: coverage

@@ -39,6 +39,7 @@ def pages() -> list[Path]:
         ROOT / "docs" / "testing-policies.md",
         ROOT / "docs" / "kube-scheduler-files.md",
         ROOT / "docs" / "guides" / "snapshots.md",
+        ROOT / "docs" / "guides" / "comparing-policies.md",
     ]
 
 

@@ -103,7 +103,8 @@ def test_health_is_open_and_other_pages_ask_the_cluster_for_the_user(asked: Aske
     for path in ("/healthz", "/livez", "/readyz"):
         assert asked.status(path) == (200, "ok")
     reader = asked.plane.token(READER)
-    for path in ("/metrics", "/configz", "/debug/compare", "/debug/explain?pod=a/b"):
+    debug = ("compare", "explain?pod=a/b", "queue", "rule?pod=a/b&node=n&rule=r")
+    for path in ("/metrics", "/configz", *(f"/debug/{page}" for page in debug)):
         assert asked.status(path)[0] == 401
         assert asked.status(path, "a-token-that-nobody-has")[0] == 401
         status, text = asked.status(path, reader)

@@ -29,6 +29,8 @@ VERBS: Final = {
     "fmt": "format a policy",
     "test": "run the tests of policies",
     "eval": "evaluate an expression",
+    "why": "say why a pod of a live cluster is pending, and what to do",
+    "top": "watch a running kpolicy: its queue, its decisions, what it rejects",
     "explain": "explain why a pod is placed, or is not",
     "simulate": "place all pending pods of a snapshot",
     "diff": "compare what two policies decide",

@@ -114,17 +114,22 @@ class _Asked(Protocol):
 _A = TypeVar("_A", bound=_Asked)
 
 
-def ask_engine(args: argparse.Namespace, ask: Callable[[Snapshot, Program], _A]) -> _A:
+def ask_engine(
+    args: argparse.Namespace,
+    ask: Callable[[Snapshot, Program], _A],
+    held: Snapshot | None = None,
+) -> _A:
     """Loads the policy and the snapshot of `flags.DECISION` and hands them to `ask`, which puts
-    both into an engine. Refuses a snapshot in which rules find nothing to read."""
+    both into an engine; `held` is a snapshot that is there already. Refuses a snapshot in which
+    rules find nothing to read."""
     program = load_program(args.policy, every_pod=args.every_pod, params=dict(args.param))
-    snapshot = load_snapshot(args.snapshot)
+    snapshot = held or load_snapshot(args.snapshot)
     with refusals_reported():
         asked = ask(snapshot, program)
     print_problems(snapshot)
-    held = json.loads(asked.statistics)
-    if not (held["nodes"] or held["pods"] or held["objects"]):
-        where = ", ".join(args.snapshot)
+    sizes = json.loads(asked.statistics)
+    if not (sizes["nodes"] or sizes["pods"] or sizes["objects"]):
+        where = ", ".join(args.snapshot) or "the cluster"
         raise CannotWorkError(
             f"there is no pod, no node and nothing else that a rule reads in {where}"
         )

@@ -41,7 +41,7 @@ EXPLAINED_NODES_MAX: Final = 200_000
 # Pods decided in one call of simulate and bench: as many as the scheduler decides at once.
 BATCH_PODS: Final = 256
 # Differences of which `diff` asks for reasons: each takes two explanations of all nodes.
-REASONS_MAX: Final = 200
+REASONS_MAX: Final = 100
 
 # --- benchmarks ----------------------------------------------------------------------------------
 # The largest cluster that kpolicy is designed for. The engine numbers nodes and pods with 32 bits.

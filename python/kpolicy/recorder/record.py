@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient, Response
@@ -28,7 +28,6 @@ from kpolicy.cluster.request_failure import (
 from kpolicy.cluster.watch.listing import Broken, Listed, read_list
 from kpolicy.cluster.watch.resource import LinesRead, PageRead, Resource
 from kpolicy.object_kinds import OBJECT_KINDS
-from kpolicy.offline.snapshot_file.writer import Writer
 from kpolicy.offline.snapshots.snapshot_problem import Problem
 from kpolicy.scheduler.loop.watched_resources import REQUIRED, RESOURCES
 
@@ -50,20 +49,30 @@ KINDS_NAMED_MAX: Final = 20
 Progress = Callable[[int, int], None]
 
 
+class Target(Protocol):
+    """Where the objects go."""
+
+    def discard(self, kind: str) -> None:
+        """Forget the objects of this kind: they are listed again."""
+
+    def add(self, item: Mapping[str, Any]) -> Problem | None:
+        """Take an object, or say why not."""
+
+
 class Pages:
     """Takes list pages. `is_broken`: a successful response was not a list."""
 
-    def __init__(self, writer: Writer, progress: Progress | None = None) -> None:
+    def __init__(self, target: Target, progress: Progress | None = None) -> None:
         self.problems: list[Problem] = []
         self.is_broken = False
-        self._writer = writer
+        self._target = target
         self._progress = progress
         self._objects_before = 0
         self._objects = 0
 
     async def list_begin(self, resource: str) -> None:
         """Drop what an earlier try of this list has written."""
-        self._writer.discard(KINDS[resource])
+        self._target.discard(KINDS[resource])
         self._objects = 0
 
     async def list_page(self, resource: str, body: bytes) -> PageRead:
@@ -72,7 +81,7 @@ class Pages:
             return PageRead("", "")
         version, kind = str(page.get("apiVersion") or ""), KINDS[resource]
         for item in page.get("items") or ():
-            problem = self._writer.add({"apiVersion": version, "kind": kind, **item})
+            problem = self._target.add({"apiVersion": version, "kind": kind, **item})
             if problem is not None:
                 self.problems.append(problem)
             self._objects += 1
@@ -132,14 +141,14 @@ class Recording:
 
 async def record(
     client: ApiClient,
-    writer: Writer,
+    target: Target,
     clock: Clock,
     *,
     wanted: Sequence[Resource] = RECORDED,
     skip_forbidden: bool = False,
     progress: Progress | None = None,
 ) -> Recording | ConnectionProblem:
-    """List everything in `wanted` into the writer."""
+    """List everything in `wanted` into the target."""
     if not isinstance(server := await probe(client), ServerVersion):
         return server
     made = Recording(server.git_version)
@@ -148,7 +157,7 @@ async def record(
     allowed = await _allowed(client, wanted, made, skip_forbidden=skip_forbidden)
     if isinstance(allowed, ConnectionProblem):
         return allowed
-    pages = Pages(writer, progress)
+    pages = Pages(target, progress)
     version = ""
     for resource in allowed:
         listed = await _listed(client, resource, pages, clock, version)

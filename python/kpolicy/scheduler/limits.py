@@ -198,3 +198,6 @@ TASK_SILENT_S_MAX: Final = 300.0
 # The sum of compiling, asking for permission (70 s), first lists (30 s), stores and status (70 s
 # each).
 POLICY_TASK_SILENT_S_MAX: Final = 600.0
+# Pods on /debug/queue, if the request does not say how many, and at most.
+QUEUE_PAGE_PODS: Final = 20
+QUEUE_PAGE_PODS_MAX: Final = 1_000

@@ -5,6 +5,8 @@
 
 /// A node of an expression that is evaluated, or reached again where its value is kept.
 pub(crate) const NODE: u64 = 1;
+/// Calling a function, besides its node: its operands are collected, and their types looked at.
+pub(crate) const CALL: u64 = 1;
 /// Reading a fact.
 pub const FACT: u64 = 3;
 /// Kernels, which evaluate a node for all lanes side by side, for one unit a lane.
@@ -38,7 +40,7 @@ pub(crate) const PARSING: u64 = 12;
 /// Looking for a text, to begin with.
 pub(crate) const SEARCH: u64 = 8;
 /// A part of a text that is made an item of a list.
-pub(crate) const PART: u64 = 4;
+pub(crate) const PART: u64 = 6;
 /// A match of a pattern.
 pub(crate) const MATCH: u64 = 10;
 /// Making a requirement of a selector.

@@ -8,8 +8,8 @@ use kpolicy_engine::api::{
     RemainingCandidates,
 };
 use kpolicy_engine::threads::{THREADS_MAX, Threads};
-use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
+use pyo3::{PyErr, PyResult};
 use serde_json::Value;
 
 pub(crate) fn kept(nodes: Vec<(String, i64)>) -> Vec<KeptNode> {
@@ -69,26 +69,38 @@ pub(crate) fn acted(acted: Vec<(String, String)>) -> Vec<Acted> {
     acted.into_iter().map(|(uid, node)| Acted { uid: uid.into(), node: node.into() }).collect()
 }
 
-/// The pods asked for, `None` for all, and whether parts of expressions are.
-pub(crate) fn requested(request: &[u8]) -> PyResult<(Option<Vec<String>>, bool)> {
-    let refuse = |why: String| PyValueError::new_err(format!("the request cannot be read: {why}"));
-    let request: Value =
-        serde_json::from_slice(request).map_err(|error| refuse(error.to_string()))?;
+/// What is to be explained: these pods, or all if there are none; of `nodes` alone, if some are
+/// named; with the parts of expressions.
+pub(crate) struct Requested {
+    pub(crate) pods: Option<Vec<String>>,
+    pub(crate) nodes: Option<Vec<String>>,
+    pub(crate) parts: bool,
+}
+
+pub(crate) fn requested(request: &[u8]) -> PyResult<Requested> {
+    let request: Value = serde_json::from_slice(request).map_err(|error| refuse(&error))?;
     let parts = match request.get("parts") {
         None => false,
-        Some(wanted) => wanted.as_bool().ok_or_else(|| refuse("parts is a bool".to_owned()))?,
+        Some(wanted) => wanted.as_bool().ok_or_else(|| refuse(&"parts is a bool"))?,
     };
-    let pods = match request.get("pods") {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Array(pods)) => pods
-            .iter()
-            .map(|pod| pod.as_str().map(str::to_owned))
-            .collect::<Option<Vec<String>>>()
-            .map(Some)
-            .ok_or_else(|| refuse("pods are strings".to_owned())),
-        Some(_) => Err(refuse("pods is a list or null".to_owned())),
+    let (pods, nodes) = (names(&request, "pods")?, names(&request, "nodes")?);
+    Ok(Requested { pods, nodes, parts })
+}
+
+/// A list of names, if there is one.
+fn names(request: &Value, field: &str) -> PyResult<Option<Vec<String>>> {
+    let names = match request.get(field) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::Array(names)) => names,
+        Some(_) => return Err(refuse(&format!("{field} is a list or null"))),
     };
-    pods.map(|pods| (pods, parts))
+    let names = names.iter().map(|name| name.as_str().map(str::to_owned));
+    let names: Option<Vec<String>> = names.collect();
+    names.map(Some).ok_or_else(|| refuse(&format!("{field} are strings")))
+}
+
+fn refuse(why: &dyn std::fmt::Display) -> PyErr {
+    PyValueError::new_err(format!("the request cannot be read: {why}"))
 }
 
 pub(crate) fn kind(resource: &str) -> PyResult<Kind> {

@@ -88,8 +88,7 @@ impl Engine {
         self.ask(py, |held| held.core.resources())
     }
 
-    /// Resources that must be listed anew before the next decision: the program in force reads what
-    /// was not kept of objects that are held.
+    /// Resources that must be listed anew before the next decision: what is read was not kept.
     fn stale(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
         self.ask(py, |held| held.core.stale())
     }
@@ -337,18 +336,21 @@ impl Engine {
         tuples::wakes(py, &applied.wakes)
     }
 
-    /// `{"pods": ["ns/name", …] or null, "parts": bool}` to JSON lines.
+    /// `{"pods": ["ns/name", …] or null, "nodes": the same, "parts": bool}` to JSON lines.
     fn explain<'py>(
         &self,
         py: Python<'py>,
         request: &[u8],
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let (pods, parts) = arguments::requested(request)?;
+        let asked = arguments::requested(request)?;
         let lines = self.ask(py, |held| {
             held.core.tell_time(now_ns);
-            let pods = pods.as_deref();
-            if parts { held.core.explain_parts(pods) } else { held.core.explain(pods) }
+            match (asked.pods.as_deref(), &asked.nodes) {
+                (pods, Some(nodes)) => held.core.explain_nodes(pods, nodes),
+                (pods, None) if asked.parts => held.core.explain_parts(pods),
+                (pods, None) => held.core.explain(pods),
+            }
         })?;
         Ok(PyBytes::new(py, &lines))
     }

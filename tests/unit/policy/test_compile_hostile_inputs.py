@@ -23,7 +23,7 @@ PODS = 3
 # The codes of inputs that may compile all the same.
 WARNED = {"KP303"}
 # Of all the inputs.
-COMPILING = 12
+COMPILING = 11
 
 # A hang ends the process, also inside the engine. Each takes seconds where all is busy.
 SECONDS = 300

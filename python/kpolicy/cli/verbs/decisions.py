@@ -5,10 +5,12 @@ generated cluster.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Final
 
 from kpolicy.cli.input_output import (
@@ -19,6 +21,8 @@ from kpolicy.cli.input_output import (
     progress_bar,
     refusals_reported,
 )
+from kpolicy.cli.live_cluster import CLUSTER, connect, listed
+from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
 from kpolicy.cli.verb import (
     DECISION,
     FINDINGS,
@@ -26,6 +30,7 @@ from kpolicy.cli.verb import (
     OUTPUT,
     PARAM,
     SEED,
+    SNAPSHOT,
     SNAPSHOT_HELP,
     CannotWorkError,
     PolicyErrorsError,
@@ -42,6 +47,7 @@ from kpolicy.offline.limits import BENCH_NODES_MAX, BENCH_PODS_MAX
 
 if TYPE_CHECKING:
     from kpolicy.offline.answers.pod_decisions import Explaining
+    from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
     from kpolicy.policy.assembly.assemble import Program
 
 # With more pods than this, and without --pod, each pod gets one line.
@@ -58,14 +64,23 @@ exit: 0 explained, 1 the policy has errors, 2 could not work
 def _explain(args: argparse.Namespace) -> int:
     from kpolicy.offline.answers.pod_decisions import Explaining
 
-    work = ask_engine(args, lambda held, program: Explaining(held, program, seed=args.seed))
-    lines = work.lines_of(args.pod) if args.pod else work.lines()
-    if args.output == "json":
-        for line in lines:
-            sys.stdout.write(line.decode() + "\n")
-    else:
-        in_full = bool(args.pod) or len(work.pending()) <= _PODS_IN_FULL_MAX
-        _print(lines, args.top, in_full=in_full)
+    asked = _asked(args)
+    if asked is not None:
+        _print(asked, args, is_brief=False)
+        return 0
+    held = _live(args) if args.live else None
+    if held is None and not args.snapshot:
+        raise CannotWorkError("--snapshot FILE is needed, or --live for the cluster of kubectl")
+    work = ask_engine(args, lambda held, program: Explaining(held, program, seed=args.seed), held)
+    is_brief = not args.pod and args.output == "table" and len(work.pending()) > _PODS_IN_FULL_MAX
+    # Lines that appear one by one show how far it is.
+    bar = progress_bar("explaining") if is_brief or not sys.stdout.isatty() else nullcontext()
+    with bar as progress:
+        if args.pod:
+            lines: Iterable[bytes] = work.lines_of(args.pod)
+        else:
+            lines = list(work.brief_lines(progress)) if is_brief else work.lines(progress)
+        _print(lines, args, is_brief=is_brief)
     if not args.pod:
         _print_unserved(work)
     if work.not_explained:
@@ -73,16 +88,45 @@ def _explain(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print(lines: Iterable[bytes], top: int, *, in_full: bool) -> None:
+def _asked(args: argparse.Namespace) -> list[bytes] | None:
+    """What a running kpolicy says of the pods; None if none is asked, or it does not answer."""
+    url = scheduler_url(args)
+    if not (args.live and args.pod and url):
+        return None
+
+    async def lines() -> list[bytes | None]:
+        return [await explained(args, url, pod) for pod in args.pod]
+
+    found = asyncio.run(lines())
+    answers = [line.rstrip() for line in found if line is not None]
+    return answers if len(answers) == len(found) else None
+
+
+def _live(args: argparse.Namespace) -> Snapshot:
+    from kpolicy.clock import SystemClock
+    from kpolicy.cluster.api import ApiClient
+
+    async def now() -> Snapshot:
+        async with ApiClient(await connect(args), SystemClock()) as client:
+            return await listed(client)
+
+    if args.snapshot:
+        raise CannotWorkError("--live and --snapshot are two clusters; give one")
+    return asyncio.run(now())
+
+
+def _print(lines: Iterable[bytes], args: argparse.Namespace, *, is_brief: bool) -> None:
     from kpolicy.offline.reports import explanation_text
 
     for position, line in enumerate(lines):
-        explained = json.loads(line)
-        if in_full:
-            print("\n".join(["", *explanation_text.text(explained, top)][position == 0 :]))
+        if args.output == "json":
+            sys.stdout.write(line.decode() + "\n")
+        elif is_brief:
+            print(explanation_text.verdict(json.loads(line)))
         else:
-            print(explanation_text.verdict(explained))
-    if not in_full:
+            texts = explanation_text.text(json.loads(line), args.top)
+            print("\n".join(["", *texts][position == 0 :]))
+    if is_brief:
         print("`--pod NS/NAME` explains one pod in full", file=sys.stderr)
 
 
@@ -107,7 +151,16 @@ EXPLAIN: Final = Verb(
     "score.",
     _explain,
     (
-        *DECISION,
+        *(flag for flag in DECISION if flag is not SNAPSHOT),
+        argument(*SNAPSHOT.names, **{**SNAPSHOT.options, "required": False, "default": []}),
+        argument(
+            "--live",
+            action="store_true",
+            help="the cluster of kubectl, instead of a snapshot: list it now; with --scheduler and "
+            "--pod, ask a running kpolicy",
+        ),
+        *CLUSTER,
+        *SCHEDULER,
         repeatable(
             "--pod",
             metavar="NS/NAME",
@@ -163,32 +216,67 @@ SIMULATE: Final = Verb(
 _DIFF_EPILOG: Final = """\
 Under each policy, pending pods are placed one after the other, as `kpolicy simulate` does. No pod
 is evicted. With --all-pods, the place of each pod that is on a node is decided again too, as if the
-pod were not there. For the first differences, the rule that causes them is shown.
+pod were not there. For the first differences, the rule that causes them is shown. The figures come
+first: pods by workload, shares by labels of nodes, and how full nodes become.
 
 exit: 0 no difference, 1 differences, 2 could not work (also if a policy has errors)
 """
 
 
 def _diff(args: argparse.Namespace) -> int:
+    from kpolicy.offline.answers.matched_names import matched
     from kpolicy.offline.answers.policy_diff import diff
-    from kpolicy.offline.reports.answer_text import diff_text, difference_text
+    from kpolicy.offline.reports.diff_text import difference_text, overview_text
 
     old, new = _program(args, args.old, args.new), _program(args, args.new, args.old)
     if old is None or new is None:
         raise CannotWorkError("a policy with errors cannot be compared")
+    _check_names(args, old, new)
+    old, new = matched(old, args.map), matched(new, args.map)
     snapshot = load_snapshot(args.snapshot)
     with refusals_reported(), progress_bar("deciding twice") as progress:
-        found = diff(snapshot, old, new, all_pods=args.all_pods, seed=args.seed, progress=progress)
+        found = diff(
+            snapshot,
+            old,
+            new,
+            all_pods=args.all_pods,
+            labels=args.by_label,
+            seed=args.seed,
+            progress=progress,
+        )
     print_problems(snapshot)
     if args.output == "json":
         lines = [*(difference.line() for difference in found.differences), found.line()]
         sys.stdout.write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
     else:
         texts = [line for difference in found.differences for line in difference_text(difference)]
-        print("\n".join([*texts, *([""] if texts else []), *diff_text(found)]))
+        print("\n".join([*overview_text(found), *([""] if texts else []), *texts]))
     if not found.pods:
         print("no pod of the snapshot is served by either policy", file=sys.stderr)
     return FINDINGS if found.differences else FINE
+
+
+def _check_names(args: argparse.Namespace, old: Program, new: Program) -> None:
+    """A name of --map that no policy has is a mistake; names that differ deserve a word."""
+    known = {*old.scheduler_names, *new.scheduler_names}
+    for first, second in args.map:
+        if not {first, second} & known:
+            names = ", ".join(sorted(known))
+            raise CannotWorkError(f"--map {first}={second}: the policies serve {names}")
+    if not args.map and not {*old.scheduler_names} & {*new.scheduler_names}:
+        first, second = old.scheduler_names[0], new.scheduler_names[0]
+        print(
+            f"note: the policies serve pods of different schedulers; `--map {first}={second}` "
+            "compares what both decide about pods of either",
+            file=sys.stderr,
+        )
+
+
+def _names(written: str) -> tuple[str, str]:
+    first, _, second = written.partition("=")
+    if not first or not second or first == second:
+        raise argparse.ArgumentTypeError("write NAME=NAME, two schedulerNames")
+    return first, second
 
 
 def _program(args: argparse.Namespace, policy: str, beside: str) -> Program | None:
@@ -220,6 +308,19 @@ DIFF: Final = Verb(
             "--all-pods", action="store_true", help="also decide again about pods that are on nodes"
         ),
         every_pod("each policy's one profile"),
+        repeatable(
+            "--map",
+            metavar="NAME=NAME",
+            type=_names,
+            help="two schedulerNames that are one: a policy that serves pods of one also serves "
+            "those of the other; repeatable",
+        ),
+        repeatable(
+            "--by-label",
+            metavar="KEY",
+            help="count the placed pods by this label of their nodes; repeatable (default: zone, "
+            "rack, and labels of spot capacity that nodes have)",
+        ),
         SEED,
         OUTPUT,
     ),

@@ -162,7 +162,8 @@ def _rule_expression(rule: str, names: PolicyNames | None) -> str:
 
 
 def _print(evaluated: Evaluated) -> None:
-    from kpolicy.offline.reports.answer_text import steps_text, value_text
+    from kpolicy.offline.reports.answer_text import value_text
+    from kpolicy.offline.reports.steps_text import steps_text
     from kpolicy.policy.yaml.source import Source, SourceText, placed
 
     source = Source("<expression>", evaluated.expression)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import secrets
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kpolicy.cli.input_output import load_snapshot, progress_bar, refuse_terminal, written
+from kpolicy.cli.live_cluster import CLUSTER, connect, print_left_out
 from kpolicy.cli.verb import (
     OUTPUT,
     SNAPSHOT_FILES,
@@ -66,17 +66,10 @@ async def _record_live(
 ) -> Recording | ConnectionProblem:
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.api import ApiClient
-    from kpolicy.cluster.auth.load_connection import load_connection
-    from kpolicy.cluster.connection_problem import ConnectionProblem
     from kpolicy.recorder.record import record
 
     clock = SystemClock()
-    variable = os.environ.get("KPOLICY_KUBECONFIG")
-    kubeconfig = args.kubeconfig or (Path(variable) if variable else None)
-    context = args.context or os.environ.get("KPOLICY_CONTEXT")
-    connection = await load_connection(os.environ, clock, kubeconfig=kubeconfig, context=context)
-    if isinstance(connection, ConnectionProblem):
-        return connection
+    connection = await connect(args)
     async with ApiClient(connection, clock) as client:
         return await record(
             client,
@@ -106,15 +99,9 @@ def _wanted(written_kinds: str | None) -> list[Resource]:
 
 
 def _print_notes(made: Recording) -> None:
-    from kpolicy.recorder.record import NOT_ASKED_FOR
-
     for problem in made.problems:
         print(f"warning: {problem}", file=sys.stderr)
-    missing = [
-        f"{kind} ({why})" for kind, why in sorted(made.left_out.items()) if why != NOT_ASKED_FOR
-    ]
-    if missing:
-        print(f"warning: left out: {', '.join(missing)}", file=sys.stderr)
+    print_left_out(made)
     if not made.is_of_one_moment:
         print(
             "note: kinds were listed at different times; `kpolicy snapshot info` shows when",
@@ -127,8 +114,7 @@ _RECORD: Final = Verb(
     "Record the objects of a cluster in a file that all offline verbs read.",
     _record_cluster,
     (
-        argument("--kubeconfig", type=Path, metavar="FILE"),
-        argument("--context", metavar="NAME"),
+        *CLUSTER,
         argument(
             "--kinds",
             metavar="KIND,…",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -64,9 +64,10 @@ class PolicyOnSnapshot:
         """A line of JSON for each pod that the engine can explain."""
         return self.engine.explain(json.dumps({"pods": keys}).encode(), NOW_NS).splitlines()
 
-    def explanation(self, key: str) -> dict[str, Any]:
-        explained: dict[str, Any] = json.loads((self.explained([key]) or [b"{}"])[0])
-        return explained
+    def brief(self, keys: Sequence[str], nodes: Sequence[str] = ()) -> list[bytes]:
+        """As `explained`, with the lines of these nodes alone and counts of all."""
+        request = json.dumps({"pods": keys, "nodes": nodes}).encode()
+        return self.engine.explain(request, NOW_NS).splitlines()
 
 
 def decide(
@@ -119,12 +120,22 @@ class Explaining(PolicyOnSnapshot):
     def not_served(self) -> list[PodChange]:
         return [pod for pod in self.engine.pending() if not self.serves(pod.scheduler_name)]
 
-    def lines(self) -> Iterator[bytes]:
-        keys = [key_of_pod(pod) for pod in self.pending()]
+    def lines(self, progress: Progress | None = None) -> Iterator[bytes]:
         nodes = max(1, int(json.loads(self.statistics)["nodes"]))
-        size = max(1, EXPLAINED_NODES_MAX // nodes)
+        return self._in_calls(self.explained, max(1, EXPLAINED_NODES_MAX // nodes), progress)
+
+    def brief_lines(self, progress: Progress | None = None) -> Iterator[bytes]:
+        """Of the same pods, without what each node has to say."""
+        return self._in_calls(self.brief, BATCH_PODS, progress)
+
+    def _in_calls(
+        self, ask: Callable[[Sequence[str]], list[bytes]], size: int, progress: Progress | None
+    ) -> Iterator[bytes]:
+        keys = [key_of_pod(pod) for pod in self.pending()]
         for start in range(0, len(keys), size):
-            yield from self.explained(keys[start : start + size])
+            yield from ask(keys[start : start + size])
+            if progress is not None:
+                progress(min(start + size, len(keys)), len(keys))
 
     def lines_of(self, written: Sequence[str]) -> Iterator[bytes]:
         """In the order of the arguments."""

@@ -1,21 +1,24 @@
 """`diff`: what another policy would decide otherwise on a recorded cluster, and which rule makes it
 so.
 
-Pending pods are placed one after the other, as `simulate` does. Pods on nodes are judged by
-themselves, as if they were not there. A second run asks for the reasons; it stops at each
-difference to explain the pod in the state in which the policy decided.
+Pending pods are placed one after the other, as `simulate` does, by both policies at a time: the
+first differences are explained in the state in which they arise. Pods on nodes are judged by
+themselves, as if they were not there.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from kpolicy.engine import PodChange
-from kpolicy.offline.answers.pod_decisions import PolicyOnSnapshot, decide
-from kpolicy.offline.limits import REASONS_MAX
+from kpolicy.engine import Decision, Outcome, PodChange
+from kpolicy.offline.answers.diff_overview import Overview, overview_of
+from kpolicy.offline.answers.pod_decisions import NOW_NS, PolicyOnSnapshot, decide
+from kpolicy.offline.limits import BATCH_PODS, REASONS_MAX
 from kpolicy.offline.reports.columns import largest_first
 from kpolicy.offline.snapshots.cluster_snapshot import (
     Progress,
@@ -24,10 +27,11 @@ from kpolicy.offline.snapshots.cluster_snapshot import (
     key_of_pod,
     node_of,
     pods_of,
+    queue_order,
     scheduler_of,
     unplaced,
 )
-from kpolicy.offline.snapshots.json_objects import key_of
+from kpolicy.offline.snapshots.json_objects import Json, key_of, uid_of
 from kpolicy.policy.assembly.assemble import Program
 
 Which = Literal["old", "new"]
@@ -121,6 +125,11 @@ class Difference:
         return self.old.is_served and self.new.is_served
 
     @property
+    def is_difference(self) -> bool:
+        """Why a pod is pending is not compared."""
+        return (self.old.node, self.old.is_served) != (self.new.node, self.new.is_served)
+
+    @property
     def kind(self) -> str:
         if not self.is_served_by_both:
             return "servedByNew" if self.new.is_served else "servedByOld"
@@ -141,12 +150,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """`pods` counts all that at least one policy serves."""
+    """`pods` counts all that at least one policy serves; `overview` is of the pending ones."""
 
     differences: tuple[Difference, ...]
     pods: int
     placed_by_old: int
     placed_by_new: int
+    overview: Overview
     by_rule: Counter[str] = field(default_factory=Counter)
 
     def line(self) -> dict[str, Any]:
@@ -158,6 +168,7 @@ class Diff:
             "old": {"placed": self.placed_by_old},
             "new": {"placed": self.placed_by_new},
             "byRule": dict(largest_first(self.by_rule)),
+            **self.overview.line(),
         }
         return {"summary": summary}
 
@@ -168,37 +179,53 @@ def diff(
     new: Program,
     *,
     all_pods: bool = False,
+    labels: Sequence[str] = (),
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Diff:
     """Compare what two policies decide. Raises `PolicyRefusedError`.
 
     All pending pods are placed under each; with `all_pods`, every pod on a node is judged again
-    under each as well."""
-    pairs = _pending_pairs(
-        *(_judge_pending(snapshot, program, seed, progress) for program in (old, new))
+    under each as well. Without `labels`, shares are counted by zone, capacity type and rack."""
+    placed = _on_nodes(snapshot) if all_pods else {}
+    first, second = (PolicyOnSnapshot(snapshot, program, seed=seed) for program in (old, new))
+    queue = queue_order(
+        pod
+        for pod in first.engine.pending()
+        if first.serves(pod.scheduler_name) or second.serves(pod.scheduler_name)
     )
-    differing = [
-        pair
-        for pair in pairs
-        if (pair.old.node, pair.old.is_served) != (pair.new.node, pair.new.is_served)
+    total = len(queue) + len(placed)
+    reasons = _Reasons()
+    pending = [
+        (pod, pair)
+        for pod, pair in _pending(first, second, queue, reasons, _part_of(progress, 0, total))
     ]
-    found = _with_reasons(snapshot, (old, new), seed, differing)
-    if all_pods:
-        on_nodes = _OnNodes(snapshot, old, new, seed)
-        placed = on_nodes.judged(progress)
-        differing = [pair for pair in placed if pair.old != pair.new]
-        found += [on_nodes.with_reason(pair) for pair in differing[:REASONS_MAX]]
-        found += differing[REASONS_MAX:]
-        pairs += placed
+    overview = overview_of(
+        snapshot,
+        [(pod.uid, pair.old.node, pair.new.node) for pod, pair in pending],
+        labels=labels,
+    )
+    pairs = [pair for _, pair in pending]
+    if placed:
+        first, second = (PolicyOnSnapshot(snapshot, program, seed=seed) for program in (old, new))
+        reasons = _Reasons()
+        further = _part_of(progress, len(queue), total)
+        pairs += _judged_again(first, second, placed, reasons, further)
+    found = tuple(pair for pair in pairs if pair.is_difference)
     rules = (_first_rule(difference.reason) for difference in found)
     return Diff(
-        tuple(found),
+        found,
         len(pairs),
         sum(bool(pair.old.node) for pair in pairs),
         sum(bool(pair.new.node) for pair in pairs),
+        overview,
         Counter(rule for rule in rules if rule),
     )
+
+
+def _part_of(progress: Progress | None, before: int, total: int) -> Progress:
+    """The progress of one of several parts."""
+    return lambda done, _: progress(before + done, total) if progress is not None else None
 
 
 def _first_rule(reason: Reason | None) -> str:
@@ -207,86 +234,102 @@ def _first_rule(reason: Reason | None) -> str:
     return reason.rules[0].rule if reason is not None and reason.rules else ""
 
 
-def _judge_pending(
-    snapshot: Snapshot, policy: Program, seed: int, progress: Progress | None
-) -> dict[str, Judged]:
-    side = PolicyOnSnapshot(snapshot, policy, seed=seed)
-    return {
-        f"{decision.namespace}/{decision.name}": Judged(
-            decision.node, "" if decision.node else decision.message
-        )
-        for decision in decide(side.engine, side.pending(), progress)
-    }
+class _Reasons:
+    """Explains the first differences; each takes a judgement of all nodes by both policies."""
 
+    def __init__(self) -> None:
+        self.left = REASONS_MAX
 
-def _pending_pairs(old: Mapping[str, Judged], new: Mapping[str, Judged]) -> list[Difference]:
-    unserved = Judged(is_served=False)
-    return [
-        Difference(pod, old.get(pod, unserved), new.get(pod, unserved))
-        for pod in dict.fromkeys((*old, *new))
-    ]
+    def are_for(self, pair: Difference) -> bool:
+        return self.left > 0 and pair.is_difference and pair.is_served_by_both
 
-
-def _with_reasons(
-    snapshot: Snapshot, programs: tuple[Program, Program], seed: int, found: list[Difference]
-) -> list[Difference]:
-    """Runs both policies once more and explains the first differences."""
-    asked = {pair.pod: pair for pair in found[:REASONS_MAX] if pair.is_served_by_both}
-    if not asked:
-        return found
-    explanations: dict[str, list[Explanation]] = {key: [] for key in asked}
-    for program in programs:
-        side = PolicyOnSnapshot(snapshot, program, seed=seed)
-        waiting: list[PodChange] = []
-        for pod in side.pending():
-            key = key_of_pod(pod)
-            if key in asked:
-                list(decide(side.engine, waiting))
-                waiting = []
-                explanations[key].append(side.explanation(key))
-            waiting.append(pod)
-    reasons = {key: _reason(asked[key], *explanations[key]) for key in asked}
-    return [replace(pair, reason=reasons.get(pair.pod)) for pair in found]
-
-
-class _OnNodes:
-    """Pods on nodes, each judged as if it were not there. Meanwhile no pending pod is placed."""
-
-    def __init__(self, snapshot: Snapshot, old: Program, new: Program, seed: int) -> None:
-        self._old, self._new = (
-            PolicyOnSnapshot(snapshot, program, seed=seed) for program in (old, new)
-        )
-        self._pods = {
-            key_of(pod): pod for pod in pods_of(snapshot) if node_of(pod) and not has_ended(pod)
-        }
-
-    def judged(self, progress: Progress | None) -> list[Difference]:
-        """Pods that at least one policy serves."""
-        pairs: list[Difference] = []
-        for position, key in enumerate(self._pods, start=1):
-            old, new = self._judge(self._old, key), self._judge(self._new, key)
-            if old.is_served or new.is_served:
-                pairs.append(Difference(key, old, new, is_placed=True))
-            if progress is not None:
-                progress(position, len(self._pods))
-        return pairs
-
-    def with_reason(self, pair: Difference) -> Difference:
-        if not pair.is_served_by_both:
+    def explained(
+        self, pair: Difference, old: PolicyOnSnapshot, new: PolicyOnSnapshot
+    ) -> Difference:
+        """Asks in the state in which both decided: the engine looks past the pod itself."""
+        if not self.are_for(pair):
             return pair
-        old, new = self._explain(self._old, pair.pod), self._explain(self._new, pair.pod)
-        return replace(pair, reason=_reason(pair, old, new))
+        self.left -= 1
+        nodes = [name for name in (pair.old.node, pair.new.node) if name]
+        answers = (side.brief([pair.pod], nodes) for side in (old, new))
+        was, is_now = (json.loads((lines or [b"{}"])[0]) for lines in answers)
+        return replace(pair, reason=_reason(pair, was, is_now))
 
-    def _explain(self, side: PolicyOnSnapshot, key: str) -> Explanation:
-        with unplaced(side.engine, self._pods[key]):
-            return side.explanation(key)
 
-    def _judge(self, side: PolicyOnSnapshot, key: str) -> Judged:
-        if not side.serves(scheduler_of(self._pods[key])):
-            return Judged(is_served=False)
-        explained = self._explain(side, key)
-        node = str(explained.get("selected", ""))
-        return Judged(node, "" if node else str(explained.get("message", "")))
+def _pending(
+    old: PolicyOnSnapshot,
+    new: PolicyOnSnapshot,
+    queue: Sequence[PodChange],
+    reasons: _Reasons,
+    progress: Progress,
+) -> Iterator[tuple[PodChange, Difference]]:
+    """Both policies decide pod by pod, so that the first differences can be explained where they
+    arise; the rest in larger steps."""
+    done = 0
+    while done < len(queue):
+        step = queue[done : done + (1 if reasons.left else BATCH_PODS)]
+        was, is_now = _decided(old, step), _decided(new, step)
+        for pod in step:
+            key = key_of_pod(pod)
+            first, second = was.get(pod.uid), is_now.get(pod.uid)
+            pair = Difference(key, _judged(first), _judged(second))
+            if reasons.are_for(pair):
+                with _without_volumes(old, first), _without_volumes(new, second):
+                    pair = reasons.explained(pair, old, new)
+            yield pod, pair
+        done += len(step)
+        progress(done, len(queue))
+
+
+def _decided(side: PolicyOnSnapshot, pods: Sequence[PodChange]) -> dict[str, Decision]:
+    served = [pod for pod in pods if side.serves(pod.scheduler_name)]
+    return {decision.uid: decision for decision in decide(side.engine, served)}
+
+
+def _judged(decision: Decision | None) -> Judged:
+    if decision is None:
+        return Judged(is_served=False)
+    return Judged(decision.node, "" if decision.node else decision.message)
+
+
+@contextmanager
+def _without_volumes(side: PolicyOnSnapshot, decision: Decision | None) -> Iterator[None]:
+    """Inside, volumes that the pod's own placement reserved are free again."""
+    if decision is None or not decision.writes:
+        yield
+        return
+    side.engine.settle([(decision.uid, Outcome.FAILED)], NOW_NS)
+    yield
+    side.engine.second_opinions([(decision.uid, decision.node)])
+
+
+def _on_nodes(snapshot: Snapshot) -> dict[str, Json]:
+    return {key_of(pod): pod for pod in pods_of(snapshot) if node_of(pod) and not has_ended(pod)}
+
+
+def _judged_again(
+    old: PolicyOnSnapshot,
+    new: PolicyOnSnapshot,
+    placed: Mapping[str, Json],
+    reasons: _Reasons,
+    progress: Progress,
+) -> list[Difference]:
+    """Pods on nodes that at least one policy serves, each judged as if it were not there. Meanwhile
+    no pending pod is placed."""
+    pairs: list[Difference] = []
+    for position, (key, pod) in enumerate(placed.items(), start=1):
+        pair = Difference(key, _again(old, pod), _again(new, pod), is_placed=True)
+        if pair.old.is_served or pair.new.is_served:
+            pairs.append(reasons.explained(pair, old, new))
+        progress(position, len(placed))
+    return pairs
+
+
+def _again(side: PolicyOnSnapshot, pod: Json) -> Judged:
+    if not side.serves(scheduler_of(pod)):
+        return Judged(is_served=False)
+    with unplaced(side.engine, pod):
+        return _judged(next(iter(side.engine.schedule([uid_of(pod)], NOW_NS).decisions), None))
 
 
 def _reason(pair: Difference, old: Explanation, new: Explanation) -> Reason | None:

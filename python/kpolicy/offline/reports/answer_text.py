@@ -1,4 +1,4 @@
-"""Snapshots, simulations, differences between policies, benchmarks and values as text and JSON.
+"""Snapshots, simulations, benchmarks and values as text and JSON.
 
 Texts from a recorded file are made printable, one line each.
 """
@@ -6,21 +6,13 @@ Texts from a recorded file are made printable, one line each.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Final
 
 from kpolicy.offline.answers.evaluate import Evaluated
-from kpolicy.offline.answers.expression_values import Outcome, Step, written
+from kpolicy.offline.answers.expression_values import written
 from kpolicy.offline.answers.pod_decisions import SimulatedPod, Summary
-from kpolicy.offline.answers.policy_diff import (
-    Diff,
-    Difference,
-    Judged,
-    Outscored,
-    Rejection,
-    Scored,
-)
 from kpolicy.offline.bench.measure import Measured
 from kpolicy.offline.reports.columns import (
     amount,
@@ -89,60 +81,6 @@ def _reasons(summary: Summary) -> list[str]:
     return ["", "what keeps pods pending", *(lines if more else lines[:-1])] if rows else []
 
 
-_WORDS: Final = {
-    "moved": "go to another node",
-    "placedByOld": "are placed by the old policy only",
-    "placedByNew": "are placed by the new policy only",
-    "servedByOld": "are served by the old policy only",
-    "servedByNew": "are served by the new policy only",
-}
-
-
-def difference_text(pair: Difference) -> Iterator[str]:
-    where = " (on a node)" if pair.is_placed else ""
-    yield f"{pair.pod}: {_node(pair.old)} → {_node(pair.new)}{where}"
-    match pair.reason:
-        case Rejection() as rejection:
-            what = rejection.node or "the pod"
-            why = ", ".join(rejection.reasons)
-            yield f"  {rejection.rule} of the {rejection.policy} policy rejects {what}: {why}"
-        case Outscored() as outscored if outscored.is_tie:
-            yield "  both nodes have equal scores under each policy; another of them was chosen"
-        case Outscored() as outscored:
-            rows = [
-                [
-                    scored.rule,
-                    f"{scored.shift:+,}",
-                    _scores(scored, pair.old.node),
-                    _scores(scored, pair.new.node),
-                ]
-                for scored in outscored.rules
-            ]
-            yield from columns(rows, right=(1,), indent="  ")
-
-
-def _node(judged: Judged) -> str:
-    return (judged.node or "(pending)") if judged.is_served else "(not served)"
-
-
-def _scores(scored: Scored, node: str) -> str:
-    scores = (side.get(node) for side in (scored.old, scored.new))
-    return f"{node} {' → '.join('–' if score is None else f'{score:,}' for score in scores)}"
-
-
-def diff_text(diff: Diff) -> list[str]:
-    differ = len(diff.differences)
-    summary = diff.line()["summary"]
-    head = f"{differ:,} of {counted(diff.pods, 'pod')} would be decided differently"
-    placed = f"placed: {diff.placed_by_old:,} by the old policy, {diff.placed_by_new:,} by the new"
-    kinds = [[f"{summary[kind]:,}", words] for kind, words in _WORDS.items() if summary[kind]]
-    rules = [[f"{count:,}", rule] for rule, count in summary["byRule"].items()]
-    lines = [head, *columns(kinds, right=(0,), indent="  "), placed]
-    if rules:
-        lines += ["rules that made a difference", *columns(rules, right=(0,), indent="  ")]
-    return lines
-
-
 HEADINGS = (
     "workload",
     "nodes",
@@ -176,49 +114,9 @@ def table(measured: Sequence[Measured]) -> list[str]:
     return columns(rows, right=range(1, len(rows[0])))
 
 
-_TEXT_MAX: Final = 72
-_VALUE_MAX: Final = 96
-_RESULTS_MAX: Final = 5
-
-
 def value_text(evaluated: Evaluated) -> str:
     """The value as CEL writes it, and its type."""
     return f"{written(evaluated.exact)} : {evaluated.type}"
-
-
-def steps_text(step: Step) -> list[str]:
-    """A line for each part, its value in a column of its own."""
-    rows = list(_rows(step, "", ""))
-    width = min(max(len(left) for left, _ in rows), _TEXT_MAX)
-    return [f"{left:<{width}}  {right}" for left, right in rows]
-
-
-def _rows(step: Step, lead: str, below: str) -> Iterator[tuple[str, str]]:
-    shown = _cut(" ".join(step.text.split()), _TEXT_MAX - len(lead))
-    yield lead + shown, _outcomes_text(step)
-    for position, child in enumerate(step.children):
-        mark, bar = ("├─ ", "│  ") if position < len(step.children) - 1 else ("└─ ", "   ")
-        yield from _rows(child, below + mark, below + bar)
-
-
-def _outcomes_text(step: Step) -> str:
-    if step.count == 0:
-        return "(not evaluated)"
-    if step.count == 1:
-        return _outcome(step.outcomes[0])
-    shown = ", ".join(map(_outcome, step.outcomes[:_RESULTS_MAX]))
-    more = ", …" if step.count > _RESULTS_MAX else ""
-    return f"{_cut(shown + more, _VALUE_MAX)} ({step.count:,} times)"
-
-
-def _outcome(outcome: Outcome) -> str:
-    if outcome.code:
-        return f"error: {outcome.message} ({outcome.code})"
-    return _cut(written(outcome.exact), _VALUE_MAX)
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: max(1, length - 1)] + "…"
 
 
 _NOTHING: Final = Fraction(0)

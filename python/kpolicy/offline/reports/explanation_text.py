@@ -21,15 +21,18 @@ def verdict(explained: Explanation) -> str:
     pod, nodes = explained["pod"], explained.get("nodes", [])
     if "preEnqueue" in explained:
         return f"{pod}: not tried: {_reasons(explained['preEnqueue'])}"
+    counts = explained.get("counts") or {
+        "nodes": len(nodes),
+        "feasible": sum("total" in node for node in nodes),
+        "best": len(explained.get("best", ())),
+    }
+    every, best = counted(counts["nodes"], "node"), counts["best"]
     if "selected" not in explained:
-        if not nodes:
+        if not counts["nodes"]:
             return f"{pod}: fits nowhere: there are no nodes"
-        return f"{pod}: fits none of {counted(len(nodes), 'node')}"
-    fitting, best = len(_scored(nodes)), explained["best"]
-    line = f"{pod}: fits {fitting:,} of {counted(len(nodes), 'node')}; {explained['selected']}"
-    if len(best) == 1:
-        return f"{line} is the best"
-    return f"{line} is selected among the {len(best):,} best"
+        return f"{pod}: fits none of {every}"
+    line = f"{pod}: fits {counts['feasible']:,} of {every}; {explained['selected']}"
+    return f"{line} is the best" if best == 1 else f"{line} is selected among the {best:,} best"
 
 
 def text(explained: Explanation, top: int = TOP) -> list[str]:
@@ -39,16 +42,16 @@ def text(explained: Explanation, top: int = TOP) -> list[str]:
     if "preFilter" in explained:
         lines += ["", f"  before any node was checked: {_reasons(explained['preFilter'])}"]
     else:
-        lines += _rejections(nodes)
-    lines += _scores(explained, top)
-    lines += _errors(nodes)
-    lines += _preemption(explained.get("preemption"))
+        lines += rejections_text(nodes)
+    lines += scores_text(explained, top)
+    lines += errors_text(nodes)
+    lines += preemption_text(explained.get("preemption"))
     if explained.get("message"):
         lines += ["", f"  {explained['message']}"]
-    return lines + _waits_for(explained.get("waitsFor", ()))
+    return lines + waits_text(explained.get("waitsFor", ()))
 
 
-def _waits_for(waits: Sequence[Mapping[str, Any]]) -> list[str]:
+def waits_text(waits: Sequence[Mapping[str, Any]]) -> list[str]:
     """The events that would wake the pod, each with the rules that wait for it."""
     rules: dict[str, list[str]] = {}
     for rule in waits:
@@ -62,7 +65,7 @@ def _reasons(status: Mapping[str, Any]) -> str:
     return f"{', '.join(status['reasons'])} ({status['plugin']})"
 
 
-def _rejections(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+def rejections_text(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
     """By the first rule that rejects, as kube-scheduler counts; then by all other rules."""
     names: dict[str, list[str]] = defaultdict(list)
     further: dict[str, int] = defaultdict(int)
@@ -92,7 +95,7 @@ def _scored(nodes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return sorted(scored, key=lambda node: (-node["total"], node["name"]))
 
 
-def _scores(explained: Explanation, top: int) -> list[str]:
+def scores_text(explained: Explanation, top: int) -> list[str]:
     scored = _scored(explained.get("nodes", []))
     if not scored:
         return []
@@ -112,7 +115,7 @@ def _scores(explained: Explanation, top: int) -> list[str]:
     return ["", title, *columns(rows, right=range(1, len(rules) + 2), indent="    ")]
 
 
-def _errors(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+def errors_text(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
     """Priorities that could not be evaluated: they gave these nodes 0."""
     names: dict[str, list[str]] = defaultdict(list)
     for node in nodes:
@@ -128,7 +131,7 @@ def _part(node: Mapping[str, Any], rule: str) -> str:
     return f"{raw:g} → {weighted}" if isinstance(raw, (int, float)) else f"{weighted}"
 
 
-def _preemption(preemption: Mapping[str, Any] | None) -> list[str]:
+def preemption_text(preemption: Mapping[str, Any] | None) -> list[str]:
     if preemption is None:
         return []
     lines = [""]

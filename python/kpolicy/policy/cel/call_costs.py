@@ -20,6 +20,7 @@ from kpolicy.policy.cel.call_sizes import (
 )
 from kpolicy.policy.cel.functions_standard import Family
 from kpolicy.policy.cel.prices import (
+    CALL,
     COMPARED_BYTES,
     LOOKUP,
     MATCH,
@@ -44,10 +45,10 @@ _NUMBERS: Final = frozenset({"int", "uint", "double", "bool", "timestamp", "dura
 
 
 def of_call(family: Family, args: list[Tree]) -> int:
-    parsing = 0
+    call = CALL
     if family.parses:
-        parsing = PARSING + sum(arg.size.length for arg in args if _may_be(arg, "string"))
-    return min(NODE + parsing + COSTS[family.cost](args), SIZE_MAX)
+        call += PARSING + sum(arg.size.length for arg in args if _may_be(arg, "string"))
+    return min(NODE + call + COSTS[family.cost](args), SIZE_MAX)
 
 
 def _may_be(tree: Tree, name: str) -> bool:
@@ -189,7 +190,7 @@ def _split(args: list[Tree]) -> int:
 
 
 def _format(args: list[Tree]) -> int:
-    shown = _text(formatted_length(args[0], args[1].size.inside))
+    shown = _text(2 * formatted_length(args[0], args[1].size.inside))
     return _first_text(args) + times(formatted_clauses(args), shown)
 
 
@@ -197,7 +198,7 @@ def of_index(args: list[Tree]) -> int:
     """`operand[key]` and `operand[?key]`."""
     at = args[1]
     key = 0 if at.type.name in _NUMBERS else at.size.length
-    return NODE + LOOKUP + 4 * made(at.type, at.size) + max(key, _weight(at)) // TEXT_BYTES
+    return NODE + CALL + LOOKUP + 4 * made(at.type, at.size) + max(key, _weight(at)) // TEXT_BYTES
 
 
 def _selector(args: list[Tree]) -> int:

@@ -93,7 +93,13 @@ _STRINGS: Final = (
         parses=True,
     ),
     Family("base64_encode", "base64.encode", (("bytes", "bytes", "string"),), cost="first text"),
-    Family("base64_decode", "base64.decode", (("string", "string", "bytes"),), cost="first text"),
+    Family(
+        "base64_decode",
+        "base64.decode",
+        (("string", "string", "bytes"),),
+        cost="first text",
+        parses=True,
+    ),
 )
 
 _LISTS: Final = (

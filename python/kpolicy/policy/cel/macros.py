@@ -15,7 +15,7 @@ from kpolicy.diagnostics import Span
 from kpolicy.policy.cel import syntax
 from kpolicy.policy.cel.facts import RANGES
 from kpolicy.policy.cel.members import as_map_fact, entries_of, entry_of, member_of, present
-from kpolicy.policy.cel.prices import NODE
+from kpolicy.policy.cel.prices import CALL, NODE
 from kpolicy.policy.cel.scope import Scope
 from kpolicy.policy.cel.sizes import SCALAR, Size, larger, largest, times
 from kpolicy.policy.cel.tree import (
@@ -266,5 +266,5 @@ def extreme(scope: Scope, node: syntax.Call, args: tuple[Tree, ...]) -> Tree:
         span=node.span,
         time=operand.time,
         size=operand.size.inside,
-        cost=NODE + operand.size.length,
+        cost=NODE + CALL + operand.size.length,
     )

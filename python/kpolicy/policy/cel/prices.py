@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 NODE: Final = 1
+CALL: Final = 1
 # The compiler does not know which nodes are kernels, and counts each as a node.
 KERNELS: Final = 8
 NUMBER_KERNELS: Final = 3
@@ -25,7 +26,7 @@ TEXT_BYTES: Final = 10
 COMPARED_BYTES: Final = 100
 PARSING: Final = 12
 SEARCH: Final = 8
-PART: Final = 4
+PART: Final = 6
 MATCH: Final = 10
 REQUIREMENT: Final = 10
 PATTERN_BYTES: Final = 4

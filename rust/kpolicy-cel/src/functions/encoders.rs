@@ -6,7 +6,7 @@ use crate::value::{Value, decode_base64, encode_base64};
 
 pub(super) const FAMILIES: &[Family] = &[
     family("base64_encode", encode, &[("bytes", "bytes", "string")]),
-    family("base64_decode", decode, &[("string", "string", "bytes")]),
+    family("base64_decode", decode, &[("string", "string", "bytes")]).parsing(),
 ];
 
 fn encode(call: &mut Call<'_>) -> Result<Value, Fault> {

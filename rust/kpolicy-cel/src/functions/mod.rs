@@ -36,7 +36,7 @@ use rustc_hash::FxHashMap;
 use crate::budget::Budget;
 use crate::error::Fault;
 use crate::prices::{
-    PARSING, PATTERN_BYTE, PATTERN_BYTES, PATTERN_CLASS, PATTERN_COUNTED, TEXT_BYTES,
+    CALL, PARSING, PATTERN_BYTE, PATTERN_BYTES, PATTERN_CLASS, PATTERN_COUNTED, TEXT_BYTES,
 };
 use crate::value::Value;
 
@@ -111,23 +111,20 @@ impl Family {
         self
     }
 
-    /// What a call takes besides what its implementation charges.
+    /// What a call takes besides its node and what its implementation charges.
     pub(crate) fn base(&self, args: &[Value]) -> u64 {
+        if !self.is_parsing {
+            return CALL;
+        }
         let mut texts = args.iter().filter_map(|arg| match arg {
             Value::String(text) => Some(text.len() as u64),
             _ => None,
         });
-        // Those with a kernel turn numbers into numbers.
-        match (self.is_parsing, texts.next()) {
-            (false, _) => 0,
-            (true, None) => {
-                if self.kernel == Kernel::None {
-                    PARSING
-                } else {
-                    0
-                }
-            }
-            (true, Some(first)) => PARSING + first + texts.sum::<u64>(),
+        match texts.next() {
+            // Functions with a kernel turn numbers into numbers.
+            None if self.kernel != Kernel::None => CALL,
+            None => CALL + PARSING,
+            Some(first) => CALL + PARSING + first + texts.sum::<u64>(),
         }
     }
 

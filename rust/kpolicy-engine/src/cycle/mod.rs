@@ -32,8 +32,8 @@ use std::sync::Arc;
 use crate::api::{Still, Stopwatch};
 use crate::judging::{NodeRejection, Question};
 use crate::preemption::{Candidate, Trimmed};
-use crate::program::Program;
-use crate::snapshot::{Cluster, NodeSlot};
+use crate::program::{Profile, Program};
+use crate::snapshot::{Cluster, NodeSlot, Pod};
 use crate::timing::{Lasted, Meter, Stages, Unmetered};
 
 pub(crate) use ahead::{Prospect, Prospects};
@@ -104,6 +104,13 @@ pub(crate) struct CacheSize {
     pub(crate) misses: u64,
     /// Decisions for which nodes were asked one by one, as columns would have held too much.
     pub(crate) uncached: u64,
+}
+
+/// What the rules of a profile read of a pod: pods with equal keys get equal answers of each.
+pub(crate) fn key_of(position: usize, profile: &Profile, pod: &Pod) -> Vec<u64> {
+    let mut key = ShapeKey::default();
+    key.set(position, profile, pod);
+    key.parts().to_vec()
 }
 
 /// Where nobody is looked ahead at.

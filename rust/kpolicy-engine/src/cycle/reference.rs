@@ -96,6 +96,14 @@ impl Fresh {
     }
 }
 
+/// Which filters are asked about a node that is rejected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Up to the first that rejects it.
+    First,
+    Every,
+}
+
 /// Every verdict and every score.
 pub(crate) fn judge(
     fresh: &mut Fresh,
@@ -103,8 +111,9 @@ pub(crate) fn judge(
     program: &Program,
     profile: &Profile,
     cluster: &Cluster,
+    asked: Asked,
 ) -> Judgement {
-    let mut judgement = filter(fresh, pod, program, profile, cluster);
+    let mut judgement = filter(fresh, pod, program, profile, cluster, asked);
     if !judgement.feasible.is_empty() {
         score(fresh, profile, cluster, &judgement.feasible, &mut judgement.nodes);
     }
@@ -118,6 +127,7 @@ fn filter(
     program: &Program,
     profile: &Profile,
     cluster: &Cluster,
+    asked: Asked,
 ) -> Judgement {
     let prepared = fresh.prepared();
     let mut nodes: Vec<NodeJudgement> = Vec::new();
@@ -145,7 +155,9 @@ fn filter(
             nodes.push(judgement);
             continue;
         }
-        judgement.all_filters = all_rejections(&prepared, view, cluster);
+        if asked == Asked::Every {
+            judgement.all_filters = all_rejections(&prepared, view, cluster);
+        }
         let ahead = nominated::ahead_of(pod, &view.node.name, program, cluster);
         let first = nominated::with_pods(view.slot, &ahead, &prepared, cluster)
             .or_else(|| nominated::first_rejection(&prepared, cluster, view, Unmetered));
@@ -175,7 +187,7 @@ pub(crate) fn decide(
         return CycleOutcome::Failed(String::new());
     };
     let mut fresh = Fresh::of(profile, pod, cluster);
-    let mut judgement = filter(&fresh, pod, program, profile, cluster);
+    let mut judgement = filter(&fresh, pod, program, profile, cluster, Asked::First);
     let own = cluster.nominations().node_of(&pod.uid).and_then(|name| cluster.nodes().find(name));
     let own = own.filter(|slot| judgement.feasible.contains(slot));
     let feasible = if let Some(own) = own {

@@ -7,6 +7,7 @@
 mod admission;
 mod apply;
 mod candidates;
+mod explanations;
 mod holdings;
 mod prospects;
 mod reservations;
@@ -16,7 +17,7 @@ mod stale;
 mod stepwise;
 mod unit;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kpolicy_cel::Expression;
@@ -25,13 +26,12 @@ use serde_json::Value;
 use crate::api::{PodChange, PodState, Refusal, RuleStatistics, Statistics};
 use crate::cycle::{CACHE_BYTES_MAX, Cycle};
 use crate::evaluate::{self, Query};
-use crate::explain::{self, Detail};
 use crate::judging::Tie;
 use crate::model::{ApiPaths, Kind};
 use crate::parked::Parked;
 use crate::program::{Profile, Program, TieBreak};
+use crate::rules::dynamic_resources;
 use crate::rules::expression::{EvaluationCounts, paths_of, verified};
-use crate::rules::{dynamic_resources, priority_sort};
 use crate::snapshot::{Cluster, PodEntry, Progress};
 use crate::threads::Threads;
 use crate::timing::Timings;
@@ -197,55 +197,6 @@ impl Engine {
                 .then_with(|| left.pod.name.cmp(&right.pod.name))
         });
         pending.into_iter().map(|entry| self.change(entry)).collect()
-    }
-
-    /// JSON lines: what `kpolicy explain` prints of these pods (`namespace/name`), or of every
-    /// pending pod that a profile serves, in queue order. A pod on a node is judged as if it were
-    /// pending, and not there.
-    pub fn explain(&mut self, pods: Option<&[String]>) -> Vec<u8> {
-        self.explained(pods, Detail::Decision)
-    }
-
-    /// As `explain`, with the outcome of every part of an expression.
-    pub fn explain_parts(&mut self, pods: Option<&[String]>) -> Vec<u8> {
-        self.explained(pods, Detail::Parts)
-    }
-
-    fn explained(&mut self, pods: Option<&[String]>, detail: Detail) -> Vec<u8> {
-        self.cluster.settle_names();
-        let keys: Option<BTreeSet<&str>> =
-            pods.map(|keys| keys.iter().map(String::as_str).collect());
-        let is_asked = |entry: &PodEntry| match &keys {
-            Some(keys) => keys.contains(entry.pod.key().as_str()),
-            None => entry.node().is_none(),
-        };
-        let entries = self.cluster.pods().in_order().into_iter();
-        let mut chosen: Vec<PodEntry> = entries.filter(|entry| is_asked(entry)).cloned().collect();
-        chosen.sort_by(|left, right| {
-            priority_sort::order(&left.pod).cmp(&priority_sort::order(&right.pod))
-        });
-        let tie = self.tie();
-        let mut lines = Vec::new();
-        for entry in chosen {
-            let lifted = self.cluster.lift(&entry.pod.uid);
-            let pod = match lifted {
-                Some(_) => Arc::new(entry.pod.unplaced()),
-                None => entry.pod,
-            };
-            explain::line(
-                &pod,
-                &self.program,
-                &self.cluster,
-                tie,
-                &self.threads,
-                detail,
-                &mut lines,
-            );
-            if let Some(lifted) = lifted {
-                self.cluster.put_back(lifted);
-            }
-        }
-        lines
     }
 
     /// What an expression gives for a pod and a node, by the facts that rules read.

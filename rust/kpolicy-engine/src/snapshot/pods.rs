@@ -91,6 +91,14 @@ impl Pods {
         self.by_uid.values().find(|entry| is_named(&entry.pod))
     }
 
+    /// The pods for which a test holds, in order of uid.
+    pub(crate) fn found(&self, test: impl Fn(&PodEntry) -> bool) -> Vec<PodEntry> {
+        let mut entries: Vec<PodEntry> =
+            self.by_uid.values().filter(|entry| test(entry)).cloned().collect();
+        entries.sort_unstable_by(|left, right| left.pod.uid.cmp(&right.pod.uid));
+        entries
+    }
+
     /// Every pod, in order of uid.
     pub fn in_order(&self) -> Vec<&PodEntry> {
         let mut entries: Vec<&PodEntry> = self.by_uid.values().collect();

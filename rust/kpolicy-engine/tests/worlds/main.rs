@@ -42,7 +42,7 @@ use seen::Seen;
 use world::World;
 
 /// About twenty seconds' worth without optimisation.
-const WORLDS: u64 = 500;
+const WORLDS: u64 = 250;
 const THREADS: u8 = 2;
 
 fn number<T: FromStr>(name: &str, default: T) -> T {

@@ -1,7 +1,7 @@
 //! Runs a world: compares every decision with one from scratch, and everything that is kept with
 //! what can be computed anew.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -346,7 +346,25 @@ impl<'w> Run<'w> {
         Ok(())
     }
 
+    /// Pods that are explained in one call share what is alike; alone, each is judged by itself.
+    fn explained_together(&mut self) -> Agreed {
+        let together = self.engine.explain(None);
+        let lines = together.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let keys: Vec<String> = lines
+            .map(|line| serde_json::from_slice::<Value>(line).expect("a line is JSON"))
+            .map(|line| line["pod"].as_str().unwrap_or_default().to_owned())
+            .collect();
+        if keys.iter().collect::<BTreeSet<_>>().len() < keys.len() {
+            return Ok(());
+        }
+        let apart: Vec<u8> =
+            keys.into_iter().flat_map(|key| self.engine.explain(Some(&[key]))).collect();
+        let [together, apart] = [together, apart].map(|lines| String::from_utf8(lines).ok());
+        same("pods explained together", &together, &apart)
+    }
+
     fn batch(&mut self, uids: &[String]) -> Agreed {
+        self.explained_together()?;
         let uids: Vec<Arc<str>> = uids.iter().map(|uid| Arc::from(uid.as_str())).collect();
         let have = self.engine.schedule(&uids, 0, &Still).decisions;
         let mut want = Vec::new();

@@ -10,6 +10,8 @@ from typing import Any
 import aiohttp
 import pytest
 
+from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.scheduler.world import World, free_port, on_port, running
@@ -101,9 +103,62 @@ async def test_the_dump_names_every_pod_of_the_queue(caplog: pytest.LogCaptureFi
         control_plane.add(node("n", pods=1), *(pod(f"p{number}") for number in range(4)))
         async with running(control_plane) as world:
             await world.until(lambda: len(world.placed()) == 1)
-            await world.until(lambda: parked(world) == 3)
+            await world.until(lambda: parked(world) == 3 and not world.engine.assumed)
             await world.until(lambda: not world.engine.assumed)
             world.scheduler.dump()
             await world.until(lambda: "the queue holds 3 pods" in caplog.messages)
         queued = {message for message in caplog.messages if message.startswith("queued: ")}
         assert len(queued) == 3
+
+
+async def test_the_longest_waits_are_listed_with_the_rules_that_reject() -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n", pods=1), *(pod(f"p{number}") for number in range(4)))
+        async with running(control_plane, options=on_port(free_port())) as world:
+            await world.until(lambda: parked(world) == 3 and not world.engine.assumed)
+            status, text = await get(world, "/debug/queue?limit=2")
+            assert status == 200
+            first, second = json.loads(text)["pods"]
+            assert (first["queue"], first["attempts"]) == ("unschedulable", 1)
+            assert first["rejectedBy"] == ["NodeResourcesFit"]
+            assert first["pendingSeconds"] >= second["pendingSeconds"]
+            assert len(json.loads((await get(world, "/debug/queue"))[1])["pods"]) == 3
+            assert (await get(world, "/debug/queue?limit=0"))[0] == 400
+            assert (await get(world, "/debug/queue?limit=9999"))[0] == 400
+
+
+RULE = """\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata: {name: of-a-test}
+spec:
+  profiles: [{schedulerName: kpolicy}]
+  base: none
+  variables:
+    - {name: disk, expression: "label(node, 'disk')"}
+  predicates:
+    - builtin: NodeResourcesFit
+    - {name: only-ssd, expression: variables.disk == 'ssd', message: no ssd}
+"""
+
+
+PARTS = """\
+variables.disk == 'ssd'    false
+└─ variables.disk          "hdd"
+   └─ label(node, 'disk')  "hdd"
+"""
+
+
+async def test_the_parts_of_a_rule_are_shown_for_a_pod_and_a_node() -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n", labels={"disk": "hdd"}), pod("web"))
+        source = FixedSource([Source("policy.yaml", RULE)])
+        async with running(control_plane, options=on_port(free_port()), source=source) as world:
+            await world.until(lambda: parked(world) == 1)
+            asked = "/debug/rule?pod=default/web&node=n&rule="
+            status, text = await get(world, f"{asked}only-ssd")
+            assert status == 200
+            assert text == PARTS
+            assert (await get(world, f"{asked}NodeResourcesFit"))[0] == 404
+            assert (await get(world, "/debug/rule?pod=web&node=none&rule=only-ssd"))[0] == 404
+            assert (await get(world, "/debug/rule?pod=web"))[0] == 400

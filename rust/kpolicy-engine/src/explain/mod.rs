@@ -1,12 +1,15 @@
 //! Explains a pod as a JSON line: every verdict, score and reason. Uses `cycle::reference`, with
 //! the same rules that decide.
 
+mod devices;
+mod lines;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::cycle::reference::{self, Fresh, Judgement, NodeJudgement};
+use crate::cycle::reference::{self, Asked, Fresh, Judgement, NodeJudgement};
 use crate::event::{Event, Events};
 use crate::judging::verdicts::outside;
 use crate::judging::{Question, Rejected, Tie, choose};
@@ -21,31 +24,39 @@ use crate::rules::{FilterRule, Status, scheduling_gates};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 use crate::threads::Threads;
 
+pub(crate) use lines::Lines;
+
+use devices::{bind, claims_not_ready};
+
 const NO_POTENTIAL_NODES: &str = "no potential nodes";
 
 /// What a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
+pub(crate) enum Detail<'a> {
     /// As `kpolicy explain --output json` prints it.
     Decision,
     /// Under `seen` also what every part of an expression gave, for coverage of tests.
     Parts,
+    /// Only the lines of these nodes. Under `counts` how many nodes there are, fit and are best.
+    Nodes(&'a BTreeSet<&'a str>),
 }
 
-/// Writes the line of a pod that a profile serves; nothing for others.
-pub(crate) fn line(
-    pod: &Arc<Pod>,
-    program: &Program,
-    cluster: &Cluster,
-    tie: Tie,
-    threads: &Threads,
-    detail: Detail,
-    out: &mut Vec<u8>,
-) {
-    let Some(position) = program.profile_of(&pod.template.scheduler_name) else { return };
-    let Some(profile) = program.profiles.get(position) else { return };
+/// What a line rests on besides its pod.
+#[derive(Clone, Copy)]
+pub(crate) struct Explaining<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) tie: Tie,
+    pub(crate) threads: &'a Threads,
+    pub(crate) detail: Detail<'a>,
+}
+
+/// All of the line of a pod that a profile serves but its name; nothing for others.
+pub(crate) fn explained(pod: &Arc<Pod>, work: Explaining<'_>) -> Option<Map<String, Value>> {
+    let Explaining { program, cluster, tie, threads, detail } = work;
+    let position = program.profile_of(&pod.template.scheduler_name)?;
+    let profile = program.profiles.get(position)?;
     let mut object = Map::new();
-    object.insert("pod".into(), pod.key().into());
     if let Some(status) = scheduling_gates::gate(pod) {
         object.insert("preEnqueue".into(), rendered(scheduling_gates::NAME, &status));
         let gates_gone = Events::of(&[Event::PodGatesGone]);
@@ -72,34 +83,27 @@ pub(crate) fn line(
             judged(question, profile, cluster, detail, &mut object);
         }
     }
-    out.extend_from_slice(Value::Object(object).to_string().as_bytes());
-    out.push(b'\n');
-}
-
-/// Why kube-scheduler does not try the pod at all.
-fn claims_not_ready(pod: &Pod, profile: &Profile, cluster: &Cluster) -> Option<Status> {
-    let rule = profile.filters.get(profile.dynamic_resources()?)?;
-    // A policy may say that it does not hold for this pod.
-    rule.prepare(pod, cluster)?;
-    dynamic_resources::pre_enqueue(pod, cluster)
+    Some(object)
 }
 
 fn judged(
     question: Question<'_>,
     profile: &Profile,
     cluster: &Cluster,
-    detail: Detail,
+    detail: Detail<'_>,
     object: &mut Map<String, Value>,
 ) {
-    let mut fresh = Fresh::of(profile, question.pod, cluster);
-    let judgement = reference::judge(&mut fresh, question.pod, question.program, profile, cluster);
+    let (pod, program) = (question.pod, question.program);
+    let mut fresh = Fresh::of(profile, pod, cluster);
+    let asked = if matches!(detail, Detail::Nodes(_)) { Asked::First } else { Asked::Every };
+    let judgement = reference::judge(&mut fresh, pod, program, profile, cluster, asked);
     let devices = profile
         .devices
-        .and_then(|rule| Some((rule, dynamic_resources::shown(rule, question.pod, cluster)?)));
+        .and_then(|rule| Some((rule, dynamic_resources::shown(rule, pod, cluster)?)));
     let shown = devices.as_ref().map(|(_, shown)| shown);
-    object.insert("nodes".into(), node_lines(&judgement, profile, cluster, shown));
+    object.insert("nodes".into(), node_lines(&judgement, profile, cluster, (detail, shown)));
     if detail == Detail::Parts {
-        object.insert("seen".into(), seen(question.pod, &judgement, profile, cluster));
+        object.insert("seen".into(), seen(pod, &judgement, profile, cluster));
     }
     let rejected = &judgement.rejected;
     let before = rejected.pre_filter.as_deref();
@@ -108,15 +112,17 @@ fn judged(
     }
     if let Some(why) = &judgement.failed {
         object.insert("message".into(), why.as_str().into());
+        counted(&judgement, 0, detail, object);
         return;
     }
     if !judgement.feasible.is_empty() {
-        chosen(question, &judgement, cluster, object);
+        chosen(question, &judgement, cluster, detail, object);
         if let Some(shown) = shown {
             bind(shown, cluster, object);
         }
         return;
     }
+    counted(&judgement, 0, detail, object);
     let prepared = fresh.prepared();
     let histogram = match before {
         Some(_) => Histogram::default(),
@@ -125,6 +131,9 @@ fn judged(
     let before = before.map(|(_, status)| status.message()).unwrap_or_default();
     let text = message::fit_error(cluster.nodes().len(), &before, &histogram, "");
     object.insert("message".into(), text.into());
+    if matches!(detail, Detail::Nodes(_)) {
+        return;
+    }
     object.insert("waitsFor".into(), waits(rejected, profile));
     if let Some((rule, _)) = &devices {
         let own = profile.dynamic_resources();
@@ -146,6 +155,14 @@ fn judged(
             rendered.insert("spared".into(), spared.into());
         }
         object.insert("preemption".into(), rendered.into());
+    }
+}
+
+/// How many nodes there are, fit and are best, where not every node has a line.
+fn counted(judgement: &Judgement, best: usize, detail: Detail<'_>, to: &mut Map<String, Value>) {
+    if matches!(detail, Detail::Nodes(_)) {
+        let (nodes, feasible) = (judgement.nodes.len(), judgement.feasible.len());
+        to.insert("counts".into(), json!({"nodes": nodes, "feasible": feasible, "best": best}));
     }
 }
 
@@ -231,18 +248,19 @@ fn chosen(
     question: Question<'_>,
     judgement: &Judgement,
     cluster: &Cluster,
+    detail: Detail<'_>,
     object: &mut Map<String, Value>,
 ) {
     let totals = judgement.totals(&judgement.feasible, cluster);
     let highest = totals.iter().max();
-    let best: Vec<Value> = judgement
-        .feasible
-        .iter()
-        .zip(&totals)
-        .filter(|(_, total)| Some(*total) == highest)
-        .filter_map(|(slot, _)| Some(node_name(*slot, cluster)?.into()))
-        .collect();
-    object.insert("best".into(), best.into());
+    let best = judgement.feasible.iter().zip(&totals);
+    let best = best.filter(|(_, total)| Some(*total) == highest);
+    if matches!(detail, Detail::Nodes(_)) {
+        counted(judgement, best.count(), detail, object);
+    } else {
+        let names = best.filter_map(|(slot, _)| Some(node_name(*slot, cluster)?.into()));
+        object.insert("best".into(), names.collect::<Vec<Value>>().into());
+    }
     let nominated = cluster
         .nominations()
         .node_of(&question.pod.uid)
@@ -256,17 +274,6 @@ fn chosen(
     }
 }
 
-/// What would be written for the pod on the first of the best nodes.
-fn bind(shown: &Shown, cluster: &Cluster, object: &mut Map<String, Value>) {
-    let best = object.get("best").and_then(|best| best.get(0)?.as_str());
-    let node = best.and_then(|name| cluster.nodes().find(name));
-    let bound =
-        node.and_then(|slot| cluster.nodes().view(slot)).map(|view| shown.bind(cluster, view));
-    if let Some(bound) = bound {
-        object.insert("dra".into(), json!({"bind": bound}));
-    }
-}
-
 fn node_name(slot: NodeSlot, cluster: &Cluster) -> Option<&str> {
     Some(cluster.nodes().view(slot)?.node.name.as_ref())
 }
@@ -277,23 +284,31 @@ fn node_lines(
     judgement: &Judgement,
     profile: &Profile,
     cluster: &Cluster,
-    devices: Option<&Shown>,
+    (detail, devices): (Detail<'_>, Option<&Shown>),
 ) -> Value {
     let name = |filter: &usize| Some(Arc::clone(&profile.filters.get(*filter)?.name));
     let narrowed_by = &judgement.rejected.narrowed_by;
     let mut named: BTreeSet<Arc<str>> = narrowed_by.iter().filter_map(name).collect();
-    let mut lines: Vec<Value> = Vec::with_capacity(judgement.nodes.len());
-    for node in &judgement.nodes {
-        let mut line = node_line(node, &named, profile, cluster);
-        let fits = node.filter.is_none() && !node.is_outside;
-        if let (true, Some(shown), Some(object)) = (fits, devices, line.as_object_mut()) {
-            let view = cluster.nodes().view(node.slot);
-            let given = view.map(|view| shown.allocations(cluster, view)).unwrap_or_default();
-            if !given.is_empty() {
-                object.insert("allocations".into(), given.into());
-            }
+    let mut lines: Vec<Value> = Vec::new();
+    let is_wanted = |node: &NodeJudgement| match detail {
+        Detail::Nodes(wanted) => {
+            node_name(node.slot, cluster).is_some_and(|name| wanted.contains(name))
         }
-        lines.push(line);
+        Detail::Decision | Detail::Parts => true,
+    };
+    for node in &judgement.nodes {
+        if is_wanted(node) {
+            let mut line = node_line(node, &named, profile, cluster);
+            let fits = node.filter.is_none() && !node.is_outside;
+            if let (true, Some(shown), Some(object)) = (fits, devices, line.as_object_mut()) {
+                let view = cluster.nodes().view(node.slot);
+                let given = view.map(|view| shown.allocations(cluster, view)).unwrap_or_default();
+                if !given.is_empty() {
+                    object.insert("allocations".into(), given.into());
+                }
+            }
+            lines.push(line);
+        }
         named.extend(node.filter.iter().filter_map(|(filter, _)| name(filter)));
     }
     lines.into()

@@ -1,0 +1,84 @@
+//! Which pods are explained, and in which order. Pods that every rule answers alike share their
+//! judgement.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::cycle;
+use crate::explain::{self, Detail, Explaining, Lines};
+use crate::rules::decision_work::DecisionWork;
+use crate::rules::{priority_sort, scheduling_gates};
+use crate::snapshot::{Pod, PodEntry};
+
+use super::Engine;
+
+impl Engine {
+    /// JSON lines: what `kpolicy explain` prints of these pods (`namespace/name`), or of every
+    /// pending pod that a profile serves, in queue order. A pod on a node is judged as if it were
+    /// pending, and not there.
+    pub fn explain(&mut self, pods: Option<&[String]>) -> Vec<u8> {
+        self.explained(pods, Detail::Decision)
+    }
+
+    /// As `explain`, with the outcome of every part of an expression.
+    pub fn explain_parts(&mut self, pods: Option<&[String]>) -> Vec<u8> {
+        self.explained(pods, Detail::Parts)
+    }
+
+    /// As `explain`, but only with the lines of these nodes, and counts of all. Nobody looks for
+    /// victims.
+    pub fn explain_nodes(&mut self, pods: Option<&[String]>, nodes: &[String]) -> Vec<u8> {
+        let named: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
+        self.explained(pods, Detail::Nodes(&named))
+    }
+
+    fn explained(&mut self, pods: Option<&[String]>, detail: Detail<'_>) -> Vec<u8> {
+        self.cluster.settle_names();
+        let tie = self.tie();
+        let mut lines = Lines::default();
+        for entry in self.asked(pods) {
+            let lifted = self.cluster.lift(&entry.pod.uid);
+            let is_placed = lifted.is_some();
+            let pod = if is_placed { Arc::new(entry.pod.unplaced()) } else { entry.pod };
+            let alike = if is_placed { None } else { self.alike(&pod, detail) };
+            let (program, cluster, threads) = (&self.program, &self.cluster, &*self.threads);
+            let work = Explaining { program, cluster, tie, threads, detail };
+            lines.add(&pod, alike, || explain::explained(&pod, work));
+            if let Some(lifted) = lifted {
+                self.cluster.put_back(lifted);
+            }
+        }
+        lines.into_bytes()
+    }
+
+    /// In queue order; of pods that are equal in it, in order of uid.
+    fn asked(&self, pods: Option<&[String]>) -> Vec<PodEntry> {
+        let keys: Option<BTreeSet<(&str, &str)>> = pods
+            .map(|keys| keys.iter().map(|key| key.split_once('/').unwrap_or(("", key))).collect());
+        let mut chosen = self.cluster.pods().found(|entry| match &keys {
+            Some(keys) => keys.contains(&(&***entry.pod.namespace(), &*entry.pod.name)),
+            None => entry.node().is_none(),
+        });
+        chosen.sort_by(|left, right| {
+            priority_sort::order(&left.pod).cmp(&priority_sort::order(&right.pod))
+        });
+        chosen
+    }
+
+    /// What the line of a pending pod rests on besides the cluster; `None` if it may rest on more.
+    /// The search for victims also reads the pod's priority and policy.
+    fn alike(&self, pod: &Pod, detail: Detail<'_>) -> Option<Vec<u64>> {
+        if detail == Detail::Parts
+            || !self.cluster.nominations().is_empty()
+            || scheduling_gates::gate(pod).is_some()
+        {
+            return None;
+        }
+        let position = self.program.profile_of(&pod.template.scheduler_name)?;
+        let mut key = cycle::key_of(position, self.program.profiles.get(position)?, pod);
+        key.push(DecisionWork::of(pod, &self.cluster).entries());
+        key.push(u64::from(pod.priority().cast_unsigned()));
+        key.push(u64::from(pod.template.never_preempts));
+        Some(key)
+    }
+}
