@@ -53,10 +53,17 @@ EXTENDER: Final = (
     f"{_RULE}.to[0].podSelector.matchLabels.app=licences",
     f"{_RULE}.ports[0].port=8443",
 )
-SHADOW: Final = (
-    "{apiVersion: kpolicy.dev/v1alpha1\\, kind: SchedulingPolicy\\, metadata: {name: next}\\,"
-    " spec: {base: kube-scheduler-default\\, profiles: [{schedulerName: kpolicy}]}}"
-)
+# In blocks, as `--set` gives commas, braces and brackets a meaning.
+SHADOW: Final = """\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata:
+  name: next
+spec:
+  base: kube-scheduler-default
+  profiles:
+    - schedulerName: kpolicy
+"""
 MONITORED: Final = ("metrics.enabled=true", "metrics.certificate.issuer.name=ours")
 # Beside the chart's own, every switch that is off by default and needs no CRD; and all off.
 VARIANTS: Final = {
