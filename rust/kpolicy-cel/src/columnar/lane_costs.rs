@@ -8,7 +8,7 @@
 use super::machine::has_kernel;
 use crate::bits::Bits;
 use crate::ir::{Expression, Node, Operation};
-use crate::prices::{LOOKUP, NODE, PARSING};
+use crate::prices::{CALL, LOOKUP, NODE, PARSING};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -147,5 +147,5 @@ fn own(expression: &Expression, node: &Node) -> u64 {
     let is_parsed = overload.family.is_parsing && text.is_some();
     let text = text.unwrap_or_default();
     let parsed = if is_parsed { PARSING + text } else { 0 };
-    2 + parsed + looking_up + items * (2 + text / 100) + text / 10 + text / 100
+    NODE + CALL + 1 + parsed + looking_up + items * (2 + text / 100) + text / 10 + text / 100
 }
