@@ -9,7 +9,9 @@ import pytest
 from tests.spec.guides.console import GUIDES, replayed
 
 # Guides whose commands need more than their own files are checked by tests/docs.
-ELSEWHERE = frozenset({"comparing-policies", "metrics", "observability", "snapshots", "tenants"})
+ELSEWHERE = frozenset(
+    {"comparing-policies", "metrics", "observability", "runbook", "snapshots", "tenants"}
+)
 # What they describe takes a cluster: tests/e2e/test_policy_source.py and test_why.py do it, and no
 # output is shown.
 NOTHING_SHOWN = frozenset({"policy-delivery", "why-is-a-pod-pending"})

@@ -16,6 +16,7 @@ from kpolicy.policy.cel.call_costs import of_call
 from kpolicy.policy.cel.call_sizes import size_of_call
 from kpolicy.policy.cel.constants import check_constant
 from kpolicy.policy.cel.facts import resource_unit
+from kpolicy.policy.cel.familiar_words import FUNCTIONS
 from kpolicy.policy.cel.functions_standard import Family, Overload, overloads_of
 from kpolicy.policy.cel.scope import Scope, no_clock
 from kpolicy.policy.cel.sizes import larger
@@ -179,7 +180,7 @@ def _unknown(scope: Scope, node: syntax.Call, name: str, args: list[Tree], membe
         form = f"`{name}(x)`" if member else f"`x.{name}(…)`"
         return scope.report("KP201", f"`{name}` is not called like this", node.name_span, form)
     shown = f"no function `{name}` of {args[0].type}" if member else f"no function `{name}`"
-    hint = suggestion(name, NAMES) or no_clock(name)
+    hint = FUNCTIONS.get(name) or suggestion(name, NAMES) or no_clock(name)
     return scope.report("KP201", f"there is {shown}", node.name_span, hint)
 
 
@@ -228,6 +229,8 @@ def _overload_hint(args: list[Tree], node: syntax.Call) -> Hint | str:
         called = f"{'cpu' if other.type.unit == 'milli-cpu' else 'units'}('{value}')"
         number = str(int(value)) if value.isascii() and value.isdecimal() else called
         return Hint(f"write `{number}`", number, text.span)
+    if "quantity" in (a.type.name, b.type.name) and (a.type.unit or b.type.unit):
+        return "amounts of resources are numbers: write `units('2Gi')`, or `cpu('500m')`"
     if {a.type.name, b.type.name} == {"int", "double"}:
         return "write `double(…)` around the int"
     if {a.type.name, b.type.name} == {"int", "uint"}:

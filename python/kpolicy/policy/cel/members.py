@@ -14,6 +14,7 @@ from kpolicy.policy.cel import syntax
 from kpolicy.policy.cel.call_costs import of_index
 from kpolicy.policy.cel.call_sizes import size_of_call
 from kpolicy.policy.cel.facts import API_ROOTS, Member, ObjectType, resource_unit
+from kpolicy.policy.cel.familiar_words import MEMBERS
 from kpolicy.policy.cel.scope import Scope, no_clock
 from kpolicy.policy.cel.sizes import Size, larger, of_constant, of_member
 from kpolicy.policy.cel.tree import (
@@ -153,7 +154,7 @@ def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: synt
 
 
 def no_member(scope: Scope, described: ObjectType, name: str, span: Span) -> Tree:
-    hint = suggestion(name, described.members) or no_clock(name)
+    hint = MEMBERS.get(name) or suggestion(name, described.members) or no_clock(name)
     return scope.report("KP201", f"a {described.name} has no `{name}`", span, hint)
 
 

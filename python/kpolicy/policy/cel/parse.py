@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Severity, Span
 from kpolicy.policy.cel import parser_table
+from kpolicy.policy.cel.familiar_words import for_word
 from kpolicy.policy.cel.reductions import SyntaxRefused, TreeMaker, beyond_limit
 from kpolicy.policy.cel.syntax import Expression
 
@@ -141,7 +142,7 @@ def _unexpected_token(text: str, token: Any, expected: set[str]) -> Diagnostic:
         )
     if not text.strip():
         message = "the expression is empty"
-    return _syntax(message, span, _wanted(expected))
+    return _syntax(message, span, for_word(text[:start], str(token)) or _wanted(expected))
 
 
 def _unexpected_character(text: str, at: int, allowed: set[str]) -> Diagnostic:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from kpolicy.diagnostics import Diagnostic, Hint, Note, Severity, Span, suggestion
 from kpolicy.policy.cel import syntax
 from kpolicy.policy.cel.facts import CATALOGUE, Catalogue, Time
+from kpolicy.policy.cel.familiar_words import NAMES
 from kpolicy.policy.cel.sizes import of_constant
 from kpolicy.policy.cel.tree import Call, Constant, Fact, Failing, Reported, Slot, Tree, Variable
 from kpolicy.policy.cel.types import (
@@ -297,5 +298,5 @@ def _unknown(scope: Scope, node: syntax.Identifier) -> Tree:
         roots = ", ".join(f"`{root}`" for root in environment.roots)
         return scope.report("KP201", f"`{name}` is not known here", node.span, f"here: {roots}")
     known = [*environment.roots, *environment.inputs, *scope.bound, "params", "variables"]
-    hint = suggestion(name, known) or no_clock(name)
+    hint = NAMES.get(name) or suggestion(name, known) or no_clock(name)
     return scope.report("KP201", f"there is nothing called `{name}`", node.span, hint)

@@ -265,7 +265,14 @@ class _Reader:
         if error.context and error.context_mark is not None and error.problem_mark is not None:
             begun = min(error.context_mark.index + self._shift, len(self._text.text))
             notes = (Note(str(error.context), span=Span(begun, begun + 1)),)
-        self._report("KP101", message, Span(offset, offset + 1), notes=notes)
+        self._report("KP101", message, Span(offset, offset + 1), self._hint(error, offset), notes)
+
+    def _hint(self, error: yaml.MarkedYAMLError, offset: int) -> str:
+        if self._text.text[offset : offset + 1] == "\t":
+            return "indent with spaces: YAML takes no tabs"
+        if error.problem == "mapping values are not allowed in this context":
+            return "put the value in quotes if it contains a colon and a space"
+        return ""
 
     def _refuse(self, message: str, offset: int) -> None:
         self._report("KP109", message, Span(offset, offset + 1))

@@ -1,0 +1,67 @@
+"""What people write who know other languages or manifests, and what to write in CEL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+_CHOICE: Final = "write `CONDITION ? A : B`"
+# Words where an operator or an operand was expected.
+WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "and": "write `&&`",
+        "or": "write `||`",
+        "not": "write `!`",
+        "is": "write `==`",
+        "if": _CHOICE,
+        "then": _CHOICE,
+        "else": _CHOICE,
+    }
+)
+NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "True": "write `true`",
+        "False": "write `false`",
+        "None": "write `null`",
+        "nil": "write `null`",
+    }
+)
+FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "len": "write `x.size()`",
+        "length": "write `x.size()`",
+        "any": "write `x.exists(item, …)`",
+        "get": "write `x['key']`, or `x[?'key'].orValue('')` if the key may be missing",
+        "has_key": "write `'key' in x`",
+        "lower": "write `x.lowerAscii()`",
+        "upper": "write `x.upperAscii()`",
+        "toLowerCase": "write `x.lowerAscii()`",
+        "toUpperCase": "write `x.upperAscii()`",
+        "strip": "write `x.trim()`",
+        "match": "write `x.matches('pattern')`",
+        "float": "write `double(x)`",
+        "str": "write `string(x)`",
+    }
+)
+_BUDGETS: Final = "no fact tells disruption budgets; preemption keeps to them by itself"
+MEMBERS: Final[Mapping[str, str]] = MappingProxyType(
+    dict.fromkeys(("pdb", "pdbs", "disruptionBudgets", "podDisruptionBudgets"), _BUDGETS)
+)
+_NUMBER: Final = re.compile(r"[0-9][0-9.]*\Z")
+_SUFFIX: Final = re.compile(r"[munkMGTPE]|[KMGTPE]i")
+_NOT: Final = re.compile(r"(?<![\w.])not\s+\Z")
+
+
+def for_word(before: str, word: str) -> str:
+    """The hint for a word or mark that is not expected after `before`; empty if there is none."""
+    number = _NUMBER.search(before)
+    if number is not None and _SUFFIX.fullmatch(word):
+        called = "cpu" if word == "m" else "units"
+        return f"write `{called}('{number[0]}{word}')`"
+    if _NOT.search(before):
+        return WORDS["not"]
+    if word == ":":
+        return "a `:` is part of `CONDITION ? A : B` and of maps; to compare, write `==`"
+    return WORDS.get(word, "")
