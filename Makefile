@@ -70,7 +70,7 @@ test: dev ## Run the tests (Rust and Python; no real cluster)
 
 # Side by side: most Rust tests use one core, and most Python tests wait for something now and then.
 test-rust:
-	cargo test --workspace --locked --quiet
+	MAKEFLAGS= cargo test --workspace --locked --quiet
 
 test-python:
 	$(BIN)/pytest -q $(WITHOUT_CLUSTER) -n 2 --dist worksteal --durations=15 tests
