@@ -261,17 +261,19 @@ def test_ctrl_c_ends_with_130_at_any_time() -> None:
     assert interrupted == 10
 
 
-# Says when the handler is there: what comes before is Python itself.
+# Says when the handler is there: what comes before is Python itself. A test run in the background
+# ignores SIGINT, and so would its children.
 STARTED = """
 import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from kpolicy import __main__ as process
 real = signal.signal
-def told(number, handler):
+def announced(number, handler):
     old = real(number, handler)
     if handler is process._end_now:
         print("started", flush=True)
         signal.signal = real
     return old
-signal.signal = told
+signal.signal = announced
 sys.exit(process.main())
-""".replace("told", "announced")
+"""
