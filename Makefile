@@ -8,6 +8,7 @@ SHELL := bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SITE := $(VENV)/site
 STAMPS := $(VENV)/stamps
 # The sources of the engine. A changed test or bench rebuilds nothing.
 ENGINE_SOURCES := $(shell find rust/*/src -name '*.rs' 2>/dev/null) $(wildcard rust/*/Cargo.toml) Cargo.toml Cargo.lock
@@ -148,6 +149,7 @@ bench-peer: release ## Compare with kube-scheduler's own cycle, in one run (Go; 
 .PHONY: bench-cluster
 bench-cluster: release control-plane ## Compare with kube-scheduler on a real API server, in one run (minutes)
 	$(BIN)/python -m benches cluster --expect
+	$(BIN)/python -m benches cluster --requests --expect
 
 .PHONY: bench-endurance
 bench-endurance: release control-plane ## Measure memory over 50 rounds of churn, and failover, reload and stop, on a real API server
@@ -178,12 +180,26 @@ generated: dev ## Write the files that follow from the engine's tables: built-in
 	@$(BIN)/python -m build.engine_tables
 
 .PHONY: lock
-lock: $(STAMPS)/python ## Write requirements.lock and requirements-run.lock again from pyproject.toml, and the bill of materials
+lock: $(STAMPS)/python ## Write the lock files again from pyproject.toml, and the bill of materials
 	$(BIN)/pip install --quiet uv
 	$(LOCK) --extra dev --output-file requirements.lock pyproject.toml
 	$(LOCK) --constraints requirements.lock --output-file requirements-run.lock pyproject.toml
+	$(LOCK) --group site --output-file requirements-site.lock
 	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m build.bill_of_materials
+
+$(STAMPS)/site: requirements-site.lock
+	@$(PYTHON) -m venv $(SITE)
+	@$(SITE)/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-site.lock
+	@mkdir -p $(STAMPS) && touch $@
+
+.PHONY: site
+site: $(STAMPS)/site ## Build the documentation site in build/site; fails at a link that leads nowhere
+	@$(SITE)/bin/python -m build.documentation $(SITE)/bin/mkdocs build/site
+
+.PHONY: screenshots
+screenshots: dev ## Draw the pictures of the documentation again (needs Debian's package chromium)
+	@$(BIN)/python -m build.screenshots
 
 .PHONY: hooks
 hooks: $(STAMPS)/python ## Install hooks that run the fast checks before each commit
@@ -195,4 +211,4 @@ ci: lint test worlds simulate e2e ## Run all checks
 
 .PHONY: clean
 clean: ## Remove all built files
-	rm -rf $(VENV) target coverage .coverage python/kpolicy/_engine*.so
+	rm -rf $(VENV) target coverage build/site .coverage python/kpolicy/_engine*.so

@@ -16,8 +16,9 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, Final
 
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cli.input_output import progress_bar
-from kpolicy.clock import NANOSECONDS, Clock, SystemClock, background_group
+from kpolicy.clock import Clock, SystemClock, background_group
 from kpolicy.engine import Engine
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.reports.columns import columns

@@ -61,7 +61,7 @@ async def live(nodes: int, existing: int) -> Figures:
     metrics, signals = SchedulerMetrics(), Signals()
     thread = EngineThread(engine, clock, metrics)
     runtime = Runtime(clock, thread, metrics, Traces(), Random(1))
-    feed = QueueFeed(Queue(), clock, signals, on_left=lambda uid: None)
+    feed = QueueFeed(Queue(), clock, signals)
     reservations = Reservations(1, signals.work_came)
     sink = EngineSink(runtime, feed, reservations, on_heard=lambda resource: None)
     feed.serve(frozenset({EVERY_PROFILE}))

@@ -1,20 +1,24 @@
 """Writes the files that follow from the engine's tables: `python -m build.engine_tables`.
 
-Most packages may not import the engine, so the built-ins and the API kinds are Python modules; the
-rules of two roles list the kinds. Tests fail while a file differs from its table.
+Most packages may not import the engine, so the built-ins, the releases, the API kinds and the time
+zones are Python modules; the rules of two roles list the kinds. Tests fail while a file differs
+from its table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 from typing import Final
 
-from kpolicy.engine import built_ins, object_kinds
+from kpolicy.engine import built_ins, feature_gates, object_kinds, releases, time_zones
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 BUILTIN_TABLE: Final = ROOT / "python/kpolicy/policy/models/builtin_table.py"
+RELEASE_TABLE: Final = ROOT / "python/kpolicy/release_table.py"
+ZONE_TABLE: Final = ROOT / "python/kpolicy/time_zones.py"
 KIND_TABLE: Final = ROOT / "python/kpolicy/object_kinds.py"
 # The verbs of each role that lists every kind.
 ROLES: Final = {
@@ -33,6 +37,32 @@ from typing import Final
 # default profile has it, its weight there.
 BUILTIN_TABLE: Final[tuple[tuple[str, bool, bool, bool, int], ...]] = (
 '''
+_RELEASE_HEAD: Final = '''\
+"""The releases that the engine follows, and their gates. Written by `make generated`."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+
+class ReleaseNames(NamedTuple):
+    """Names in metrics that depend on the release: of the events that a pod was added and that its
+    last scheduling gate is gone, and of metrics that not every release has."""
+
+    pod_added: str
+    gates_gone: str
+    metrics: tuple[str, ...]
+
+
+# Oldest first.
+RELEASE_NAMES: Final[dict[str, ReleaseNames]] = {
+'''
+_GATES_HEAD: Final = """}
+RELEASES: Final = tuple(RELEASE_NAMES)
+
+# Name, what each release makes of it (absent, off, on or locked), whether decisions depend on it.
+FEATURE_GATES: Final[tuple[tuple[str, tuple[str, ...], bool], ...]] = (
+"""
 _KIND_HEAD: Final = '''"""The API kinds that the engine reads. Written by `make generated`."""
 
 from __future__ import annotations
@@ -49,6 +79,15 @@ class ObjectKind(NamedTuple):
 
 
 OBJECT_KINDS: Final[tuple[ObjectKind, ...]] = (
+'''
+_ZONE_HEAD: Final = '''\
+"""The time zones that the engine knows by name. Written by `make generated`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_NAMES: Final = """
 '''
 _WORDS: Final = """)
 
@@ -74,6 +113,30 @@ def builtin_text() -> str:
     return _BUILTIN_HEAD + "".join(rows) + ")\n"
 
 
+def release_text() -> str:
+    """The whole of `release_table.py`, as ruff formats it."""
+
+    def listed(texts: Iterable[str]) -> str:
+        return ", ".join(f'"{text}"' for text in texts)
+
+    def row(name: str, stages: list[str], is_read: bool) -> str:
+        line = f'    ("{name}", ({listed(stages)}), {is_read}),\n'
+        if len(line) <= 101:
+            return line
+        return (
+            f'    (\n        "{name}",\n        ({listed(stages)}),\n        {is_read},\n    ),\n'
+        )
+
+    names = "".join(
+        f'    "{name}": ReleaseNames(\n        "{added}",\n        "{gone}",\n        ('
+        + "".join(f'"{metric}", ' for metric in metrics).rstrip(" " if len(metrics) == 1 else ", ")
+        + "),\n    ),\n"
+        for name, added, gone, metrics in releases()
+    )
+    gates = "".join(row(*gate) for gate in feature_gates())
+    return f"{_RELEASE_HEAD}{names}{_GATES_HEAD}{gates})\n"
+
+
 def kind_text() -> str:
     """The whole of `object_kinds.py`, as ruff formats it."""
 
@@ -88,6 +151,13 @@ def kind_text() -> str:
     kinds = object_kinds()
     words = "".join(f'    "{word(name)}",\n' for name, *_ in kinds if name not in _PARTED)
     return _KIND_HEAD + "".join(row(*kind) for kind in kinds) + _WORDS + words + "]\n"
+
+
+def zone_text() -> str:
+    """The whole of `time_zones.py`, as ruff formats it."""
+    lines = wrap(" ".join(time_zones()), 100, break_long_words=False, break_on_hyphens=False)
+    listed = "".join(f"{line}\n" for line in lines)
+    return f'{_ZONE_HEAD}{listed}"""\nTIME_ZONES: Final = frozenset(_NAMES.split())\n'
 
 
 def role_text(written: str, verbs: str) -> str:
@@ -110,7 +180,13 @@ def _rules(verbs: str) -> Iterator[str]:
 def expected() -> dict[Path, str]:
     """Every file that is written, with its text."""
     roles = {path: role_text(path.read_text(), verbs) for path, verbs in ROLES.items()}
-    return {BUILTIN_TABLE: builtin_text(), KIND_TABLE: kind_text(), **roles}
+    return {
+        BUILTIN_TABLE: builtin_text(),
+        RELEASE_TABLE: release_text(),
+        KIND_TABLE: kind_text(),
+        ZONE_TABLE: zone_text(),
+        **roles,
+    }
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def loop_of(
     metrics, signals = SchedulerMetrics(), Signals()
     thread = EngineThread(engine, clock, metrics)
     runtime = Runtime(clock, thread, metrics, Traces(), Random(1))
-    feed = QueueFeed(Queue(), clock, signals, on_left=on_left)
+    feed = QueueFeed(Queue(on_left=on_left), clock, signals)
     feed.serve(frozenset({EVERY_PROFILE}))
     reporter = Reporter(
         runtime,
@@ -120,7 +120,12 @@ def loop_of(
         evictor=api,  # type: ignore[arg-type]
     )
     consequences = Consequences(
-        runtime, reservations, reporter, binds=binds, preemptions=preemptions
+        runtime,
+        reservations,
+        reporter,
+        binds=binds,
+        preemptions=preemptions,
+        claims=api,  # type: ignore[arg-type]
     )
     cycle = Cycle(runtime, feed, consequences, extended=None)
     return Loop(thread, feed.queue, reservations, sink, binds, cycle)

@@ -7,7 +7,8 @@ import heapq
 import itertools
 from collections.abc import Callable
 
-from kpolicy.clock import NANOSECONDS, MoveOnAfter
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import MoveOnAfter
 
 # How often the loop is let run before an auto-jumping clock jumps: enough for a chain of callbacks
 # and awaits without I/O to come to rest.

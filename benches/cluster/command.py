@@ -15,10 +15,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
-from benches.cluster import contenders, round as rounds, stage
+from benches.cluster import contenders, round as rounds, scenes, stage
 from benches.cluster.collector import Collector
 from benches.cluster.comparison import Comparison, Promise, in_turns
 from benches.cluster.contenders import Contender
+from benches.cluster.requests import Requests
 from benches.cluster.round import Round
 from benches.cluster.table import table
 from tests.cluster.control_plane import ControlPlane
@@ -26,6 +27,8 @@ from tests.cluster.errors import ControlPlaneError
 
 NODES: Final = 5_000
 PODS: Final = 10_000
+NODES_OF_SCENES: Final = 20
+PODS_OF_SCENES: Final = 100
 ROUNDS: Final = 4
 # Two rounds of the same scheduler differ by more than a few percent.
 ROUNDS_TRACED: Final = 8
@@ -47,8 +50,8 @@ def parser() -> argparse.ArgumentParser:
         epilog="exit: 0 compared, 1 a pod was not bound or has no event, or --expect was not kept, "
         "2 could not work",
     )
-    flags.add_argument("--nodes", type=_at_least_one, default=NODES, metavar="N")
-    flags.add_argument("--pods", type=_at_least_two, default=PODS, metavar="N", help="a round")
+    flags.add_argument("--nodes", type=_at_least_one, metavar="N", help=f"default: {NODES}")
+    flags.add_argument("--pods", type=_at_least_two, metavar="N", help=f"a round (default: {PODS})")
     flags.add_argument(
         "--rounds",
         type=_at_least_one,
@@ -62,12 +65,20 @@ def parser() -> argparse.ArgumentParser:
         "collector, instead, with kpolicy without",
     )
     flags.add_argument(
+        "--requests",
+        action="store_true",
+        help="instead, count what each writes to the API server while pods are woken for "
+        f"nothing, a namespace is being deleted, and events are gone ({NODES_OF_SCENES} nodes, "
+        f"{PODS_OF_SCENES} pods that fit, unless --nodes and --pods are set)",
+    )
+    flags.add_argument(
         "--expect",
         action="store_true",
         help=f"fail unless kpolicy binds {PROMISED.throughput_min:g} times the pods a second with "
         f"{PROMISED.cpu_max:g} of the processor time a pod (with --tracing: "
         f"{PROMISED_TRACED.throughput_min:g} and {PROMISED_TRACED.cpu_max:g}, "
-        "counted in the API server's time)",
+        "counted in the API server's time; with --requests: unless kpolicy sends no kind of "
+        "request more often)",
     )
     flags.add_argument(
         "--keep", type=Path, metavar="FOLDER", help="keep the contenders' logs there"
@@ -78,16 +89,39 @@ def parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str]) -> int:
     arguments = parser().parse_args(words)
+    arguments.nodes = arguments.nodes or (NODES_OF_SCENES if arguments.requests else NODES)
+    arguments.pods = arguments.pods or (PODS_OF_SCENES if arguments.requests else PODS)
     if arguments.pods > PODS_A_NODE_MAX * arguments.nodes:
         parser().error(f"at most {PODS_A_NODE_MAX} pods a node, so that all find a place")
     try:
         with ExitStack() as stack:
             folder = arguments.keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             folder.mkdir(parents=True, exist_ok=True)
+            if arguments.requests:
+                return _counted(arguments, folder, stack)
             return _compared(arguments, folder, stack)
     except (ControlPlaneError, OSError) as error:
         _say(str(error))
         return _CANNOT
+
+
+def _counted(arguments: argparse.Namespace, folder: Path, stack: ExitStack) -> int:
+    plane = stack.enter_context(stage.control_plane(folder, audited=stage.WRITES))
+    stage.make_nodes(plane, arguments.nodes)
+    first, second = contenders.peers()
+    counts = {
+        contender.name: scenes.run(plane, contender, arguments.pods, folder, _say)
+        for contender in (first, second)
+    }
+    requests = Requests(first.name, second.name, counts)
+    if arguments.json:
+        print(json.dumps({**_about(plane, arguments), "requests": requests.line()}))
+    else:
+        print("\n".join(requests.table()))
+    more = requests.more()
+    for sentence in more:
+        _say(sentence)
+    return _INCOMPLETE if more and arguments.expect else 0
 
 
 def _compared(arguments: argparse.Namespace, folder: Path, stack: ExitStack) -> int:
@@ -121,16 +155,19 @@ def _runner(plane: ControlPlane, pods: int, folder: Path) -> Callable[[Contender
     return run
 
 
-def _show(comparison: Comparison, plane: ControlPlane, arguments: argparse.Namespace) -> None:
-    host = {"processors": os.cpu_count(), "python": platform.python_version()}
-    about = {
+def _about(plane: ControlPlane, arguments: argparse.Namespace) -> dict[str, object]:
+    return {
         "kubernetes": plane.harness.version,
         "nodes": arguments.nodes,
         "pods": arguments.pods,
-        **host,
+        "processors": os.cpu_count(),
+        "python": platform.python_version(),
     }
+
+
+def _show(comparison: Comparison, plane: ControlPlane, arguments: argparse.Namespace) -> None:
     if arguments.json:
-        print(json.dumps({**about, **comparison.line()}))
+        print(json.dumps({**_about(plane, arguments), **comparison.line()}))
         return
     print(
         f"{plane.harness.version}; {arguments.nodes:,} nodes, {arguments.pods:,} waiting pods a "

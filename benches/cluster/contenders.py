@@ -26,10 +26,12 @@ _REQUESTS_PER_SECOND: Final = 5000
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A scheduler; `command` gets a folder for its configuration."""
+    """A scheduler; `command` gets a folder for its configuration, `user` is whom it is to the API
+    server."""
 
     name: str
     scheduler_name: str
+    user: str
     command: Callable[[ControlPlane, Path], tuple[str, ...]]
 
 
@@ -82,8 +84,8 @@ def kube_scheduler(plane: ControlPlane, folder: Path) -> tuple[str, ...]:
 
 def peers() -> tuple[Contender, ...]:
     return (
-        Contender(THEIRS, "default-scheduler", kube_scheduler),
-        Contender(OURS, "kpolicy", Kpolicy()),
+        Contender(THEIRS, "default-scheduler", KUBE_SCHEDULER, kube_scheduler),
+        Contender(OURS, "kpolicy", NORMAL, Kpolicy()),
     )
 
 
@@ -96,6 +98,6 @@ def traced(collector: str, share: float) -> tuple[Contender, ...]:
         "OTEL_TRACES_SAMPLER_ARG": str(share),
     }
     return (
-        Contender(OURS, "kpolicy", Kpolicy()),
-        Contender(TRACED, "kpolicy", Kpolicy(environment=environment)),
+        Contender(OURS, "kpolicy", NORMAL, Kpolicy()),
+        Contender(TRACED, "kpolicy", NORMAL, Kpolicy(environment=environment)),
     )

@@ -7,7 +7,7 @@ The audit policy records names and times only, so that the API server is not bus
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -16,13 +16,13 @@ from tests.cluster.client import wait_for
 from tests.cluster.connection import ApiError
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.rights import Rule
-from tests.cluster.users import NORMAL
+from tests.cluster.users import KUBE_SCHEDULER, NORMAL
 from tests.e2e.rights import RULES
 
 ZONES: Final = 10
 _REMOVED_WITHIN_S: Final = 600
 # The tests' own audit policy records bodies. Here a line has only who did what and when.
-_AUDIT_POLICY: Final = {
+_BINDS_AND_EVENTS: Final = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived", "ResponseStarted"],
@@ -40,11 +40,29 @@ _AUDIT_POLICY: Final = {
 }
 
 
+# Everything that a scheduler writes.
+WRITES: Final = {
+    **_BINDS_AND_EVENTS,
+    "rules": [
+        {
+            "level": "Metadata",
+            "users": [NORMAL, KUBE_SCHEDULER],
+            "verbs": ["create", "patch", "update", "delete"],
+        },
+        {"level": "None"},
+    ],
+}
+
+
 @contextmanager
-def control_plane(folder: Path, rules: Sequence[Rule] = RULES) -> Iterator[ControlPlane]:
-    """The control plane; `rules` are the scheduler's rights."""
+def control_plane(
+    folder: Path,
+    rules: Sequence[Rule] = RULES,
+    audited: Mapping[str, object] = _BINDS_AND_EVENTS,
+) -> Iterator[ControlPlane]:
+    """The control plane; `rules` are the scheduler's rights, `audited` is the audit policy."""
     policy = folder / "audit-policy.json"
-    policy.write_text(json.dumps(_AUDIT_POLICY))
+    policy.write_text(json.dumps(audited))
     flags = (f"--audit-policy-file={policy}", "--delete-collection-workers=8")
     with ControlPlane(api_server_flags=flags) as plane:
         plane.grant(NORMAL, rules)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from benches.peer.build import MODULE
 from benches.peer.theirs import SAMPLED
 from benches.peer.timing import Timing
 from kpolicy.engine import Engine
@@ -14,11 +15,14 @@ from kpolicy.offline.snapshots.cluster_snapshot import PolicyRefusedError, defau
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import compile_policy
 
+# Both decide as the same release.
+KUBERNETES = MODULE.required("k8s.io/kubernetes")
+
 
 def engine_of(world: Path, *, seed: int = 0, program: Program | None = None) -> Engine:
     """An engine with the cluster of the file and kube-scheduler's default policy, or another."""
     engine = Engine(seed)
-    refusals = engine.load((program or default_program()).bytes)
+    refusals = engine.load((program or default_program(KUBERNETES)).bytes)
     if refusals:
         raise PolicyRefusedError(refusals)
     unreadable = engine.load_objects(world.read_bytes(), world.name)
@@ -33,7 +37,7 @@ apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles: [{{schedulerName: default-scheduler, percentageOfNodesToScore: {SAMPLED}}}]
 """
-    compiled = compile_policy(policy, every_pod=True)
+    compiled = compile_policy(policy, every_pod=True, cluster_version=KUBERNETES)
     assert compiled.program is not None, compiled.diagnostics
     return compiled.program
 

@@ -11,12 +11,19 @@ __all__ = [
     "THREADS_MAX",
     "Engine",
     "EngineFault",
+    "PodResources",
     "__version__",
     "built_ins",
     "evaluate_expression",
     "evaluation_plan",
     "expression_facts",
+    "feature_gates",
+    "load_selectors",
     "object_kinds",
+    "releases",
+    "time_zones",
+    "wanted_selectors",
+    "wrote",
 ]
 
 __version__: str
@@ -63,8 +70,23 @@ _Victim: TypeAlias = tuple[str, str, str, bool]
 # to_mark: the volume also has to say that a controller bound it. seconds_max: how long to wait
 # until the claim is bound.
 _VolumeWork: TypeAlias = tuple[str, str, str, str, str, str, bool, bool, int]
-# A write that a placed pod waits for: its kind, and the fields that writes of this kind have.
-_PreBindWrite: TypeAlias = tuple[Literal["volume"], _VolumeWork]
+# A claim on devices of a placed pod, in its namespace: (claim, claim_uid, allocation, requests,
+# mappings, to_write, to_wait, seconds_max). claim: empty if it has to be made for extended
+# resources. allocation: JSON of `status.allocation` to be written; empty if the claim is allocated.
+# requests and mappings: JSON of those of a claim that has to be made. to_write: the API server does
+# not have this yet. to_wait: some device has conditions that must be true before the bind.
+# seconds_max: how long to wait for them.
+_ClaimWork: TypeAlias = tuple[str, str, str, str, str, bool, bool, int]
+# A claim on devices to be given up for a parked pod, in its namespace: (claim, claim_uid,
+# to_delete). to_delete: it was made for extended resources; otherwise it loses its allocation.
+_ClaimRelease: TypeAlias = tuple[str, str, bool]
+# A write that a placed pod waits for, or that a parked pod calls for: its kind, and the fields that
+# writes of this kind have.
+_PreBindWrite: TypeAlias = (
+    tuple[Literal["volume"], _VolumeWork]
+    | tuple[Literal["claim"], _ClaimWork]
+    | tuple[Literal["release"], _ClaimRelease]
+)
 
 # About a decision of another engine: (verdict, uid, node: the other's node if it is among the best,
 # whether the other's node passes every filter).
@@ -75,9 +97,10 @@ _Opinion: TypeAlias = tuple[int, str, str, bool]
 # verdict: 0 placed and assumed on `node`, 1 parked, 2 failed (a bug of kpolicy, or a rule that
 # cannot be evaluated; back off), 3 gone (deleted, bound by someone else, or unknown: drop it), 4
 # gated, 5 stale (only of `choose`: filter again), 6 set aside (to judge it takes more work than one
-# decision may: try it last, and less and less often). post_filter_ns: the search for victims, if no
-# node fits. rejected_by: names of rules. displaced: uids of pods that lost their nomination.
-# writes: what has to be written before the pod may be bound; nothing for most pods.
+# decision may: try it last, and less and less often), 7 not ready (its claims on devices are waited
+# for). post_filter_ns: the search for victims, if no node fits. rejected_by: names of rules.
+# displaced: uids of pods that lost their nomination. writes: what has to be written before the pod
+# may be bound, or what has to be given up for a parked pod; nothing for most pods.
 _Decision: TypeAlias = tuple[
     int,
     str,
@@ -104,6 +127,16 @@ _Series: TypeAlias = tuple[str, str, str, list[int], float]
 
 class EngineFault(RuntimeError):  # noqa: N818  a fault is ours, an error might be a user's
     """A bug of kpolicy: the engine stopped and cannot be used again."""
+
+@final
+class PodResources:
+    """Samples of kube-scheduler's /metrics/resources of the pods of one moment. Reading them waits
+    for no call of the engine."""
+
+    def requests(self, page: int) -> bytes | None:
+        """The samples of a page of pods; None after the last page."""
+
+    def limits(self, page: int) -> bytes | None: ...
 
 @final
 class Engine:
@@ -144,6 +177,10 @@ class Engine:
         """Reads a file of objects in JSON or YAML: one object, several documents, or lists. Kinds
         that no rule reads are left out and counted in one line. Objects that cannot be read are
         named, after `source`."""
+
+    def pass_time(self, now_ns: int) -> tuple[list[_Wake], int]:
+        """Time passed. Gives the parked pods that this woke since the last call, and when it may
+        wake others, in nanoseconds since the epoch (0: never). Rules see whole minutes."""
 
     def schedule(self, uids: Sequence[str], now_ns: int) -> tuple[str, str, list[_Decision]]:
         """Decide and assume these pods in order, each seeing the ones before it.
@@ -211,7 +248,7 @@ class Engine:
         0 not bound yet, 1 bound, 2 failed (message says why), 3 the pod is gone or on another
         node."""
 
-    def second_opinions(self, acted: Sequence[tuple[str, str]]) -> list[_Opinion]:
+    def second_opinions(self, acted: Sequence[tuple[str, str]], now_ns: int) -> list[_Opinion]:
         """What this program would have decided about pods that another engine decided (uid, node or
         empty). This engine takes over the other's choices. Nothing is parked or nominated."""
 
@@ -230,7 +267,7 @@ class Engine:
         `"parts": true` also, under `seen`, what each part of a rule's expressions gave; with
         `"nodes": [name, …]` with the lines of these nodes alone, counts of all and no victims."""
 
-    def evaluate(self, request: bytes) -> bytes:
+    def evaluate(self, request: bytes, now_ns: int) -> bytes:
         """`{"ir", "variables", "pod", "node", "trace"}` to the value of one expression: see
         docs/internals/expressions.md."""
 
@@ -244,12 +281,25 @@ class Engine:
         """The nodes and pods in the snapshot, as JSON lines: the nodes in the first line, then one
         pod on each line."""
 
+    def pod_resources(self) -> PodResources:
+        """The pods of this moment, with what they request and may use at most."""
+
     def timings(self) -> tuple[list[_Series], list[_Series]]:
         """How long stages took, by profile, and rules, measured in every tenth decision, since the
         engine was made and for all programs together."""
 
     def statistics(self) -> bytes:
         """Sizes of everything held, as a JSON object: nodes, pods, assumed, parked, …"""
+
+def wrote(engine: Engine, resource: str, line: bytes) -> _Applied:
+    """The answer to a write of ours, as a line of a watch: an older state that still comes changes
+    nothing."""
+
+def wanted_selectors(engine: Engine) -> list[str]:
+    """Texts of selectors of devices that are to be compiled before the next decision."""
+
+def load_selectors(engine: Engine, compiled: Sequence[tuple[str, bytes, str]]) -> None:
+    """What these texts compile to: (text, IR or empty, why there is none)."""
 
 def evaluate_expression(ir: bytes, variables: bytes) -> bytes:
     """Evaluate one lowered expression with JSON-coded variables: see
@@ -259,14 +309,27 @@ def evaluation_plan(ir: bytes) -> tuple[str, list[str]]:
     """How one lowered expression is evaluated for all nodes (`columns`, `classes` or `nodes`), and
     the facts that prevent a faster way."""
 
-def expression_facts() -> list[tuple[str, list[str], str, str]]:
+def expression_facts() -> list[tuple[str, list[str], str, str, list[str]]]:
     """The facts that expressions may read: (name, types of the arguments, type of the result, type
-    of the column or empty). An argument that may be left out has `?` behind its type."""
+    of the column or empty, what wakes a pod that was rejected by it). An argument that may be left
+    out has `?` behind its type."""
 
 def built_ins() -> list[tuple[str, bool, bool, bool, int]]:
     """Every built-in, in the order of filters: (name, whether it filters, whether it scores,
     whether kube-scheduler's default profile has it, its weight there)."""
 
+def releases() -> list[tuple[str, str, str, list[str]]]:
+    """The releases of Kubernetes that the engine follows, oldest first: (name, label of the event
+    that a pod was added, and of that its scheduling gates are gone, metrics that not every release
+    has)."""
+
+def feature_gates() -> list[tuple[str, list[str], bool]]:
+    """The feature gates of kube-scheduler, in the order of names: (name, what each release makes of
+    it, whether decisions depend on it)."""
+
 def object_kinds() -> list[tuple[str, str, str, str, bool]]:
     """The kinds of API objects that the engine reads, in the order of its table: (name, plural,
     group, version, whether it is namespaced)."""
+
+def time_zones() -> list[str]:
+    """The time zones that expressions can name, in the order of names."""

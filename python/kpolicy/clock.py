@@ -11,30 +11,13 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
-from functools import lru_cache
 from types import TracebackType
 from typing import Any, Final, Protocol, TypeVar, overload
 
-NANOSECONDS = 1_000_000_000
+from kpolicy.api_times import NANOSECONDS
 
 First = TypeVar("First")
 Second = TypeVar("Second")
-
-
-@lru_cache(maxsize=64)  # many events and objects share a second
-def _seconds(epoch_s: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(epoch_s))
-
-
-def api_time(now_ns: int) -> str:
-    """As the API writes a `metav1.Time`: RFC 3339 in UTC, whole seconds."""
-    return f"{_seconds(now_ns // NANOSECONDS)}Z"
-
-
-def api_micro_time(now_ns: int) -> str:
-    """As the API writes a `metav1.MicroTime`."""
-    seconds, rest_ns = divmod(now_ns, NANOSECONDS)
-    return f"{_seconds(seconds)}.{rest_ns // 1000:06d}Z"
 
 
 class Alarm(Protocol):

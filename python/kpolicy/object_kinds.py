@@ -29,6 +29,11 @@ OBJECT_KINDS: Final[tuple[ObjectKind, ...]] = (
     ObjectKind("CSIStorageCapacity", "csistoragecapacities", "storage.k8s.io", "v1", True),
     ObjectKind("VolumeAttachment", "volumeattachments", "storage.k8s.io", "v1", False),
     ObjectKind("PodDisruptionBudget", "poddisruptionbudgets", "policy", "v1", True),
+    ObjectKind("DeviceClass", "deviceclasses", "resource.k8s.io", "v1", False),
+    ObjectKind("ResourceSlice", "resourceslices", "resource.k8s.io", "v1", False),
+    ObjectKind("ResourceClaim", "resourceclaims", "resource.k8s.io", "v1", True),
+    ObjectKind("ResourceClaimTemplate", "resourceclaimtemplates", "resource.k8s.io", "v1", True),
+    ObjectKind("DeviceTaintRule", "devicetaintrules", "resource.k8s.io", "v1", False),
 )
 
 # The kinds in tests of policies: what a parked pod waits for. Pods and nodes have words in parts.
@@ -46,4 +51,9 @@ KindWord = Literal[
     "csiStorageCapacity",
     "volumeAttachment",
     "podDisruptionBudget",
+    "deviceClass",
+    "resourceSlice",
+    "resourceClaim",
+    "resourceClaimTemplate",
+    "deviceTaintRule",
 ]

@@ -30,6 +30,8 @@ def differences(got: Json, want: Json, cluster: Json) -> Iterator[str]:
         right = {*want["best"], _nominated(got["pod"], cluster)}
         yield from _differ("selected is right", got.get("selected") in right, True)
     yield from _differ("message", got.get("message"), want.get("message"))
+    if "fullMessage" in want:
+        yield from _differ("fullMessage", got.get("fullMessage"), want["fullMessage"])
     yield from _preemption_differences(
         got.get("preemption") or {}, want.get("preemption") or {}, cluster
     )

@@ -2,15 +2,13 @@
 
 Every golden cluster is explained, redacted, and explained again; then the second answer is mapped
 back to the original names. Where the order of names matters, the test only checks the rule behind
-it: one of the best nodes is selected, a tie of preemption is resolved to one of the tied nodes, and
-a node outside a PreFilter set gets the rules that rejected the nodes before it.
+it: one of the best nodes is selected, and a tie of preemption is resolved to one of the tied nodes.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,14 +26,15 @@ KEY = b"the key of the conformance tests"
 # The configurations of the golden folder name values of this label.
 NAMED_BY_POLICIES = ("disk",)
 VOLUMES = golden.FOLDER.parent / "volume-plugins-1.36" / "cases.jsonl.gz"
-_OUTSIDE = re.compile(r"(node\(s\) didn't satisfy plugin\(s\)) \[[A-Za-z ]+\]")
 Json = dict[str, Any]
 
 
 def volume_cases() -> Iterator[golden.Case]:
     with gzip.open(VOLUMES) as lines:
         for number, line in enumerate(lines):
-            yield golden.Case(f"volumes-{number}", "", json.loads(line)["cluster"], ())
+            yield golden.Case(
+                f"volumes-{number}", golden.RELEASE, "", json.loads(line)["cluster"], ()
+            )
 
 
 def again(case: golden.Case) -> tuple[dict[str, Json], str]:
@@ -52,11 +51,6 @@ def again(case: golden.Case) -> tuple[dict[str, Json], str]:
     return {answer["pod"]: answer for answer in restored}, json.dumps(items)
 
 
-def without_order(answer: Json) -> Json:
-    nodes = json.loads(_OUTSIDE.sub(r"\1", json.dumps(answer.get("nodes", []))))
-    return answer | {"nodes": nodes}
-
-
 def compared(case: golden.Case) -> tuple[int, int, list[str]]:
     """How many pods and verdicts on nodes were compared, and what differs."""
     want = golden.explained(case)
@@ -65,7 +59,7 @@ def compared(case: golden.Case) -> tuple[int, int, list[str]]:
     found = [
         f"{case.name} {pod} {line}"
         for pod, answer in want.items()
-        for line in differences(without_order(got[pod]), without_order(answer), case.cluster)
+        for line in differences(got[pod], answer, case.cluster)
     ]
     return len(want), sum(len(answer.get("nodes") or ()) for answer in want.values()), found
 

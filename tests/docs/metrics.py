@@ -38,8 +38,14 @@ spec:
     - {name: on-linux, enforcement: audit, expression: "node.labels['os'] == 'linux'"}
 """,
 )
+# Of kube-scheduler 1.36 and 1.37: those of pkg/scheduler/metrics, of its volume binder, and of the
+# libraries that it serves them with, behind feature gates too.
+THEIRS: Final = ROOT / "tests" / "docs" / "kube_scheduler_metrics.txt"
+PAGES: Final = ("/metrics/slis", "/metrics/resources")
 WAIT_S: Final = 60.0
 _TABLE: Final = re.compile(r"(?<=<!-- metrics -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+_LEFT_OUT: Final = re.compile(r"(?<=<!-- left out -->\n).*?(?=<!-- end of left out -->)", re.DOTALL)
 
 
 @asynccontextmanager
@@ -82,6 +88,13 @@ async def registered() -> tuple[Description, ...]:
 def on_page() -> str:
     (found,) = _TABLE.findall(PAGE.read_text("utf-8"))
     return str(found)
+
+
+def left_out() -> dict[str, str]:
+    """The reasons on the page, by name or pattern."""
+    (found,) = _LEFT_OUT.findall(PAGE.read_text("utf-8"))
+    rows = (line.strip("| ").split(" | ", 1) for line in found.splitlines()[2:])
+    return {name.strip("`"): reason for name, reason in rows}
 
 
 if __name__ == "__main__":

@@ -36,10 +36,13 @@ class Shown:
 def pages() -> list[Path]:
     return [
         *sorted((ROOT / "docs" / "policies").glob("*.md")),
+        ROOT / "docs" / "reference" / "README.md",
         ROOT / "docs" / "testing-policies.md",
         ROOT / "docs" / "kube-scheduler-files.md",
         ROOT / "docs" / "guides" / "snapshots.md",
+        ROOT / "docs" / "guides" / "siblings.md",
         ROOT / "docs" / "guides" / "tenants.md",
+        ROOT / "docs" / "guides" / "time-windows.md",
         ROOT / "docs" / "guides" / "comparing-policies.md",
     ]
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fnmatch
+import re
+
 import aiohttp
 
-from tests.docs.metrics import on_page, running, table
+from tests.docs.metrics import PAGES, THEIRS, left_out, on_page, running, table
 from tests.unit.telemetry.exposition import parsed
 
 
@@ -41,3 +44,28 @@ async def test_requests_are_counted_and_timed_under_client_gos_labels() -> None:
     assert by_method == {dict(labels)["verb"]: count for labels, count in timed.items()}
     assert by_method.keys() >= {"GET", "POST"}
     assert "WATCH" not in by_method
+
+
+async def test_each_metric_of_kube_scheduler_is_served_or_left_out_for_a_reason() -> None:
+    text = ""
+    async with running() as scheduler, aiohttp.ClientSession() as session:
+        for path in ("/readyz", *PAGES):
+            answer = await session.get(scheduler.url + path)
+            text += await answer.text() if path != "/readyz" else ""
+        served = {row.name for row in scheduler.metrics.registry.descriptions()}
+    served |= set(re.findall(r"^# TYPE (\S+) ", text, re.MULTILINE))
+    assert {"kubernetes_healthchecks_total", "kube_pod_resource_limit"} <= served
+    theirs = set(THEIRS.read_text("utf-8").split())
+    assert len(theirs) > 100
+    reasons = left_out()
+    assert len(reasons) > 30
+    explained = {
+        pattern: {name for name in theirs - served if fnmatch.fnmatchcase(name, pattern)}
+        for pattern in reasons
+    }
+    assert theirs - served == set().union(*explained.values())
+    assert [pattern for pattern, names in explained.items() if not names] == [], "of no metric"
+    assert [
+        name for name in served for pattern in reasons if fnmatch.fnmatchcase(name, pattern)
+    ] == []
+    assert all(len(reason) >= len("The same.") for reason in reasons.values())

@@ -51,6 +51,7 @@ _VARIES: Final = (
     (re.compile(r"(?<=k8s.pod.uid: )\S+"), "-"),
     (re.compile(r"(?<=policy.hash: )\S+"), "-"),
     (re.compile(r"(?<=decision.id: )\S+"), "-"),
+    (re.compile(r"(?<=decision.time: )\S+"), "-"),
 )
 
 

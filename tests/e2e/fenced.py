@@ -18,7 +18,7 @@ import yaml
 from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
-from tests.e2e import volumes
+from tests.e2e import devices, volumes
 from tests.e2e.rendered import ACCOUNT, DEPLOY, NAMESPACE, Manifest
 
 Json = dict[str, Any]
@@ -26,8 +26,10 @@ Json = dict[str, Any]
 FENCES: Final = DEPLOY / "components/admission-fences"
 LOAD: Final = "load"
 STRATEGIC: Final = "strategic"
-# Rights that only schedulers have whose policy binds volumes; without them RBAC refuses first.
+# Rights that only schedulers have that bind volumes or allocate devices; without them RBAC refuses
+# first.
 OF_VOLUMES: Final = frozenset({"volume-fence", "claim-fence"})
+OF_DEVICES: Final = frozenset({"device-fence"})
 _DENIED: Final = re.compile(r"ValidatingAdmissionPolicy '[\w.-]*?kpolicy-([a-z]+-fence)'")
 _SENTINEL: Final = "sentinel"
 _DRY_RUN: Final = {"dryRun": "All"}
@@ -121,7 +123,8 @@ def fenced(
         plane.admin.create(manifest.collection, manifest.document)
     wait_in_force(plane.admin, plane.client(user), without=without)
     yield
-    assert refusals(plane, user) == []
+    refused = refusals(plane, user)
+    assert refused == [], refused
 
 
 def fences(user: str, scheduler_names: Sequence[str]) -> list[Manifest]:
@@ -163,11 +166,13 @@ def sentinels(admin: Client) -> Iterator[None]:
     admin.create_pod(_SENTINEL, scheduler_name=_SENTINEL)
     volumes.create_volume(admin, _SENTINEL, "nowhere", storage_class=_SENTINEL)
     volumes.create_claim(admin, "default", _SENTINEL, _SENTINEL)
+    devices.create_claim(admin, "default", _SENTINEL)
     try:
         yield
     finally:
         admin.delete_pod(_SENTINEL)
-        for path in (f"{volumes.VOLUMES}/{_SENTINEL}", f"{volumes.claims('default')}/{_SENTINEL}"):
+        for kind in (volumes.VOLUMES, volumes.claims("default"), devices.claims("default")):
+            path = f"{kind}/{_SENTINEL}"
             admin.patch(path, {"metadata": {"finalizers": None}})
             admin.delete(path)
 
@@ -181,6 +186,7 @@ def probes(lease_namespace: str) -> dict[str, Write]:
     return {
         "binding-fence": Write("POST", f"{pod}/binding", binding(_SENTINEL)),
         "claim-fence": Write("PATCH", f"{volumes.claims('default')}/{_SENTINEL}", labels, "merge"),
+        "device-fence": Write("PATCH", f"{devices.claims('default')}/{_SENTINEL}", labels, "merge"),
         "event-fence": Write("POST", events("default"), foreign),
         "eviction-fence": Write("DELETE", pod, options),
         "lease-fence": Write("POST", leases(lease_namespace), lease(_SENTINEL, lease_namespace)),

@@ -38,6 +38,7 @@ _LEASES: Final = tuple(rule for rule in _NAMESPACED if rule.resources == ("lease
 SCENARIO_RULES: Final = (*_role("base/cluster-role.yaml"), *_LEASES)
 RULES: Final = (*SCENARIO_RULES, *_role("components/preemption/cluster-role.yaml"))
 VOLUME_RULES: Final = (*RULES, *_role("components/volumes/cluster-role.yaml"))
+DEVICE_RULES: Final = (*RULES, *_role("components/devices/cluster-role.yaml"))
 METRICS_RULES: Final = (*RULES, *_role("components/metrics-auth/cluster-role.yaml"))
 
 
@@ -73,4 +74,11 @@ WRITES_ALLOWED_EVICTING = WRITES_ALLOWED | {("delete", "pods")}
 VOLUME_WRITES_ALLOWED = WRITES_ALLOWED | {
     ("patch", "persistentvolumes"),
     ("patch", "persistentvolumeclaims"),
+}
+
+DEVICE_WRITES_ALLOWED = WRITES_ALLOWED | {
+    ("patch", "resourceclaims.resource.k8s.io"),
+    ("patch", "resourceclaims.resource.k8s.io/status"),
+    ("create", "resourceclaims.resource.k8s.io"),
+    ("delete", "resourceclaims.resource.k8s.io"),
 }

@@ -240,7 +240,7 @@ def test_two_releases_share_nothing(chart: Helm) -> None:
     first = chart.template()
     second = chart.template("schedulerNames={team-a}", release="team-a", namespace="team-a")
     cluster_wide = {(document.kind, document.name) for document in first if not document.namespace}
-    assert len(cluster_wide) == 20
+    assert len(cluster_wide) == 24
     assert not cluster_wide & {(document.kind, document.name) for document in second}
     shown = json.dumps([document.document for document in second])
     assert NAMESPACE not in shown
@@ -328,6 +328,34 @@ def test_a_service_monitor_sends_the_token_of_prometheus(chart: Helm) -> None:
     assert endpoint["bearerTokenFile"].endswith("/serviceaccount/token")
     assert "authorization" not in endpoint
     assert of_kind(manifests, "Certificate") == []
+
+
+def test_a_monitor_reads_further_pages_as_targets_of_their_own(chart: Helm) -> None:
+    paths = "metrics.monitor.paths={/metrics/slis,/metrics/resources}"
+    values = ("metrics.enabled=true", "metrics.monitor.kind=ServiceMonitor", paths)
+    manifests = chart.template(*values)
+    (monitor,) = of_kind(manifests, "ServiceMonitor")
+    main, *others = monitor.document["spec"]["endpoints"]
+    assert main["path"] == "/metrics"
+    assert [other["path"] for other in others] == ["/metrics/slis", "/metrics/resources"]
+    for other in others:
+        assert {**other, "path": "", "relabelings": [], "metricRelabelings": []} == {
+            **main,
+            "path": "",
+            "relabelings": [],
+            "metricRelabelings": [],
+        }
+        path = {"targetLabel": "metrics_path", "replacement": other["path"]}
+        assert other["relabelings"] == [*main["relabelings"], path]
+        (dropped,) = other["metricRelabelings"]
+        assert (dropped["action"], dropped["regex"]) == ("drop", "process_start_time_seconds")
+    (reader,) = (
+        rule
+        for role in of_kind(manifests, "ClusterRole")
+        for rule in role.document["rules"]
+        if "nonResourceURLs" in rule
+    )
+    assert {"/metrics", "/metrics/slis", "/metrics/resources"} <= set(reader["nonResourceURLs"])
 
 
 @pytest.mark.parametrize(

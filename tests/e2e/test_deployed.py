@@ -37,6 +37,18 @@ UNUSED: Final = {
     ("get", "configmaps"): "the last good policy, at a start with a bad one",
     ("create", "configmaps"): "what the API server asks of a patch that creates",
     ("patch", "events.events.k8s.io"): "an event that comes again counts up",
+    # tests/e2e/test_devices.py has pods with claims on devices.
+    **{
+        (verb, f"{resource}.resource.k8s.io"): "claims on devices"
+        for resource, verbs in {
+            "resourceclaims": ("get", "create", "patch", "delete"),
+            "resourceclaims/status": ("patch",),
+            "resourceclaims/binding": ("patch", "update"),
+        }.items()
+        for verb in verbs
+    },
+    ("list", "devicetaintrules.resource.k8s.io"): "not served by the API server of 1.36",
+    ("watch", "devicetaintrules.resource.k8s.io"): "the same",
 }
 
 

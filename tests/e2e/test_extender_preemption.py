@@ -16,7 +16,7 @@ from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import KUBE_SCHEDULER, NORMAL
 from tests.e2e.extender_server import Answer, ExtenderServer, keep_all
-from tests.e2e.fenced import fenced
+from tests.e2e.fenced import OF_DEVICES, fenced
 from tests.e2e.judged import Judged, judged_run
 from tests.e2e.preemption_stage import create_priorities
 from tests.e2e.rights import VOLUME_RULES, WRITES_ALLOWED_EVICTING
@@ -73,7 +73,7 @@ def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
         for name in NODES:
             control_plane.admin.create_node(name, cpu="500m")
         control_plane.admin.create_namespace("load")
-        with fenced(control_plane, NORMAL, (OURS,)):
+        with fenced(control_plane, NORMAL, (OURS,), without=OF_DEVICES):
             yield control_plane
 
 

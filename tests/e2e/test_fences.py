@@ -14,7 +14,7 @@ import pytest
 from tests.cluster.build import ControlPlaneBinary
 from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane
-from tests.e2e import volumes
+from tests.e2e import devices, volumes
 from tests.e2e.fenced import (
     FENCES,
     LOAD,
@@ -263,6 +263,44 @@ def test_of_a_claim_only_the_selected_node_can_be_written_and_once(
     assert patched(account, path, selecting("node-0")) == 200
     assert patched(account, path, selecting("node-1")) == "claim-fence"
     assert patched(account, path, selecting(None)) == "claim-fence"
+
+
+def test_of_a_claim_on_devices_only_its_reservation_can_be_written(
+    cluster: ControlPlane, account: Client
+) -> None:
+    admin = cluster.admin
+    devices.create_claim(admin, LOAD, "gpu")
+    path = f"{devices.claims(LOAD)}/gpu"
+    attacks: list[Json] = [
+        {"metadata": {"labels": {"a": "b"}}},
+        {"metadata": {"annotations": {"example.com/x": "y"}}},
+        {"metadata": {"finalizers": ["example.com/mine"]}},
+    ]
+    answers = [patched(account, path, attack) for attack in attacks]
+    assert answers == ["device-fence"] * len(attacks)
+    assert asked(account, Write("DELETE", path, {})) == "device-fence"
+    foreign = {"metadata": {"name": "foreign"}, "spec": devices.requests()}
+    assert asked(account, Write("POST", devices.claims(LOAD), foreign)) == "device-fence"
+    users = [{"resource": "pods", "name": name, "uid": name} for name in ("a", "b")]
+    result = {
+        "request": "gpus",
+        "driver": devices.DRIVER,
+        "pool": "node-0",
+        "device": "gpu-0",
+    }
+    allocation = {"devices": {"results": [result]}}
+    finalized = {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}}
+    assert patched(account, path, finalized) == 200
+    reserved = {"status": {"allocation": allocation, "reservedFor": users[:1]}}
+    assert patched(
+        account, f"{path}/status", {"status": {**reserved["status"], "reservedFor": users}}
+    ) == ("device-fence"), "two at a time"
+    assert patched(account, f"{path}/status", reserved) == 200
+    assert patched(account, f"{path}/status", {"status": {"reservedFor": users}}) == 200
+    nothing: Json = {"status": {"allocation": None, "reservedFor": None}}
+    assert patched(account, f"{path}/status", nothing) == "device-fence", "several pods use it"
+    assert patched(account, f"{path}/status", {"status": {"reservedFor": users[:1]}}) == 200
+    assert patched(account, f"{path}/status", nothing) == 200
 
 
 def test_events_are_written_in_its_own_name_only(cluster: ControlPlane, account: Client) -> None:

@@ -16,7 +16,7 @@ from tests.cluster.client import Client, wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
 from tests.e2e import volumes
-from tests.e2e.fenced import fenced
+from tests.e2e.fenced import OF_DEVICES, fenced
 from tests.e2e.judged import Judged, judged_run
 from tests.e2e.rights import VOLUME_RULES, VOLUME_WRITES_ALLOWED
 from tests.e2e.scheduler_process import SchedulerProcess
@@ -37,7 +37,7 @@ def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
         control_plane.start_controller_manager(controllers=volumes.CONTROLLERS)
         control_plane.admin.create_nodes(len(NODES))
         volumes.create_classes(control_plane.admin)
-        with fenced(control_plane, NORMAL, ("hasty",)):
+        with fenced(control_plane, NORMAL, ("hasty",), without=OF_DEVICES):
             yield control_plane
 
 

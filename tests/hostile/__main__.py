@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from tests.hostile.policies import COMPILED, SEEDS, WIDE_SEEDS, compiled, policies
+from tests.hostile.policies import COMPILED, ERRING_SEEDS, SEEDS, WIDE_SEEDS, compiled, policies
 
 # The seeds of one search, so that another search tries others.
 SEEDS_A_SEARCH: Final = 1_000_000
@@ -22,7 +22,7 @@ parser.add_argument("--out", type=Path, default=COMPILED)
 arguments = parser.parse_args()
 first = arguments.search * SEEDS_A_SEARCH
 seeds = range(first, first + arguments.tries) if arguments.tries else None
-accepted = policies(seeds or SEEDS, seeds or WIDE_SEEDS)
+accepted = policies(seeds or SEEDS, seeds or WIDE_SEEDS, seeds or ERRING_SEEDS)
 arguments.out.parent.mkdir(parents=True, exist_ok=True)
 arguments.out.write_text(compiled(accepted))
 print(f"{len(accepted)} policies compile: {arguments.out}")

@@ -25,6 +25,8 @@ SEEDS: Final = (
 )
 # Those of many cheap terms that took longest.
 WIDE_SEEDS: Final = (1_000_015, 7_000_001, 7_000_042, 8_000_023, 8_000_035, 8_000_093)
+# Those that err on all nodes, where saying why took longest.
+ERRING_SEEDS: Final = (21_000_001, 21_000_021, 21_000_031, 21_000_079, 21_000_081)
 _RULES_MAX: Final = 8
 _DEPTH_MAX: Final = 3
 _TRIES_A_RULE: Final = 8
@@ -96,6 +98,14 @@ _CHEAP: Final = (
     "size(node.name) > {number}",
 )
 
+# What errs on nodes like those of the test.
+_ERRING: Final = (
+    "node.labels['none{number}'] == 'x'",
+    "node.free('cpu') / (node.podCount - 1) > {number}",
+    "node.free('memory') * node.free('memory') * {number} > 0",
+    "int(node.name) > {number}",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class HostilePolicy:
@@ -104,11 +114,14 @@ class HostilePolicy:
     program: dict[str, Any]
 
 
-def policies(seeds: Sequence[int], wide_seeds: Sequence[int]) -> list[HostilePolicy]:
+def policies(
+    seeds: Sequence[int], wide_seeds: Sequence[int], erring_seeds: Sequence[int]
+) -> list[HostilePolicy]:
     """Those of the seeds that the compiler accepts."""
     named = (
-        *((f"{seed}", Random(seed), _rule) for seed in seeds),
-        *((f"wide {seed}", Random(seed), _wide_rule) for seed in wide_seeds),
+        *((f"{seed}", Random(seed), _rule, "accept") for seed in seeds),
+        *((f"wide {seed}", Random(seed), _wide_rule, "accept") for seed in wide_seeds),
+        *((f"erring {seed}", Random(seed), _erring_rule, "reject") for seed in erring_seeds),
     )
     return [policy for each in named if (policy := _policy(*each)) is not None]
 
@@ -124,7 +137,9 @@ def compiled(accepted: list[HostilePolicy]) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def _policy(seed: str, chance: Random, write_rule: Callable[[Random], str]) -> HostilePolicy | None:
+def _policy(
+    seed: str, chance: Random, write_rule: Callable[[Random], str], on_error: str
+) -> HostilePolicy | None:
     """Rules that the compiler refuses are written anew, as an author would, a few times."""
     count = chance.choice((1, 1, 2, 4, _RULES_MAX))
     filters: list[Any] = []
@@ -138,7 +153,7 @@ def _policy(seed: str, chance: Random, write_rule: Callable[[Random], str]) -> H
             "name": f"rule-{number}",
             "expression": f"{text} ? 1 : 0" if is_score else text,
         }
-        rule |= {"weight": 1} if is_score else {"message": "no", "onError": "accept"}
+        rule |= {"weight": 1} if is_score else {"message": "no", "onError": on_error}
         found = _compiled([] if is_score else [rule], [rule] if is_score else [])
         if found is not None:
             (scores if is_score else filters).append(rule)
@@ -174,7 +189,18 @@ def _rule(chance: Random) -> str:
 
 def _wide_rule(chance: Random) -> str:
     """Many terms that are cheap by themselves, of one kind or of several."""
-    kinds = chance.sample(_CHEAP, k=chance.choice((1, 1, 2, 5)))
+    return _wide(chance, chance.sample(_CHEAP, k=chance.choice((1, 1, 2, 5))))
+
+
+def _erring_rule(chance: Random) -> str:
+    """A wide rule with a term that errs, or any rule."""
+    if chance.random() < 0.3:
+        return _rule(chance)
+    kinds = chance.sample(_CHEAP, k=chance.choice((0, 1, 2)))
+    return _wide(chance, [*kinds, chance.choice(_ERRING)])
+
+
+def _wide(chance: Random, kinds: Sequence[str]) -> str:
     joined = chance.choice(("&&", "||", "==", "+"))
     terms = [
         chance.choice(kinds).format(key=chance.randrange(8), number=number + 1)

@@ -43,7 +43,7 @@ def meets_nan(pair: Pair) -> bool:
     """Whether a part of the expression is not a number, when kpolicy evaluates it."""
     compiled = compile_expression(pair.question.expression, environment=_environment(pair.question))
     request = {"ir": compiled.ir, "variables": dict(pair.row), "trace": True}
-    answer = json.loads(Engine().evaluate(json.dumps(request).encode()))
+    answer = json.loads(Engine().evaluate(json.dumps(request).encode(), 0))
     return any(
         outcome.get("value") == {"double": "NaN"}
         for step in answer.get("trace", {}).values()

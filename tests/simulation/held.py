@@ -21,7 +21,7 @@ from tests.invariants.history import EVENT, STATUS, Held
 from tests.simulation.instance import Instance
 
 # A task for each watched resource and for each part; work under way would be more.
-TASKS_MAX: Final = 80
+TASKS_MAX: Final = 90
 
 
 def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:

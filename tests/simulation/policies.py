@@ -87,7 +87,8 @@ def _compiled(sources: tuple[Source, ...]) -> Compiled:
     return compile_policy(sources)
 
 
-def compiled(sources: Sequence[Source]) -> Compiled:
+def compiled(sources: Sequence[Source], *, cluster_version: str = "") -> Compiled:
+    """The simulated cluster is of the newest release that kpolicy follows."""
     return _compiled(tuple(sources))
 
 

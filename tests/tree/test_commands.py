@@ -19,7 +19,7 @@ _DOTTED = re.compile(r"(?<![\w./-])(kpolicy(?:\.[a-z_][a-z0-9_]*)+)(?![\w/-])")
 # Names in Kubernetes and on the web, not of modules.
 _DOMAINS = frozenset(("dev", "io", "toml", "yaml"))
 # Sentences that are no commands.
-_PROSE = frozenset(("and", "binds", "is", "with"))
+_PROSE = frozenset(("and", "binds", "is", "parks", "with"))
 
 
 def _commands(path: Path) -> Iterator[str]:

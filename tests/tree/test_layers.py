@@ -21,6 +21,7 @@ LAYERS = (
     "event",
     "part",
     "fields",
+    "release",
     "rules",
     "program",
     "timing",

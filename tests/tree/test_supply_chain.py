@@ -65,8 +65,13 @@ def test_what_an_expression_allows(expression: str, allowed: bool) -> None:
 
 def direct() -> Iterator[str]:
     """What pyproject.toml and the crates declare, without our own crates."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    for requirement in (*project["dependencies"], *project["optional-dependencies"]["dev"]):
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    project, of_site = settings["project"], settings["dependency-groups"]["site"]
+    for requirement in (
+        *project["dependencies"],
+        *project["optional-dependencies"]["dev"],
+        *of_site,
+    ):
         (name,) = re.findall(r"^[A-Za-z0-9_.-]+", requirement)
         yield name
     for manifest in sorted((ROOT / "rust").glob("*/Cargo.toml")):

@@ -9,15 +9,8 @@ import time
 
 import pytest
 
-from kpolicy.clock import (
-    NANOSECONDS,
-    Clock,
-    SystemClock,
-    api_micro_time,
-    api_time,
-    background_group,
-    first_of,
-)
+from kpolicy.api_times import NANOSECONDS, api_micro_time, api_time
+from kpolicy.clock import Clock, SystemClock, background_group, first_of
 from tests.manual_clock import ManualClock
 
 

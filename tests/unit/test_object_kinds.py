@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from build.engine_tables import BUILTIN_TABLE, KIND_TABLE, ROLES, expected, role_text, word
+from build.engine_tables import (
+    BUILTIN_TABLE,
+    KIND_TABLE,
+    RELEASE_TABLE,
+    ROLES,
+    ZONE_TABLE,
+    expected,
+    role_text,
+    word,
+)
 from kpolicy.engine import object_kinds
 from kpolicy.object_kinds import OBJECT_KINDS
 from kpolicy.offline.redaction.object_rules import KINDS
@@ -14,7 +23,7 @@ from kpolicy.testing.objects.resource_types import BY_PATH
 
 def test_every_file_is_as_the_table_says() -> None:
     files = expected()
-    assert files.keys() == {BUILTIN_TABLE, KIND_TABLE, *ROLES}
+    assert files.keys() == {BUILTIN_TABLE, RELEASE_TABLE, KIND_TABLE, ZONE_TABLE, *ROLES}
     for path, text in files.items():
         assert path.read_text() == text, f"{path}: run `make generated`"
 

@@ -42,7 +42,7 @@ VERBS: Final = {
     "snapshot": "record a cluster, replace the names in a snapshot, show what is in it",
     "convert": "print a kube-scheduler configuration as a policy, or the other way round",
     "schema": "print the JSON Schema of a document",
-    "rule": "explain a code such as KP204",
+    "rule": "explain a code, a rule, a fact or a function",
     "explain-field": "explain a field such as spec.priorities.weight",
     "completion": "print completions for a shell",
     "help": "show the help of a verb",
@@ -52,7 +52,7 @@ VERBS: Final = {
 _MODULES: Final = {
     **dict.fromkeys(("explain", "simulate", "diff", "bench"), "decisions"),
     **dict.fromkeys(("help", "version"), "about"),
-    **dict.fromkeys(("fmt", "convert", "hash", "schema", "rule"), "documents"),
+    **dict.fromkeys(("fmt", "convert", "hash", "schema"), "documents"),
     "explain-field": "explain_field",
 }
 _REPORT_TO: Final = "https://github.com/kpolicy/kpolicy/issues"

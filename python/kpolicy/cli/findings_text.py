@@ -5,6 +5,7 @@ Colour never carries meaning.
 
 from __future__ import annotations
 
+import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Place, Severity
-from kpolicy.offline.reports.printable import printable
 from kpolicy.policy.yaml.source import Source, SourceText
 
 _NOWHERE: Final = Place("", 1, 1, 1, 1)
@@ -235,3 +235,17 @@ def _width(line: str, columns: int) -> int:
         else wide.get(unicodedata.east_asian_width(letter), len(printable(letter)))
         for letter in line[:columns]
     )
+
+
+# C0 without tab and line feed, DEL, C1, and the marks that change the direction of text.
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """Text of files and clusters made safe for a terminal: control characters become escapes."""
+    return _CONTROL.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
     from kpolicy.policy.assembly.assemble import Program
 
+# Another release of Kubernetes is taken than the one that was meant.
+_NOT_FOLLOWED: Final = "KP609"
 # A folder with more policy files than this is not a folder of policies.
 FILES_MAX: Final = 2_000
 
@@ -96,19 +98,27 @@ def load_snapshot(arguments: Sequence[str]) -> Snapshot:
 
 
 def load_program(
-    arguments: Sequence[str],
+    args: argparse.Namespace,
+    sources: Sequence[Source],
     *,
     every_pod: bool,
-    params: Mapping[str, Any] | None = None,
-    beside: Sequence[str] = (),
+    beside: Sequence[Source] = (),
+    cluster_version: str = "",
+    release: str | None = None,
 ) -> Program:
-    """The compiled policy. Policies `beside` it may be extended, and may declare params that it
-    does not have itself. Raises `PolicyErrorsError`."""
+    """The policy, compiled with the params, the release and the gates of the flags; `release`
+    stands for that of the flags. Policies `beside` it may be extended, and may declare params that
+    it does not have itself. Raises `PolicyErrorsError`."""
     from kpolicy.policy.compile import compile_policy
 
-    sources = all_sources(arguments)
     compiled = compile_policy(
-        sources, every_pod=every_pod or not sources, params=params, library=all_sources(beside)
+        sources,
+        every_pod=every_pod or not sources,
+        params=dict(args.param),
+        library=beside,
+        release=args.release if release is None else release,
+        cluster_version=cluster_version,
+        feature_gates=args.feature_gates,
     )
     program = compiled.program
     if program is None:
@@ -117,6 +127,9 @@ def load_program(
     if every_pod and len(program.profiles) != 1:
         names = ", ".join(program.scheduler_names)
         raise CannotWorkError(f"every pod needs a policy of one profile; this one has {names}")
+    for finding in compiled.diagnostics:
+        if finding.code == _NOT_FOLLOWED:
+            print(f"note: {finding.message}; {finding.hint}", file=sys.stderr)
     if any(profile.extenders for profile in program.profiles):
         print("note: extenders of the policy are not asked offline", file=sys.stderr)
     return program
@@ -138,8 +151,14 @@ def ask_engine(
     """Loads the policy and the snapshot of `flags.DECISION` and hands them to `ask`, which puts
     both into an engine; `held` is a snapshot that is there already. Refuses a snapshot in which
     rules find nothing to read."""
-    program = load_program(args.policy, every_pod=args.every_pod, params=dict(args.param))
     snapshot = held or load_snapshot(args.snapshot)
+    snapshot.now_ns = snapshot.now_ns if args.now is None else args.now
+    program = load_program(
+        args,
+        all_sources(args.policy),
+        every_pod=args.every_pod,
+        cluster_version=snapshot.cluster_version,
+    )
     with refusals_reported():
         asked = ask(snapshot, program)
     print_problems(snapshot)

@@ -51,7 +51,7 @@ async def listed(client: ApiClient) -> Snapshot:
     them."""
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.connection_problem import ConnectionProblem
-    from kpolicy.offline.snapshots.gathered import Gathered
+    from kpolicy.offline.snapshots.cluster_snapshot import Gathered
     from kpolicy.recorder.record import record
 
     gathered = Gathered()
@@ -60,7 +60,8 @@ async def listed(client: ApiClient) -> Snapshot:
     if isinstance(made, ConnectionProblem):
         raise CannotWorkError(str(made))
     print_left_out(made)
-    return gathered.snapshot(client.connection.server)
+    now_ns = SystemClock().now_ns()
+    return gathered.snapshot(client.connection.server, made.cluster_version, now_ns)
 
 
 def print_left_out(made: Recording) -> None:

@@ -10,101 +10,227 @@ from typing import Any, Final
 # Changes when a field is removed or gets another meaning. New fields may come at any time.
 DOCUMENT_VERSION: Final = 1
 
-_TEXT: Final = {"type": "string"}
-_WHOLE: Final = {"type": "integer"}
-_NUMBER: Final = {"type": "number"}
-_TRUTH: Final = {"type": "boolean"}
-_ANY_OBJECT: Final = {"type": "object"}
+
+def _text(about: str) -> dict[str, Any]:
+    return {"type": "string", "description": about}
 
 
-def _object(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
+def _whole(about: str) -> dict[str, Any]:
+    return {"type": "integer", "description": about}
+
+
+def _number(about: str) -> dict[str, Any]:
+    return {"type": "number", "description": about}
+
+
+def _any_object(about: str) -> dict[str, Any]:
+    return {"type": "object", "description": about}
+
+
+def _object(required: dict[str, Any], about: str = "", **optional: Any) -> dict[str, Any]:
     return {
         "type": "object",
+        **({"description": about} if about else {}),
         "required": list(required),
         "properties": {**required, **optional},
     }
 
 
-def _list(of: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": of}
+def _list(of: dict[str, Any], about: str) -> dict[str, Any]:
+    return {"type": "array", "items": of, "description": about}
 
 
+_POD: Final = _text("The pod, as NAMESPACE/NAME.")
 _FINDING: Final = _object(
     {
-        "code": _TEXT,
-        "level": {"enum": ["error", "warning", "info"]},
-        "message": _TEXT,
-        "hint": _TEXT,
-        "file": _TEXT,
-        "line": _WHOLE,
-        "column": _WHOLE,
-        "endLine": _WHOLE,
-        "endColumn": _WHOLE,
+        "code": _text("The code of the finding, which `kpolicy rule` explains."),
+        "level": {"enum": ["error", "warning", "info"], "description": "How severe it is."},
+        "message": _text("What was found."),
+        "hint": _text("What to do; empty if kpolicy knows nothing."),
+        "file": _text("The file."),
+        "line": _whole("The line where it begins, from 1."),
+        "column": _whole("The column where it begins, from 1."),
+        "endLine": _whole("The line where it ends."),
+        "endColumn": _whole("The column after its end."),
     },
-    field=_TEXT,
+    field=_text("The path of the field."),
 )
 _EXPLANATION: Final = _object(
-    {"pod": _TEXT}, nodes=_list(_object({"name": _TEXT})), best=_list(_TEXT)
+    {"pod": _POD},
+    nodes=_list(
+        _object({"name": _text("The name of the node.")}), "The nodes, with verdicts and scores."
+    ),
+    best=_list({"type": "string"}, "The nodes that share the highest total."),
+    time=_text("The time of the decision."),
 )
-_DECISION: Final = _object({"pod": _TEXT}, node=_TEXT, message=_TEXT, victims=_list(_TEXT))
+_DECISION: Final = _object(
+    {"pod": _POD},
+    node=_text("The node that the pod gets; absent if none."),
+    message=_text("Why it gets none."),
+    victims=_list({"type": "string"}, "The pods that are evicted for it."),
+)
 _MEASURED: Final = _object(
     {
-        "workload": _TEXT,
-        "nodes": _WHOLE,
-        "existing": _WHOLE,
-        "pods": _WHOLE,
-        "scheduled": _WHOLE,
-        "seconds": _NUMBER,
-        "podsPerSecond": _NUMBER,
-        "p50us": _NUMBER,
-        "p99us": _NUMBER,
+        "workload": _text("What was measured."),
+        "nodes": _whole("How many nodes there are."),
+        "existing": _whole("How many pods are on nodes before."),
+        "pods": _whole("How many pods were decided."),
+        "scheduled": _whole("How many of them got a node."),
+        "seconds": _number("How long it took."),
+        "podsPerSecond": _number("Decisions in a second."),
+        "p50us": _number("The time of a decision in the middle, in microseconds."),
+        "p99us": _number("The time that 99 of 100 decisions take at most, in microseconds."),
     }
 )
-_SUITE: Final = _object({"file": _TEXT, "name": _TEXT, "tests": _list(_object({"name": _TEXT}))})
+_SUITE: Final = _object(
+    {
+        "file": _text("The file of the tests."),
+        "name": _text("The name of the document."),
+        "tests": _list(
+            _object({"name": _text("The name of the test.")}),
+            "The tests, with what became of them.",
+        ),
+    }
+)
+_CODE: Final = _object(
+    {
+        "code": _text("The code."),
+        "level": _text("How severe its findings are."),
+        "title": _text("What it means, in a few words."),
+    },
+    why=_text("What it means, at length."),
+    bad=_text("An example that has the finding."),
+    good=_text("The same example without the finding."),
+)
+_ENTRY: Final = _object(
+    {
+        "name": _text("The name, as it is written in a policy."),
+        "kind": _text("What it is: a fact, a function, a macro, a built-in, a legacy name."),
+        "meaning": _text("What it does, in one sentence."),
+        "example": _text("An expression, or a part of a policy."),
+    },
+    forms=_list({"type": "string"}, "How it is called, with types."),
+    cost=_whole("The most that the example may cost on one node, in units."),
+    charged=_text("What evaluating it takes."),
+    known=_text("When its value is known: for a pod, a node, a class of nodes or a domain."),
+    wakes=_list({"type": "string"}, "What tries a pod again that was rejected by it."),
+    arguments=_list(
+        _object(
+            {
+                "name": _text("The path of the argument."),
+                "type": _text("Its type."),
+                "meaning": _text("What it means."),
+            },
+            default={"description": "Its value if the policy does not give one."},
+        ),
+        "The arguments of a built-in.",
+    ),
+    releases=_text("In which releases of kube-scheduler it is."),
+    weight=_whole("Its weight in kube-scheduler's default profile."),
+)
 # By kind: the fields beside `version` and `kind`.
 _KINDS: Final = {
-    "lint": _object({"findings": _list(_FINDING)}),
+    "lint": _object({"findings": _list(_FINDING, "What lint found.")}),
     "test": _object(
         {
-            "passed": _WHOLE,
-            "failed": _WHOLE,
-            "leftOut": _WHOLE,
-            "fine": _TRUTH,
-            "findings": _list(_ANY_OBJECT),
-            "suites": _list(_SUITE),
-            "coverage": _list(_ANY_OBJECT),
+            "passed": _whole("How many tests passed."),
+            "failed": _whole("How many tests failed."),
+            "leftOut": _whole("How many tests were not run."),
+            "fine": {"type": "boolean", "description": "Whether all is as it must be."},
+            "findings": _list(_any_object("A finding, as of lint."), "What is wrong with files."),
+            "suites": _list(_SUITE, "The documents with their tests."),
+            "coverage": _list(
+                _any_object("A policy with what tests reached."), "What tests reached."
+            ),
         }
     ),
-    "eval": _object({}, value={}, error=_object({"code": _TEXT, "message": _TEXT})),
-    "explain": _object({"explanations": _list(_EXPLANATION)}),
-    "why": _object(
-        {"pod": _TEXT, "situation": _TEXT, "rejectedBy": _ANY_OBJECT, "explanation": _ANY_OBJECT},
-        node=_TEXT,
-        condition=_TEXT,
+    "eval": _object(
+        {},
+        value={"description": "The value; absent if there is an error."},
+        error=_object(
+            {"code": _text("The code of the error."), "message": _text("What went wrong.")},
+            "The error; absent if there is a value.",
+        ),
     ),
-    "simulate": _object({"pods": _list(_DECISION), "summary": _ANY_OBJECT}),
-    "diff": _object({"differences": _list(_object({"pod": _TEXT})), "summary": _ANY_OBJECT}),
-    "bench": _object({"measured": _list(_MEASURED)}),
-    "rule": _object({"codes": _list(_object({"code": _TEXT, "level": _TEXT, "title": _TEXT}))}),
-    "policies": _object({"policies": _list(_object({"name": _TEXT, "about": _TEXT}))}),
+    "explain": _object({"explanations": _list(_EXPLANATION, "A pod each.")}),
+    "why": _object(
+        {
+            "pod": _POD,
+            "situation": _text("What is so with the pod, in one word."),
+            "rejectedBy": _any_object("How many nodes each rule rejects."),
+            "explanation": _any_object("The decision, as of `explain`."),
+        },
+        node=_text("The node that the pod is on."),
+        condition=_text("The message of the pod's condition `PodScheduled`."),
+    ),
+    "simulate": _object(
+        {"pods": _list(_DECISION, "The decisions, in order."), "summary": _any_object("Sums.")}
+    ),
+    "diff": _object(
+        {
+            "differences": _list(_object({"pod": _POD}), "The pods that are decided otherwise."),
+            "summary": _any_object("Sums."),
+        }
+    ),
+    "bench": _object({"measured": _list(_MEASURED, "A workload each.")}),
+    "rule": _object(
+        {"codes": _list(_CODE, "Codes of findings.")},
+        entries=_list(_ENTRY, "Rules, facts, functions and macros."),
+    ),
+    "explain-field": _object(
+        {
+            "document": _text("The kind of the document."),
+            "field": _text("The path of the field; empty for the document."),
+            "type": _text("Its type."),
+            "meaning": _text("What it means."),
+            "fields": _list(
+                _object(
+                    {
+                        "name": _text("The name of the field."),
+                        "type": _text("Its type."),
+                        "meaning": _text("What it means."),
+                    },
+                    default={"description": "Its value if it is not written."},
+                ),
+                "The fields in it.",
+            ),
+        },
+        default={"description": "Its value if it is not written."},
+    ),
+    "policies": _object(
+        {
+            "policies": _list(
+                _object(
+                    {"name": _text("The name of the policy."), "about": _text("What it is for.")}
+                ),
+                "The policies that come with kpolicy.",
+            )
+        }
+    ),
     "snapshot": _object(
         {
-            "bytes": _WHOLE,
-            "kinds": _ANY_OBJECT,
-            "nodes": _ANY_OBJECT,
-            "pods": _ANY_OBJECT,
-            "resources": _ANY_OBJECT,
-            "problems": _list(_object({"code": _TEXT, "message": _TEXT})),
+            "bytes": _whole("The size of the file."),
+            "kinds": _any_object("How many objects there are, by kind."),
+            "nodes": _any_object("Sums over nodes."),
+            "pods": _any_object("Sums over pods."),
+            "resources": _any_object("What there is and what is requested, by resource."),
+            "problems": _list(
+                _object({"code": _text("The code."), "message": _text("What is wrong.")}),
+                "What could not be read.",
+            ),
         }
     ),
-    "version": _object({"kpolicy": _TEXT}),
+    "version": _object({"kpolicy": _text("The version.")}),
 }
 
 
 def output_schema() -> dict[str, Any]:
     documents = []
     for kind, fields in _KINDS.items():
-        own = {"version": {"const": DOCUMENT_VERSION}, "kind": {"const": kind}}
+        own = {
+            "version": {"const": DOCUMENT_VERSION, "description": "The version of the format."},
+            "kind": {"const": kind, "description": "The verb."},
+        }
         documents.append(
             {
                 "title": f"kpolicy {kind} --output json",

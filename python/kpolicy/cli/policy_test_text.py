@@ -17,11 +17,11 @@ from kpolicy.cli.findings_text import (
     Paint,
     full,
     github as annotated,
+    printable,
 )
 from kpolicy.cli.output_schema import DOCUMENT_VERSION
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.offline.reports.columns import columns
-from kpolicy.offline.reports.printable import printable
 
 if TYPE_CHECKING:
     from kpolicy.offline.policy_tests.coverage import PolicyCoverage

@@ -78,7 +78,7 @@ async def explained(args: argparse.Namespace, url: str, pod: str) -> bytes | Non
     a note, if it gives none."""
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.api import Response
-    from kpolicy.top.pages import page
+    from kpolicy.top.frames import page
 
     async with scheduler_client(args, url) as client:
         query = {"pod": pod, "output": "json"}

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from kpolicy.release_table import RELEASES
 
 FINE: Final = 0
 FINDINGS: Final = 1
@@ -187,12 +190,74 @@ PARAM: Final = repeatable(
     help="sets a param of the policies, whatever else sets it; a value that is not JSON is text; "
     "repeatable",
 )
+_RELEASE: Final = re.compile(r"auto|v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?")
+
+
+def release(written: str) -> str:
+    """Reads a release of Kubernetes; empty where none is said."""
+    if written and not _RELEASE.fullmatch(written):
+        followed = f"kpolicy follows {RELEASES[0]} to {RELEASES[-1]}"
+        message = f"KP609: `{written}` is neither `auto` nor a release of Kubernetes; {followed}"
+        raise argparse.ArgumentTypeError(message)
+    return written
+
+
+RELEASE_HELP: Final = (
+    f"decide as this release of Kubernetes, {RELEASES[0]} to {RELEASES[-1]}; `auto` is the release "
+    "of the cluster where it is known, otherwise the newest (default: what policies say, or auto)"
+)
+FEATURE_GATES_HELP: Final = (
+    "feature gates of kube-scheduler that are not as the release has them; those that no rule "
+    "depends on are refused"
+)
 RELEASE: Final = argument(
     "--release",
     default="",
+    type=release,
     metavar="1.N",
-    help="read legacy files as this release of kube-scheduler did",
+    help=f"{RELEASE_HELP}; an earlier one says how legacy files are read",
 )
+# Where two policies, or one policy in two releases, are compared.
+BOTH_RELEASES: Final = repeatable(
+    "--release",
+    type=release,
+    metavar="1.N",
+    help=f"{RELEASE_HELP}; twice: the old one, then the new one",
+)
+
+
+def feature_gates(written: str) -> dict[str, bool]:
+    """Reads feature gates as kube-scheduler does."""
+    values = dict.fromkeys(("1", "t", "true"), True) | dict.fromkeys(("0", "f", "false"), False)
+    gates = {}
+    for part in written.split(","):
+        name, _, value = part.partition("=")
+        if not name.strip() or value.strip().lower() not in values:
+            raise argparse.ArgumentTypeError(f"KP610: `{part}` is not NAME=true or NAME=false")
+        gates[name.strip()] = values[value.strip().lower()]
+    return gates
+
+
+FEATURE_GATES: Final = argument(
+    "--feature-gates",
+    type=feature_gates,
+    default={},
+    metavar="NAME=BOOL,…",
+    help=FEATURE_GATES_HELP,
+)
+# How a verb that decides is told whose decisions it makes.
+FOLLOWED: Final = (RELEASE, FEATURE_GATES)
+
+
+def _moment(text: str) -> int:
+    from kpolicy.api_times import time_of
+
+    try:
+        return time_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a time: {error}") from error
+
+
 SEED: Final = argument(
     "--seed",
     type=int,
@@ -219,9 +284,17 @@ SNAPSHOT: Final = argument(
     help=SNAPSHOT_HELP,
 )
 SNAPSHOT_FILES: Final = argument("snapshot", nargs="+", metavar="FILE|DIR|-", help=SNAPSHOT_HELP)
+NOW: Final = argument(
+    "--now",
+    type=_moment,
+    metavar="TIME",
+    help="the time that rules read as `now`, as 2026-11-01T22:00:00Z (default: when the snapshot "
+    "was recorded)",
+)
 # The inputs of `explain` and `simulate`: a snapshot, and the policy that decides.
 DECISION: Final = (
     SNAPSHOT,
+    NOW,
     repeatable(
         "--policy",
         metavar="FILE|DIR|-",
@@ -231,4 +304,5 @@ DECISION: Final = (
     every_pod("the policy's one profile"),
     SEED,
     PARAM,
+    *FOLLOWED,
 )

@@ -18,7 +18,8 @@ from urllib.parse import urlencode
 import aiohttp
 from yarl import URL
 
-from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.fenced_request import FENCED, FencedRequest, NotSentError, always
 from kpolicy.cluster.http1.answer_reader import AnswerReader

@@ -20,7 +20,8 @@ from random import Random
 from typing import NoReturn
 from urllib.parse import quote
 
-from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse, api_micro_time, first_of
+from kpolicy.api_times import NANOSECONDS, api_micro_time
+from kpolicy.clock import NO_PULSE, Clock, Pulse, first_of
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.lease_record import (
     LeaseLock,

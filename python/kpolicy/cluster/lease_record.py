@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from kpolicy.clock import NANOSECONDS, api_micro_time
+from kpolicy.api_times import NANOSECONDS, api_micro_time
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import (
     LEASE_DURATION_S,

@@ -145,6 +145,8 @@ VOLUME_WRITES_IN_FLIGHT_MAX: Final = 16
 # The volume controller writes the same objects: a conflict or two are common, more are not.
 VOLUME_WRITE_TRIES_MAX: Final = 4
 VOLUME_WRITE_RETRY_S: Final = 0.2
+# How often to look whether drivers have made allocated devices ready, as kube-scheduler does.
+CLAIM_LOOK_S: Final = 5.0
 
 # --- events and conditions -----------------------------------------------------------------------
 # The API server refuses longer notes; kube-scheduler cuts them to 1,020 bytes and " ...".
@@ -159,6 +161,9 @@ EVENT_SERIES_S: Final = 360.0  # identical events within 6 min form a series, as
 EVENT_SERIES_MAX: Final = 4096  # series remembered, as in client-go's LRU
 # The count of a growing series is written at most once in this time.
 EVENT_SERIES_WRITE_S: Final = 60.0
+# No event is written in a namespace that goes for this long, in case it comes again.
+EVENT_ENDING_S: Final = 60.0
+EVENT_ENDING_NAMESPACES_MAX: Final = 1024
 CONDITION_QUEUE_MAX: Final = 8192
 CONDITION_WORKERS: Final = 4
 # Pods whose last condition is remembered: more than can be parked in the largest cluster.

@@ -10,7 +10,8 @@ import logging
 from collections import Counter
 from typing import Final
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import Clock
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import OUTAGE_LOG_PERIOD_S

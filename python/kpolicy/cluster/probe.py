@@ -14,7 +14,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem
 from kpolicy.cluster.limits import (

@@ -12,7 +12,8 @@ from collections import deque
 
 import aiohttp
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import Clock
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.connection_problem import ConnectionProblem, one_line
 from kpolicy.cluster.fenced_request import FencedRequest

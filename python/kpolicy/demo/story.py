@@ -32,6 +32,7 @@ from kpolicy.scheduler.delivery.sources import FileSource
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.scheduler.process import Environment, Scheduler
+from kpolicy.telemetry.traces import Traces
 from kpolicy.testing.control_plane import ControlPlane
 from kpolicy.testing.kubelet import KubeletTimes
 
@@ -60,7 +61,8 @@ class Story:
     scale: Scale
     console: Console
     keep: bool
-    kubeconfig: Path | None = None
+    kubeconfig: Path | None
+    traces: Traces
 
     async def tell(self) -> None:
         with tempfile.TemporaryDirectory(prefix="kpolicy-demo-") as folder:
@@ -99,7 +101,7 @@ class Story:
             connection,
             Policies(source),
             options,
-            environment=Environment(clock=clock, engine=engine),
+            environment=Environment(clock=clock, engine=engine, traces=self.traces),
         )
 
     async def _stay(

@@ -12,11 +12,15 @@ from __future__ import annotations
 from kpolicy.engine.compiled import (
     Engine as Engine,
     EngineFault as EngineFault,
+    PodResources as PodResources,
     built_ins as built_ins,
     evaluate_expression as evaluate_expression,
     evaluation_plan as evaluation_plan,
     expression_facts as expression_facts,
+    feature_gates as feature_gates,
     object_kinds as object_kinds,
+    releases as releases,
+    time_zones as time_zones,
     version as version,
 )
 from kpolicy.engine.named_answers import (
@@ -24,6 +28,8 @@ from kpolicy.engine.named_answers import (
     AwaitedVolume as AwaitedVolume,
     CandidateNode as CandidateNode,
     Candidates as Candidates,
+    ClaimRelease as ClaimRelease,
+    ClaimWork as ClaimWork,
     Decision as Decision,
     Filtered as Filtered,
     JudgedNodes as JudgedNodes,
@@ -41,6 +47,7 @@ from kpolicy.engine.named_answers import (
     Scheduled as Scheduled,
     ScheduledUnit as ScheduledUnit,
     Series as Series,
+    TimePassed as TimePassed,
     Timings as Timings,
     Unreadable as Unreadable,
     Verdict as Verdict,

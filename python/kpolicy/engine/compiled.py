@@ -6,20 +6,24 @@ The only module that imports `kpolicy._engine`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, assert_never
+from typing import Final, assert_never
 
 from kpolicy import _engine
 from kpolicy._engine import (
     EngineFault as EngineFault,
+    PodResources as PodResources,
     evaluate_expression as evaluate_expression,
     evaluation_plan as evaluation_plan,
     expression_facts as expression_facts,
 )
+from kpolicy.engine.device_selectors import compile_selector
 from kpolicy.engine.named_answers import (
     Applied,
     AwaitedVolume,
     CandidateNode,
     Candidates,
+    ClaimRelease,
+    ClaimWork,
     Decision,
     Filtered,
     JudgedNodes,
@@ -32,6 +36,7 @@ from kpolicy.engine.named_answers import (
     Scheduled,
     ScheduledUnit,
     Series,
+    TimePassed,
     Timings,
     Unreadable,
     Victim,
@@ -39,6 +44,9 @@ from kpolicy.engine.named_answers import (
     VolumeWork,
     Wake,
 )
+
+# Resources whose objects have selectors of devices.
+_WITH_SELECTORS: Final = frozenset({"deviceclasses", "resourceclaims"})
 
 
 class Engine:
@@ -86,7 +94,7 @@ class Engine:
 
     def list_page(self, resource: str, body: bytes, now_ns: int) -> Applied:
         """One page of a list, as the API server sent it."""
-        return _applied(self._engine.list_page(resource, body, now_ns))
+        return self._settled(resource, _applied(self._engine.list_page(resource, body, now_ns)))
 
     def list_end(self, resource: str, now_ns: int) -> Applied:
         """Ends a list: objects that no page named are removed."""
@@ -94,13 +102,38 @@ class Engine:
 
     def watch(self, resource: str, lines: bytes, now_ns: int) -> Applied:
         """Complete lines of a watch, as the API server sent them."""
-        return _applied(self._engine.watch(resource, lines, now_ns))
+        return self._settled(resource, _applied(self._engine.watch(resource, lines, now_ns)))
+
+    def wrote(self, resource: str, line: bytes) -> Applied:
+        """The answer to a write of ours, as a line of a watch. An older state of the object that
+        the watch brings later changes nothing."""
+        return _applied(_engine.wrote(self._engine, resource, line))
 
     def load_objects(self, body: bytes, source: str) -> list[Unreadable]:
         """Reads a file of objects in JSON or YAML: one object, several documents, or lists. Kinds
         that no rule reads are left out and counted in one line. Objects that cannot be read are
         named, after `source`."""
-        return list(map(Unreadable._make, self._engine.load_objects(body, source)))
+        unreadable = list(map(Unreadable._make, self._engine.load_objects(body, source)))
+        self._settle_selectors()
+        return unreadable
+
+    def _settled(self, resource: str, applied: Applied) -> Applied:
+        if resource in _WITH_SELECTORS:
+            self._settle_selectors()
+        return applied
+
+    def _settle_selectors(self) -> None:
+        """Compiles the selectors of devices that new classes and claims brought."""
+        wanted = _engine.wanted_selectors(self._engine)
+        if wanted:
+            _engine.load_selectors(self._engine, [compile_selector(text) for text in wanted])
+
+    def pass_time(self, now_ns: int) -> TimePassed:
+        """Time passed: which parked pods this woke since the last call, and when it may wake
+        others. Every call that decides takes the time too, so that calling this is needed only for
+        wakes."""
+        wakes, next_ns = self._engine.pass_time(now_ns)
+        return TimePassed(list(map(Wake._make, wakes)), next_ns or None)
 
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
         """Decides and assumes these pods in order. Each sees the pods before it. The last pods may
@@ -162,11 +195,11 @@ class Engine:
         """The progress of each claim, as the API server last showed it."""
         return list(map(VolumeProgress._make, self._engine.volumes(awaited)))
 
-    def second_opinions(self, acted: Sequence[tuple[str, str]]) -> list[Opinion]:
+    def second_opinions(self, acted: Sequence[tuple[str, str]], now_ns: int) -> list[Opinion]:
         """What this program would have decided about pods that another engine decided: the uid and
         the node of each, or no node. This engine then takes over the other's choices. No pod is
         parked or nominated."""
-        return list(map(Opinion._make, self._engine.second_opinions(acted)))
+        return list(map(Opinion._make, self._engine.second_opinions(acted, now_ns)))
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
         """Reports the results of binds: a uid and an `Outcome` each. Every placed pod is settled
@@ -188,11 +221,11 @@ class Engine:
         nodes there are, fit and are best, and neither victims nor what the pod waits for."""
         return self._engine.explain(request, now_ns)
 
-    def evaluate(self, request: bytes) -> bytes:
+    def evaluate(self, request: bytes, now_ns: int) -> bytes:
         """Takes `{"ir": …, "variables": {…}, "pod": "namespace/name", "node": name, "trace":
         bool}`. Returns the value of this expression, with the facts that rules read:
         docs/internals/expressions.md."""
-        return self._engine.evaluate(request)
+        return self._engine.evaluate(request, now_ns)
 
     def message(self, uid: str) -> str:
         """The full text of why a pod is parked, or an empty string."""
@@ -207,6 +240,11 @@ class Engine:
         nodes. Then follows for each pod `[uid, "namespace/name", node, assumed, nominated,
         scheduler]`. A pending pod has no node, but may have a nominated node."""
         return self._engine.holdings()
+
+    def pod_resources(self) -> PodResources:
+        """The pods of this moment. What they request and may use at most can then be read page by
+        page, without waiting for the engine."""
+        return self._engine.pod_resources()
 
     def timings(self) -> Timings:
         """How long stages and rules took, for all programs together."""
@@ -224,10 +262,28 @@ def built_ins() -> list[tuple[str, bool, bool, bool, int]]:
     return _engine.built_ins()
 
 
+def releases() -> list[tuple[str, str, str, list[str]]]:
+    """The releases of Kubernetes that the engine follows, oldest first: name, label of the event
+    that a pod was added, and of that its scheduling gates are gone, metrics that not every release
+    has."""
+    return _engine.releases()
+
+
+def feature_gates() -> list[tuple[str, list[str], bool]]:
+    """kube-scheduler's feature gates: name, what each release makes of it, whether decisions depend
+    on it."""
+    return _engine.feature_gates()
+
+
 def object_kinds() -> list[tuple[str, str, str, str, bool]]:
     """The kinds of API objects that the engine reads, in the order of its table: (name, plural,
     group, version, whether it is namespaced)."""
     return _engine.object_kinds()
+
+
+def time_zones() -> list[str]:
+    """The time zones that expressions can name, in the order of names."""
+    return _engine.time_zones()
 
 
 def version() -> str:
@@ -241,16 +297,20 @@ def _decision(answer: _engine._Decision) -> Decision:
     if decision.victims:
         decision.victims[:] = map(Victim._make, decision.victims)
     if decision.writes:
-        decision.writes[:] = [_write(kind, fields) for kind, fields in answer[-1]]
+        decision.writes[:] = list(map(_write, answer[-1]))
     return decision
 
 
-def _write(kind: Literal["volume"], fields: _engine._VolumeWork) -> PreBindWrite:
-    match kind:
-        case "volume":
+def _write(write: _engine._PreBindWrite) -> PreBindWrite:
+    match write:
+        case ("volume", fields):
             return VolumeWork._make(fields)
+        case ("claim", fields):
+            return ClaimWork._make(fields)
+        case ("release", fields):
+            return ClaimRelease._make(fields)
         case _:
-            assert_never(kind)
+            assert_never(write)
 
 
 def _applied(answer: _engine._Applied) -> Applied:

@@ -25,6 +25,7 @@ class Verdict(IntEnum):
     GATED = 4
     STALE = 5
     SET_ASIDE = 6  # to judge the pod takes more work than one decision may
+    NOT_READY = 7  # its claims on devices are not ready; the pod is told nothing
 
 
 class Outcome(IntEnum):
@@ -74,6 +75,14 @@ class Wake(NamedTuple):
 
     uid: str
     event: str
+
+
+class TimePassed(NamedTuple):
+    """The parked pods that time woke, and when it may wake others: nanoseconds since the epoch, or
+    None if no rule that rejects pods reads the time."""
+
+    wakes: list[Wake]
+    next_ns: int | None
 
 
 class Unreadable(NamedTuple):
@@ -136,8 +145,37 @@ class VolumeWork(NamedTuple):
     seconds_max: int
 
 
-# A write for which a placed pod waits. There is a class for each kind.
-PreBindWrite: TypeAlias = VolumeWork
+class ClaimWork(NamedTuple):
+    """A claim on devices of a placed pod, in its namespace, and what has to be written before the
+    bind. `allocation` is the JSON of `status.allocation`, or empty if the claim is allocated and
+    only has to be reserved for the pod. If `claim` is empty, it has to be made for extended
+    resources, with the JSON of its `requests`, and the pod's status has to tell the `mappings`.
+    `to_write`: the API server does not have this yet. `to_wait`: some device has conditions that
+    must be true before the bind."""
+
+    claim: str
+    claim_uid: str
+    allocation: str
+    requests: str
+    mappings: str
+    to_write: bool
+    to_wait: bool
+    seconds_max: int
+
+
+class ClaimRelease(NamedTuple):
+    """A claim on devices that keeps a parked pod from its nodes and that nobody else uses, in the
+    namespace of the pod. `to_delete`: it was made for extended resources; otherwise it loses its
+    allocation."""
+
+    claim: str
+    claim_uid: str
+    to_delete: bool
+
+
+# A write for which a placed pod waits, or that a parked pod calls for. There is a class for each
+# kind.
+PreBindWrite: TypeAlias = VolumeWork | ClaimWork | ClaimRelease
 
 
 class AwaitedVolume(NamedTuple):

@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Span, has_errors
 from kpolicy.policy.assembly.assemble import Program, assemble, encode
@@ -22,6 +22,7 @@ from kpolicy.policy.assembly.extender_checks import check_authority, check_exten
 from kpolicy.policy.assembly.params import ParamValues, uncalled
 from kpolicy.policy.assembly.policy_checks import beyond, check_policies
 from kpolicy.policy.assembly.read_policy import Policy, read_policies, written_rules
+from kpolicy.policy.assembly.releases import Asked, Followed, followed
 from kpolicy.policy.assembly.resolve import Resolution, effective, lineages, resolve
 from kpolicy.policy.authority import UNLIMITED, Authority
 from kpolicy.policy.codes.registry import remark
@@ -29,8 +30,10 @@ from kpolicy.policy.document_kinds import find_documents
 from kpolicy.policy.limits import DIAGNOSTICS_MAX, EXPRESSION_NODES_MAX, PROGRAM_NODES_MAX
 from kpolicy.policy.lint import check_rules
 from kpolicy.policy.models.scheduling_policy import BASE_DEFAULT, Profile
-from kpolicy.policy.tenants.outcome import TenantOutcome
 from kpolicy.policy.yaml.source import Source, SourceText, named_sources, placed
+
+if TYPE_CHECKING:
+    from kpolicy.policy.tenants.outcome import TenantOutcome
 
 _COMMENT: Final = re.compile(r"(?m)(?:^|(?<=\s))#[ \t]*kpolicy:[ \t]*ignore\[([^\]\n]*)\][^\r\n]*")
 # A line that begins a block scalar: the comment on it also covers the lines of the block.
@@ -154,14 +157,19 @@ def compile_policy(
     release: str = "",
     library: Sequence[Source] = (),
     authority: Authority = UNLIMITED,
+    cluster_version: str = "",
+    feature_gates: Mapping[str, bool] | None = None,
 ) -> Compiled:
     """Compile all policies of `sources` to one program.
 
     No source at all means `kube-scheduler-default`. With `every_pod`, a program of a single profile
     serves every pending pod, whatever scheduler it names. `params` win over all other values of
     params; `paramsFrom` may name the ConfigMaps among the sources. `release` is the release of
-    kube-scheduler whose meaning of legacy names is wanted. `library` holds further policies that
-    may be named as a base. `authority`: what the process allows policies to do.
+    Kubernetes whose decisions are wanted, or `auto`; empty for what the policies say. One before
+    those that are followed only says what legacy names mean. `cluster_version` is what `auto`
+    stands for, if it is known, and `feature_gates` are those that are not as the release has them.
+    `library` holds further policies that may be named as a base. `authority`: what the process
+    allows policies to do.
     """
     return examine(
         sources,
@@ -170,6 +178,8 @@ def compile_policy(
         release=release,
         library=library,
         authority=authority,
+        cluster_version=cluster_version,
+        feature_gates=feature_gates,
     ).compiled()
 
 
@@ -208,6 +218,8 @@ def examine(
     release: str = "",
     library: Sequence[Source] = (),
     authority: Authority = UNLIMITED,
+    cluster_version: str = "",
+    feature_gates: Mapping[str, bool] | None = None,
     served: Sequence[str] = (),
     nodes_max: int = EXPRESSION_NODES_MAX,
 ) -> Examined:
@@ -215,7 +227,8 @@ def examine(
     profiles, to which their rules are added. `nodes_max`: what all expressions may have
     together."""
     named = named_sources(sources) or [shipped_source(BASE_DEFAULT)]
-    found = find_documents(named, release)
+    asked = Asked(release, cluster_version, feature_gates or {})
+    found = find_documents(named, asked.legacy)
     read = read_policies(found.documents)
     findings = [*found.diagnostics, *read.diagnostics]
     policies = _distinct(read.policies, findings)
@@ -246,7 +259,16 @@ def examine(
         findings += values.unknown([*everyone, *offered(library).values()])
     if not policies and not has_errors(findings):
         findings.append(remark("KP101", f"there is no policy in {named[0].name}"))
-    program = _program(policies, everyone, resolution, expressions, findings, every_pod=every_pod)
+    program = _program(
+        policies,
+        everyone,
+        resolution,
+        expressions,
+        findings,
+        every_pod=every_pod,
+        # What a base says counts for those that stand on it.
+        followed=followed(asked, everyone, findings),
+    )
     return Examined(program, tuple(findings), found.texts, tuple(policies), expressions, resolution)
 
 
@@ -295,6 +317,7 @@ def _program(
     findings: list[Diagnostic],
     *,
     every_pod: bool,
+    followed: Followed,
 ) -> Program | None:
     """The program of all profiles; `everyone` are `policies` and their bases."""
     profiles = dict(resolution.profiles)
@@ -321,7 +344,8 @@ def _program(
         return None
     limits = [policy.model.spec.limits for policy in everyone]
     entries = [profile.entry for profile in assembled]
-    return encode(names, tie_break, entries, [profile.extenders for profile in assembled], limits)
+    extenders = [profile.extenders for profile in assembled]
+    return encode(names, tie_break, entries, extenders, limits, followed=followed)
 
 
 def _expression_nodes(profile: Mapping[str, Any]) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 
 # --- queue ---------------------------------------------------------------------------------------
 # kube-scheduler's podInitialBackoffSeconds and podMaxBackoffSeconds.
@@ -21,6 +21,10 @@ BACKOFF_DOUBLINGS_MAX: Final = 16
 # 30 s.
 PARKED_NS_MAX: Final = 300 * NANOSECONDS
 FLUSH_PERIOD_S: Final = 30.0
+# Rules see the time in whole minutes. The engine is told of each once, and not more often than this
+# where the wall clock is set while the loop waits.
+MINUTE_S: Final = 60
+TIME_PERIOD_S_MIN: Final = 0.01
 # Ten times the pods of the largest supported cluster, a few hundred bytes each. Further pods are
 # counted; they stay in the engine's snapshot, and are fetched from there when there is room again.
 QUEUE_PODS_MAX: Final = 1_500_000
@@ -126,6 +130,8 @@ POLICY_READ_TRIES_MAX: Final = 5
 POLICY_PERIOD_S_MIN: Final = 0.5
 # After the API server refused to show a source, it is asked again after this time.
 POLICY_RETRY_S: Final = 30.0
+# How often the API server is asked for its version, which an upgrade changes.
+CLUSTER_VERSION_S: Final = 300.0
 # So many ConfigMaps of tenants are held, those of the first namespaces by name.
 TENANT_MAPS_MAX: Final = 1_000
 # A tenant's ConfigMap that changes all the time is read at most once in this time: a new program is
@@ -164,6 +170,8 @@ DIFFERENCES_LOGGED_MAX: Final = 20
 # The pause between two explanations, and between two requested comparisons, because pods wait
 # meanwhile.
 PAGE_PERIOD_NS: Final = 1 * NANOSECONDS
+# Answers of /metrics/resources under way: each keeps the pods of its moment. Others wait.
+RESOURCE_SCRAPES_MAX: Final = 2
 # How many names are searched for the one that was perhaps meant.
 NAMES_COMPARED_MAX: Final = 1000
 # For so long, a revoked right is still granted. Components of Kubernetes also remember answers for

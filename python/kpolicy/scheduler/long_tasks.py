@@ -16,7 +16,8 @@ from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
-from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Heartbeat, Pulse, first_of
+from kpolicy.api_times import NANOSECONDS, whole_minute
+from kpolicy.clock import NO_PULSE, Clock, Heartbeat, Pulse, first_of
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.lease import Elector
@@ -24,12 +25,14 @@ from kpolicy.cluster.lease_record import LeaseLock, LeaseTerms
 from kpolicy.cluster.limits import LEASE_SILENT_S_MAX, OUTBOX_SILENT_S_MAX
 from kpolicy.cluster.probe import Patience
 from kpolicy.cluster.writes.binder import Binder
+from kpolicy.cluster.writes.claim_writer import ClaimWriter
 from kpolicy.cluster.writes.event_recorder import EventRecorder
 from kpolicy.cluster.writes.evictor import Evictor
 from kpolicy.cluster.writes.pod_status import PodStatusWriter
 from kpolicy.cluster.writes.volume_writer import VolumeWriter
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.binds import Binds
+from kpolicy.scheduler.binding.claim_answers import ClaimAnswers
 from kpolicy.scheduler.binding.pre_binds import Nominations, PreBinds
 from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods, FreshPods, TwoSteps, WholeNodes
@@ -86,13 +89,16 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
     clock, fence = runtime.clock, setting.fence
     signals = Signals()
     status = PodStatusWriter(client, clock)
-    feed = QueueFeed(Queue(), clock, signals, on_left=status.forget)
+    queue = Queue(periods=setting.options.queue_periods(), on_left=status.forget)
+    feed = QueueFeed(queue, clock, signals)
     reservations = Reservations(setting.options.binds_in_flight_max, signals.work_came)
     instance = f"kpolicy-{setting.machine.host_name}"
     events = EventRecorder(client, clock, instance, gives_way=reservations.is_full)
     nominations = Nominations(status, clock, fence)
     volumes = VolumeWriter(client, clock, fence)
-    pre_binds = PreBinds(volumes, nominations, runtime.engine, clock)
+    answers = ClaimAnswers(runtime.engine, feed)
+    claims = ClaimWriter(client, clock, fence, random=runtime.random, on_answer=answers.take)
+    pre_binds = PreBinds(volumes, claims, nominations, runtime.engine, clock)
     sink = EngineSink(runtime, feed, reservations, on_heard=pre_binds.resource_changed)
     informers = Informers(
         client,
@@ -130,7 +136,7 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
     evictor = Evictor(client, clock, fence)
     preemptions = Preemptions(runtime, feed, reservations, reporter, evictor=evictor)
     consequences = Consequences(
-        runtime, reservations, reporter, binds=binds, preemptions=preemptions
+        runtime, reservations, reporter, binds=binds, preemptions=preemptions, claims=claims
     )
     nodes = WholeNodes(client, clock, runtime.random, tasks)
     fields = PodFields(pod_fields(setting.options.extender_pod_fields))
@@ -252,7 +258,7 @@ async def flush_parked(runtime: Runtime, feed: QueueFeed, pulse: Pulse = NO_PULS
     queue, clock, thread, refused = feed.queue, runtime.clock, runtime.engine, 0
     while True:
         pulse.beat()
-        await clock.sleep(limits.FLUSH_PERIOD_S)
+        await clock.sleep(queue.periods.flush_period_s)
         while queue.flush(limits.SLICE_PODS, clock.monotonic_ns()):
             pulse.beat()
             feed.signals.work_came()
@@ -261,6 +267,20 @@ async def flush_parked(runtime: Runtime, feed: QueueFeed, pulse: Pulse = NO_PULS
         if statistics.refused != refused and queue.room > 0:
             refused = statistics.refused
             await feed.take_pods(await thread.call(thread.engine.pending))
+
+
+async def follow_time(runtime: Runtime, feed: QueueFeed, pulse: Pulse = NO_PULSE) -> None:
+    """Tells the engine each minute that time passed, and tries the pods that this may let
+    through. Rules see whole minutes, so that no window opens or closes in between."""
+    clock, thread = runtime.clock, runtime.engine
+    while True:
+        pulse.beat()
+        passed = await thread.call(thread.engine.pass_time, clock.now_ns())
+        await feed.take_wakes(passed.wakes)
+        # By the wall clock, which may be set meanwhile: after a minute it is looked at again.
+        now_ns = clock.now_ns()
+        left_s = limits.MINUTE_S - (now_ns - whole_minute(now_ns)) / NANOSECONDS
+        await clock.sleep(max(left_s, limits.TIME_PERIOD_S_MIN))
 
 
 async def measure_lag(clock: Clock, lag_seconds: Histogram, pulse: Pulse = NO_PULSE) -> None:
@@ -319,6 +339,7 @@ def begin_deciding(tasks: Tasks, parts: Parts, runtime: Runtime, cycle: LongTask
     tasks.begin(cycle, "cycle", is_vital=True)
     tasks.begin(partial(parts.extended.run, tasks.group), "extenders")
     tasks.begin(partial(flush_parked, runtime, parts.feed), "flush")
+    tasks.begin(partial(follow_time, runtime, parts.feed), "time")
     tasks.begin(partial(log_summary, parts.reporter, parts.feed.queue, runtime.clock), "summary")
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
 
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import LEASE_DURATION_S, LEASE_RENEW_DEADLINE_S, LEASE_RETRY_S
@@ -23,18 +24,26 @@ from kpolicy.policy.authority import extender_hosts
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import is_of_kind, none_of_kind
 from kpolicy.policy.limits import TENANT_WEIGHT_DEFAULT, WEIGHT_MAX
+from kpolicy.policy.models.scheduling_policy import FollowedRelease
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse, validated
 from kpolicy.policy.yaml.nodes import Node, Scalar, key_at
 from kpolicy.policy.yaml.source import Source, SourceText, placed
 from kpolicy.policy.yaml.tree_reader import read_documents
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.pod_fields import ALL, pod_fields
+from kpolicy.scheduler.loop.queued_pod import QueuePeriods
 from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.telemetry.access import KINDS, NONE, TOKEN, is_loopback
 from kpolicy.telemetry.limits import TRACES_PER_SECOND_MAX
 
 PORT_DEFAULT: Final = 10259  # kube-scheduler's port
 PORT_MAX: Final = 65535
+# More requests at once than one API server serves at the highest level of priority.
+BINDS_IN_FLIGHT_CONFIGURED_MAX: Final = 1024
+SECONDS_MIN: Final = 0.1
+SECONDS_MAX: Final = 86_400
+_BINDS_ALLOWED: Final = f"between 1 and {BINDS_IN_FLIGHT_CONFIGURED_MAX:,}"
+_SECONDS_ALLOWED: Final = f"between {SECONDS_MIN} and {SECONDS_MAX:,} seconds"
 SEED_MAX: Final = 2**64 - 1
 # RFC 1123: a label for namespaces, a subdomain for names; a host may be named as a subdomain too.
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -59,6 +68,10 @@ class Options:
     engine_threads: int | None = None
     once: bool = False
     binds_in_flight_max: int = limits.BINDS_IN_FLIGHT_MAX
+    pod_initial_backoff_s: float = limits.BACKOFF_INITIAL_NS / NANOSECONDS
+    pod_max_backoff_s: float = limits.BACKOFF_NS_MAX / NANOSECONDS
+    flush_after_s: float = limits.PARKED_NS_MAX / NANOSECONDS
+    flush_period_s: float = limits.FLUSH_PERIOD_S
     auth: str = NONE
     auth_token_file: str = ""
     tls_cert_file: str = ""
@@ -86,7 +99,11 @@ class Options:
                 not _SUBDOMAIN.fullmatch(self.lease_name),
                 f"--lease-name={self.lease_name} is not a valid name of a Lease",
             ),
-            (self.binds_in_flight_max < 1, "binds in flight must be at least 1"),
+            (
+                not 1 <= self.binds_in_flight_max <= BINDS_IN_FLIGHT_CONFIGURED_MAX,
+                f"--binds-in-flight={self.binds_in_flight_max} is not {_BINDS_ALLOWED}",
+            ),
+            *self._wrong_periods(),
             (self.auth not in KINDS, f"--auth={self.auth} is not one of {', '.join(KINDS)}"),
             (
                 not _is_address(self.bind_address),
@@ -110,9 +127,30 @@ class Options:
             return Problem("KPS207", text, hint)
         return _invalid(terms.message) if isinstance(terms, ConnectionProblem) else None
 
+    def _wrong_periods(self) -> Iterator[tuple[bool, str]]:
+        """For each period whether it is wrong, and what is wrong with it."""
+        for flag, seconds in (
+            ("pod-initial-backoff", self.pod_initial_backoff_s),
+            ("pod-max-backoff", self.pod_max_backoff_s),
+            ("flush-after", self.flush_after_s),
+            ("flush-period", self.flush_period_s),
+        ):
+            is_wrong = not SECONDS_MIN <= seconds <= SECONDS_MAX
+            yield is_wrong, f"--{flag}={seconds:g} is not {_SECONDS_ALLOWED}"
+        first, longest = self.pod_initial_backoff_s, self.pod_max_backoff_s
+        yield longest < first, f"--pod-max-backoff={longest:g} is less than the first, {first:g}"
+
     def lease_terms(self) -> LeaseTerms | ConnectionProblem:
         return LeaseTerms.checked(
             self.lease_duration_s, self.lease_renew_deadline_s, self.lease_retry_s
+        )
+
+    def queue_periods(self) -> QueuePeriods:
+        return QueuePeriods(
+            round(self.pod_initial_backoff_s * NANOSECONDS),
+            round(self.pod_max_backoff_s * NANOSECONDS),
+            round(self.flush_after_s * NANOSECONDS),
+            self.flush_period_s,
         )
 
     def shown(self) -> dict[str, object]:
@@ -236,15 +274,24 @@ HostTexts = Annotated[list[str], Field(min_length=1), AfterValidator(_hosts)]
 PodFieldTexts = Annotated[list[str], Field(min_length=1), AfterValidator(_pod_fields)]
 
 
+Seconds = Annotated[float, Field(ge=SECONDS_MIN, le=SECONDS_MAX)]
+
+
 class SchedulerConfiguration(Edge):
     """The settings of `kpolicy run`, in a file."""
 
-    api_version: Literal["kpolicy.dev/v1alpha1"]
-    kind: Literal["SchedulerConfiguration"]
-    policy: list[NonEmpty] | None = Field(None, description="Files and folders of policies.")
-    policy_configmap: ConfigMapText | None = Field(None, description="NAMESPACE/NAME, or with #KEY")
-    policy_status: ConfigMapText | None = Field(None, description="NAMESPACE/NAME, or `none`")
-    policy_cache: NonEmpty | None = Field(None, description="A folder.")
+    api_version: Literal["kpolicy.dev/v1alpha1"] = Field(description="The version of the format.")
+    kind: Literal["SchedulerConfiguration"] = Field(description="The kind of the document.")
+    policy: list[NonEmpty] | None = Field(
+        None, description="Files and folders of policies, and names of shipped ones."
+    )
+    policy_configmap: ConfigMapText | None = Field(
+        None, description="The ConfigMap with the policies: NAMESPACE/NAME, or with #KEY."
+    )
+    policy_status: ConfigMapText | None = Field(
+        None, description="The ConfigMap for the status of policies: NAMESPACE/NAME, or `none`."
+    )
+    policy_cache: NonEmpty | None = Field(None, description="A folder for the last good policy.")
     scheduler_names: Annotated[list[NonEmpty], Field(min_length=1)] | None = Field(
         None, description="Policies may serve pods of these names."
     )
@@ -266,27 +313,87 @@ class SchedulerConfiguration(Edge):
     tenant_weight: Annotated[int, Field(ge=0, le=WEIGHT_MAX)] | None = Field(
         None, description="What the priorities of a tenant may weigh together."
     )
-    shadow_policy: list[NonEmpty] | None = None
-    shadow_policy_configmap: ConfigMapText | None = None
+    release: FollowedRelease | None = Field(
+        None, description="Decide as this release of Kubernetes; `auto` is the cluster's."
+    )
+    feature_gates: dict[str, bool] | None = Field(
+        None, description="Feature gates of kube-scheduler that are not as the release has them."
+    )
+    shadow_policy: list[NonEmpty] | None = Field(
+        None, description="Files and folders of policies that are judged beside the ones in force."
+    )
+    shadow_policy_configmap: ConfigMapText | None = Field(
+        None, description="NAMESPACE/NAME of such policies, or with #KEY."
+    )
     params: dict[str, Any] | None = Field(None, description="Values of params, by name.")
-    kubeconfig: NonEmpty | None = None
-    context: NonEmpty | None = None
-    seed: Annotated[int, Field(ge=0, le=2**64 - 1)] | None = None
-    engine_threads: Annotated[int, Field(ge=1, le=ENGINE_THREADS_MAX)] | None = None
-    once: bool | None = None
-    bind_address: NonEmpty | None = None
-    port: Annotated[int, Field(ge=0, le=65535)] | None = None
-    tls_cert_file: NonEmpty | None = None
-    tls_private_key_file: NonEmpty | None = None
-    auth: Literal["none", "token", "delegated"] | None = None
-    auth_token_file: NonEmpty | None = None
-    leader_elect: bool | None = None
-    lease_namespace: NonEmpty | None = None
-    lease_name: NonEmpty | None = None
-    log_format: Literal["auto", "json", "text"] | None = None
-    log_level: Literal["debug", "info", "warning", "error"] | None = None
-    traces_per_second: Annotated[int, Field(ge=0, le=TRACES_PER_SECOND_MAX)] | None = None
-    kept_traces_per_second: Annotated[int, Field(ge=0, le=TRACES_PER_SECOND_MAX)] | None = None
+    kubeconfig: NonEmpty | None = Field(
+        None, description="The file that says how the API server is reached."
+    )
+    context: NonEmpty | None = Field(None, description="The context of the kubeconfig.")
+    seed: Annotated[int, Field(ge=0, le=2**64 - 1)] | None = Field(
+        None, description="The number by which one of several equally good nodes is chosen."
+    )
+    engine_threads: Annotated[int, Field(ge=1, le=ENGINE_THREADS_MAX)] | None = Field(
+        None, description="How many threads decide. Default: as many as there are processors."
+    )
+    once: bool | None = Field(None, description="True: stop when no pod can be placed now.")
+    bind_address: NonEmpty | None = Field(
+        None, description="The address of the server of health and metrics."
+    )
+    port: Annotated[int, Field(ge=0, le=65535)] | None = Field(
+        None, description="The port of the server of health and metrics; 0 starts none."
+    )
+    tls_cert_file: NonEmpty | None = Field(
+        None, description="The server's certificate; the server then speaks https."
+    )
+    tls_private_key_file: NonEmpty | None = Field(
+        None, description="The key of the server's certificate."
+    )
+    auth: Literal["none", "token", "delegated"] | None = Field(
+        None,
+        description="Who may read health and metrics: all, who has a token, or whom the API "
+        "server lets.",
+    )
+    auth_token_file: NonEmpty | None = Field(
+        None, description="The file with the token of `auth: token`."
+    )
+    leader_elect: bool | None = Field(
+        None, description="False: schedule without the lease, as the only replica."
+    )
+    lease_namespace: NonEmpty | None = Field(None, description="The namespace of the lease.")
+    lease_name: NonEmpty | None = Field(None, description="The name of the lease.")
+    lease_duration: Seconds | None = Field(
+        None, description="How long a lease is valid that is not renewed, in seconds."
+    )
+    lease_renew_deadline: Seconds | None = Field(
+        None, description="How long the leader tries to renew it, in seconds."
+    )
+    lease_retry_period: Seconds | None = Field(
+        None, description="How long it waits between two attempts, in seconds."
+    )
+    pod_initial_backoff: Seconds | None = Field(
+        None, description="The first back-off of a pod that did not fit, in seconds."
+    )
+    pod_max_backoff: Seconds | None = Field(None, description="The longest back-off, in seconds.")
+    flush_after: Seconds | None = Field(
+        None, description="After how long a pod that no event wakes is tried again, in seconds."
+    )
+    flush_period: Seconds | None = Field(None, description="How often that is checked, in seconds.")
+    binds_in_flight: Annotated[int, Field(ge=1, le=BINDS_IN_FLIGHT_CONFIGURED_MAX)] | None = Field(
+        None, description="How many binds wait for an answer at a time."
+    )
+    log_format: Literal["auto", "json", "text"] | None = Field(
+        None, description="auto: text on a terminal, otherwise JSON."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] | None = Field(
+        None, description="The least level of what is logged."
+    )
+    traces_per_second: Annotated[int, Field(ge=0, le=TRACES_PER_SECOND_MAX)] | None = Field(
+        None, description="How many traces of ordinary decisions are kept in a second."
+    )
+    kept_traces_per_second: Annotated[int, Field(ge=0, le=TRACES_PER_SECOND_MAX)] | None = Field(
+        None, description="How many traces that are always kept there are in a second at most."
+    )
 
 
 @dataclass(frozen=True, slots=True)

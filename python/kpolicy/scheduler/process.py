@@ -21,10 +21,11 @@ from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.limits import START_PATIENCE_S
 from kpolicy.cluster.probe import Patience
 from kpolicy.engine import Engine
-from kpolicy.policy.compile import compile_policy
+from kpolicy.policy.compile import Compiled, compile_policy
 from kpolicy.policy.tenants.tenant_checks import TenantTerms
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.delivery.cluster_version import ClusterVersion
 from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches
 from kpolicy.scheduler.delivery.policy_delivery import Delivery, Policies, Tenants
 from kpolicy.scheduler.delivery.policy_report import Reporting
@@ -44,7 +45,7 @@ from kpolicy.scheduler.long_tasks import (
     wire,
 )
 from kpolicy.scheduler.loop.queue import QueueStatistics
-from kpolicy.scheduler.loop.reload import Compile, InForce, Reloaded
+from kpolicy.scheduler.loop.reload import InForce, Reloaded
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.problem_codes import FINDINGS, Problem
 from kpolicy.scheduler.runtime import EngineThread, Machine, Runtime, Tasks
@@ -71,7 +72,8 @@ class Environment:
     lease_connection: Connection | None = None
     on_lost: Callable[[], None] | None = None
     engine: Engine | None = None
-    compile_with: Compile = compile_policy
+    # Takes the sources, and `cluster_version` by name.
+    compile_with: Callable[..., Compiled] = compile_policy
     machine: Machine = field(default_factory=Machine)
 
 
@@ -89,17 +91,14 @@ class Scheduler:
         configuration: Mapping[str, Any] | None = None,
     ) -> None:
         environment = environment or Environment()
-        clock, machine, compile_with = (
-            environment.clock,
-            environment.machine,
-            environment.compile_with,
-        )
+        clock, machine = environment.clock, environment.machine
         self.options = options
         self.metrics = SchedulerMetrics()
         self._connection = connection
         self._policies = policies
         self._environment = environment
         self._configuration = dict(configuration or {})
+        self._version = ClusterVersion()
         # The seed only decides among equal scores. Replicas with the same seed must still differ in
         # jitter and in name.
         engine = environment.engine or Engine(
@@ -109,10 +108,10 @@ class Scheduler:
         self._tenant_programs: TenantPrograms | None = None
         if policies.tenants is not None:
             terms = TenantTerms(policies.tenants.weight)
-            self._tenant_programs = TenantPrograms(compile_with, terms)
+            self._tenant_programs = TenantPrograms(self._compile, terms)
         self._shadow: ShadowPolicy | None = None
         if policies.shadow is not None:
-            self._shadow = ShadowPolicy(compile_with, clock)
+            self._shadow = ShadowPolicy(self._compile, clock)
             self._shadow.observe(self.metrics)
         witness = self._shadow.witness() if self._shadow is not None else None
         thread = EngineThread(engine, clock, self.metrics, witness=witness)
@@ -229,7 +228,9 @@ class Scheduler:
         if problem is not None:
             return problem
         delivery = self._delivery = self._deliver(parts, client, tasks)
-        problem = await self._stop.or_stopped(delivery.start())
+        problem = await self._stop.or_stopped(self._version.ask(client, self._patience))
+        if problem is None and not self._stop.has_begun:
+            problem = await self._stop.or_stopped(delivery.start())
         self._patience.end()
         if problem is not None or self._stop.has_begun:
             return problem
@@ -247,6 +248,10 @@ class Scheduler:
             self._ready.set()
             _log.info("ready: every list is in the engine")
             delivery.follow(tasks)
+            upgraded = partial(
+                self._version.follow, client, self._runtime.clock, delivery.begin_reload
+            )
+            tasks.begin(upgraded, "cluster-version", limits.POLICY_TASK_SILENT_S_MAX)
             if self._shadow is not None and shadow_source is not None:
                 follow = partial(self._shadow.follow, shadow_source, parts.informers)
                 tasks.begin(follow, "shadow-policy", limits.POLICY_TASK_SILENT_S_MAX)
@@ -259,6 +264,9 @@ class Scheduler:
         if self._problem is None:  # after the lease was lost, the process waits for nothing
             await wind_down(parts, self._leadership, self._stop.left_s, self._runtime.clock)
         return self._problem
+
+    def _compile(self, sources: Sequence[Source]) -> Compiled:
+        return self._environment.compile_with(sources, cluster_version=self._version.known)
 
     def _elect(self, tasks: Tasks) -> Problem | None:
         if not self.options.leader_elect:
@@ -281,12 +289,12 @@ class Scheduler:
         self.metrics.watch(
             "kpolicy_traces_dropped_total",
             "counter",
-            "Traces dropped beyond the limits a second.",
+            "Traces that were wanted and not delivered, because of a limit or the collector.",
             lambda: {(): self._runtime.traces.dropped},
         )
         environment = self._environment
         setting = Setting(
-            self._tenant_programs or environment.compile_with,
+            self._tenant_programs or self._compile,
             self.options,
             environment.machine,
             self._may_act(),
@@ -299,10 +307,19 @@ class Scheduler:
     def _may_act(self) -> Callable[[], bool]:
         return self._leadership.fence if self._leadership is not None else lambda: True
 
+    def _leads(self) -> bool:
+        return self._may_act()()
+
     async def _listen(self, parts: Parts, client: ApiClient, tasks: Tasks) -> Problem | None:
         if self.options.port == 0:
             return None
-        life = Life(self._not_ready, self._stopping, self._shown, self._heartbeats)
+        life = Life(
+            self._not_ready,
+            self._stopping,
+            self._leads,
+            self._shown,
+            self._heartbeats,
+        )
         listening = await listen(
             self.options,
             parts,
@@ -331,6 +348,8 @@ class Scheduler:
             "configuration": self._configuration,
             "keeping": self._policies.keeping.shown(),
             "server": self._connection.server,
+            "clusterVersion": self._version.known,
+            "release": self.policy.program.followed.shown() if self.policy is not None else None,
             "shadow": self._shadow.shown() if self._shadow is not None else None,
             **policies,
         }

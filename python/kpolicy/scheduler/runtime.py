@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from kpolicy.clock import NANOSECONDS, Clock, Heartbeats, Pulse
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import Clock, Heartbeats, Pulse
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.lease import Elector, LeaseThread
 from kpolicy.engine import Engine, Refusal, Timings
@@ -133,7 +134,8 @@ class EngineStatistics:
                 (self._metrics.rule_clamped, "clamped"),
                 (self._metrics.rule_audited, "audited"),
             ):
-                counter.add((profile, rule), counts[name] - before.get(name, 0))
+                label = self._metrics.rule_labels.of(rule)
+                counter.add((profile, label), counts[name] - before.get(name, 0))
         self._counted = rules
         self._timings = await self._thread.call(self._thread.engine.timings)
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final, Protocol, TypeAlias
 
-from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Heartbeat, Pulse, background_group
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import NO_PULSE, Clock, Heartbeat, Pulse, background_group
 from kpolicy.scheduler import limits
 
 # Key, name, a value that changes while the part works (None: it has nothing to do), and how long it

@@ -22,7 +22,8 @@ ERROR: Final = "error"
 
 class TraceContext(NamedTuple):
     """The ids of a trace: of the trace, of its root span and of the bind's span, which the API
-    server sees. `sampled`: the trace is kept whatever the result.
+    server sees. `sampled`: the trace is kept whatever the result. `crowded_out`: the sampler
+    selects it, but there were more than the limits.
 
     A tuple, because one is made for every attempt and a frozen dataclass takes three times as long
     to make.
@@ -32,6 +33,7 @@ class TraceContext(NamedTuple):
     root_id: int
     bind_id: int
     sampled: bool
+    crowded_out: bool = False
 
     @property
     def traceparent(self) -> str:
@@ -82,6 +84,8 @@ class Attempt:
     policies: tuple[str, ...] = ()
     policy_hash: str = ""
     snapshot_version: str = ""
+    # The time as rules saw it, a whole minute.
+    decided_as_of: str = ""
     decision_id: str = ""
 
     def attributes(self) -> dict[str, AttributeValue]:
@@ -99,6 +103,7 @@ class Attempt:
             "kpolicy.policy.hash": self.policy_hash,
             "kpolicy.snapshot.resource_version": self.snapshot_version,
             "kpolicy.decision.id": self.decision_id,
+            "kpolicy.decision.time": self.decided_as_of,
             "kpolicy.nodes.total": self.nodes_total,
             "kpolicy.nodes.feasible": self.nodes_feasible,
         }

@@ -1,4 +1,5 @@
-"""The HTTP server for probes and scrapes: /healthz /livez /readyz /metrics /configz and /debug.
+"""The HTTP server for probes and scrapes: /healthz /livez /readyz /metrics /metrics/slis /configz,
+pages such as /debug, and streams such as /metrics/resources.
 
 Health is open to everyone; the guard decides about the rest. Nothing can be changed through it. On
 a loopback address a request must name one as its host, or any web page could read the answers.
@@ -11,8 +12,8 @@ import json
 import logging
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
@@ -24,48 +25,9 @@ from kpolicy.clock import NO_PULSE, Clock, Pulse, SystemClock
 from kpolicy.telemetry import limits
 from kpolicy.telemetry.acceptor import Acceptor, listening_sockets
 from kpolicy.telemetry.access import Guard, Open, Refusal, is_loopback
+from kpolicy.telemetry.health_checks import Check, Checks, HealthRecord, judge
 from kpolicy.telemetry.metrics import CONTENT_TYPE, Registry
 from kpolicy.telemetry.open_connections import OpenConnections
-
-FAILED: Final = 500  # as the health endpoints of all Kubernetes components
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    name: str
-    failing: Callable[[], str]  # why it fails; empty if it passes
-
-
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """`healthz` and `livez` cause a restart where they are probed; `readyz` only stops traffic."""
-
-    healthz: Iterable[Check] = ()
-    livez: Iterable[Check] = ()
-    readyz: Iterable[Check] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Health:
-    status: int
-    text: str
-
-
-def judge(
-    group: str, checks: Iterable[Check], *, verbose: bool, exclude: Collection[str] = ()
-) -> Health:
-    """Return `ok`, or a line for each check with `[+]` or `[-]` and the reason if it fails."""
-    lines, has_failed = [], False
-    for check in checks:
-        is_excluded = check.name in exclude
-        reason = "" if is_excluded else check.failing()
-        has_failed |= bool(reason)
-        result = f"failed: {reason}" if reason else "excluded: ok" if is_excluded else "ok"
-        lines.append(f"[{'-' if reason else '+'}]{check.name} {result}")
-    if has_failed or verbose:
-        lines += [f"{group} check {'failed' if has_failed else 'passed'}", ""]
-    return Health(FAILED if has_failed else 200, "\n".join(lines) if lines[-1:] == [""] else "ok")
-
 
 _log = logging.getLogger(__name__)
 
@@ -81,6 +43,8 @@ class Page:
 
 
 Serve: TypeAlias = Callable[[Mapping[str, str]], Awaitable[Page]]
+# Text in Prometheus' format, in pieces: each is made when the one before it was sent.
+Stream: TypeAlias = Callable[[], AsyncGenerator[bytes]]
 
 
 async def _nothing() -> None:
@@ -104,13 +68,14 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What the server shows: /metrics, the health checks, /configz, and `pages` by their paths."""
+    """What the server shows: /metrics, the health checks, /configz, and others by their paths."""
 
     registry: Registry
     checks: Checks
     configuration: Callable[[], Mapping[str, Any]]
     before_scrape: Callable[[], Awaitable[None]] = _nothing
     pages: Mapping[str, Serve] = field(default_factory=dict)
+    streams: Mapping[str, Stream] = field(default_factory=dict)
 
 
 class HttpServer:
@@ -122,15 +87,19 @@ class HttpServer:
         self._clock = clock or SystemClock()
         self._sockets: list[socket.socket] = []
         self._connections = OpenConnections()
+        self._record = HealthRecord()
         application = web.Application(middlewares=[self._within_limits])
         for name in ("healthz", "livez", "readyz"):
             group: Iterable[Check] = getattr(served.checks, name)
-            application.router.add_get(f"/{name}", _health(name, group))
-            application.router.add_get(f"/{name}/{{check}}", _health(name, group))
+            application.router.add_get(f"/{name}", _health(name, group, self._record))
+            application.router.add_get(f"/{name}/{{check}}", _one_check(name, group))
         application.router.add_get("/metrics", self._guarded(self._metrics))
+        application.router.add_get("/metrics/slis", self._guarded(self._slis))
         application.router.add_get("/configz", self._guarded(self._configz))
         for path, serve in served.pages.items():
             application.router.add_get(path, self._guarded(_page(serve)))
+        for path, stream in served.streams.items():
+            application.router.add_get(path, self._guarded(_streamed(stream)))
         self._runner = web.AppRunner(
             application,
             access_log=None,
@@ -206,9 +175,10 @@ class HttpServer:
 
     async def _metrics(self, _: web.Request) -> web.Response:
         await self._served.before_scrape()
-        return web.Response(
-            body=self._served.registry.render().encode(), headers={"Content-Type": CONTENT_TYPE}
-        )
+        return _rendered(self._served.registry)
+
+    async def _slis(self, _: web.Request) -> web.Response:
+        return _rendered(self._record.registry)
 
     async def _configz(self, _: web.Request) -> web.Response:
         text = json.dumps(self._served.configuration(), indent=1, sort_keys=True)
@@ -264,16 +234,43 @@ def _page(serve: Serve) -> _Handler:
     return answer
 
 
-def _health(name: str, checks: Iterable[Check]) -> _Handler:
-    """Serve all checks of a group, or the one that the path names."""
+def _rendered(registry: Registry) -> web.Response:
+    return web.Response(body=registry.render().encode(), headers={"Content-Type": CONTENT_TYPE})
+
+
+def _streamed(stream: Stream) -> _Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE})
+        with suppress(ConnectionError):  # the client has gone
+            await response.prepare(request)
+            async with aclosing(stream()) as pieces:
+                async for piece in pieces:
+                    await response.write(piece)
+        return response
+
+    return answer
+
+
+def _health(name: str, checks: Iterable[Check], record: HealthRecord) -> _Handler:
+    """Serve all checks of a group. As in kube-scheduler, only these answers are recorded."""
 
     async def answer(request: web.Request) -> web.Response:
-        check_name = request.match_info.get("check")
-        asked = [check for check in checks if check_name in {None, check.name}]
-        if check_name is not None and not asked:
+        exclude = request.query.getall("exclude", [])
+        verbose = "verbose" in request.query
+        health = judge(name, checks, verbose=verbose, exclude=exclude, record=record)
+        return web.Response(status=health.status, text=health.text)
+
+    return answer
+
+
+def _one_check(name: str, checks: Iterable[Check]) -> _Handler:
+    """Serve the check that the path names."""
+
+    async def answer(request: web.Request) -> web.Response:
+        asked = [check for check in checks if check.name == request.match_info["check"]]
+        if not asked:
             return web.Response(status=404, text=f"{name} has no such check\n")
-        exclude = request.query.getall("exclude", []) if check_name is None else ()
-        health = judge(name, asked, verbose="verbose" in request.query, exclude=exclude)
+        health = judge(name, asked, verbose="verbose" in request.query)
         return web.Response(status=health.status, text=health.text)
 
     return answer

@@ -7,6 +7,9 @@ from typing import Final
 # Label sets of one metric. Rules and profiles come from policies, usually a few hundred. More are
 # added up under `other`, so that a policy cannot fill our memory or Prometheus'.
 SERIES_MAX: Final = 2000
+# Tenants whose rules have a label of their own in metrics by rule, the first ones that the process
+# counts anything of. The others share one, so that tenants leave the operator's rules their series.
+TENANTS_NAMED_MAX: Final = 50
 
 # Log lines that wait for a slow stderr. More are dropped and counted: the loop never waits.
 LOG_LINES_WAITING_MAX: Final = 10_000
@@ -19,14 +22,20 @@ LOG_REPEATS_MAX: Final = 100
 LOG_REPEATS_PER_S: Final = 1.0
 LOG_PLACES_MAX: Final = 1000
 
-# Traces built each second by default. More would say nothing new, and each costs about as much
-# processor time as scheduling a pod. Both limits together stay below the 5 % that tracing may cost
-# at a thousand pods a second.
-TRACES_PER_SECOND: Final = 10
-# Failures and slow attempts have a limit of their own, so that routine traces never displace them.
-KEPT_TRACES_PER_SECOND: Final = 20
 # The highest limits that can be configured: more traces would need a core of their own.
 TRACES_PER_SECOND_MAX: Final = 10_000
+# Traces built each second by default: all that the sampler selects. Each costs about as much
+# processor time as scheduling a pod, so a busy cluster sets a ratio for the sampler.
+TRACES_PER_SECOND: Final = TRACES_PER_SECOND_MAX
+# Failures and slow attempts that the sampler leaves out have a limit of their own.
+KEPT_TRACES_PER_SECOND: Final = 20
+# A burst of them is kept whole: so many seconds' worth may come at once after a quiet time.
+KEPT_TRACES_BURST_S: Final = 50
+# Spans that wait for the exporter; OpenTelemetry's default of 2,048 is less than a burst.
+SPANS_WAITING_MAX: Final = 32_768
+# No trace is begun beyond that. Traces that were begun before end with so many spans at most, even
+# if every bind under way ends at once, so that none is exported in part.
+SPANS_UNDER_WAY_MAX: Final = 32_768
 # An attempt is traced whatever the sampler says if deciding took longer than this, or if it waited
 # longer for others (extenders, volume controllers, the API server).
 SLOW_CYCLE_NS: Final = 100_000_000
@@ -52,8 +61,9 @@ HTTP_SWEEP_S: Final = 1.0
 # All of them together must fit beside our own files at `ulimit -n 128`.
 HTTP_CONNECTIONS_MAX: Final = 64
 HTTP_CONNECTIONS_OF_PEER_MAX: Final = 32
-# Connections that the kernel keeps until we accept them: when it is full, clients wait for seconds.
-HTTP_BACKLOG: Final = 1024
+# Connections that the kernel keeps until we accept them, as many as Linux allows by default: when
+# the backlog is full, clients wait for seconds.
+HTTP_BACKLOG: Final = 4096
 # How long to wait for a file descriptor if the process has none left for a new connection.
 HTTP_NO_FILES_S: Final = 0.2
 # Of the reason why a request is no HTTP, in the log: it may quote the request.

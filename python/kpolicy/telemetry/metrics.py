@@ -196,7 +196,6 @@ _STAT_START_TICKS = 19  # the 22nd field of /proc/self/stat, counted after the n
 
 def register(registry: Registry) -> None:
     """Add the metrics of this process."""
-    start = _start_time()
     reads: tuple[tuple[str, str, str, Callable[[], Mapping[Labels, float]]], ...] = (
         (
             "process_cpu_seconds_total",
@@ -219,15 +218,15 @@ def register(registry: Registry) -> None:
             # Counted by pool, in a fraction of a millisecond; counting objects would take ten.
             lambda: {(): sys.getallocatedblocks()},
         ),
-        (
-            "process_start_time_seconds",
-            "gauge",
-            "Start time of the process since the epoch.",
-            lambda: {(): start},
-        ),
     )
     for name, kind, text, read in reads:
         registry.register(Computed(Description(name, kind, text), read))
+    registry.register(process_start("Start time of the process since the epoch."))
+
+
+def process_start(text: str) -> Computed:
+    start = _start_time()
+    return Computed(Description("process_start_time_seconds", "gauge", text), lambda: {(): start})
 
 
 def _resident() -> dict[Labels, float]:

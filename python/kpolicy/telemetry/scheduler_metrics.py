@@ -19,6 +19,7 @@ from kpolicy.telemetry.metrics import (
     Registry,
     exponential,
 )
+from kpolicy.telemetry.rule_labels import RuleLabels
 
 _ATTEMPT_BOUNDS: Final = exponential(0.001, 2, 15)
 # the buckets of client-go
@@ -36,6 +37,7 @@ class Timed(Protocol):
 
 class SchedulerMetrics:
     def __init__(self) -> None:
+        self.rule_labels = RuleLabels()
         self.attempts = Counter(
             "scheduler_schedule_attempts_total",
             "Attempts to schedule pods, by result and profile.",
@@ -99,6 +101,11 @@ class SchedulerMetrics:
             "Duration of carrying a preemption out, until the last victim was evicted.",
             exponential(0.01, 2, 20),
             ("result",),
+        )
+        self.volume_errors = Counter(
+            "scheduler_volume_scheduling_stage_error_total",
+            "Pods whose volumes could not be bound, under the operation bind.",
+            ("operation",),
         )
         self.rule_rejections = Counter(
             "kpolicy_rule_rejections_total",
@@ -183,6 +190,7 @@ class SchedulerMetrics:
     def pre_bound(self, profile: str, seconds: float, *, succeeded: bool) -> None:
         """Count a pod whose volumes were all bound, or whose volumes could not be bound."""
         self._after_cycle("PreBind", "VolumeBinding", profile, seconds, succeeded=succeeded)
+        self.volume_errors.add(("bind",), int(not succeeded))
 
     def bound(self, profile: str, seconds: float, *, succeeded: bool) -> None:
         self._after_cycle("Bind", "DefaultBinder", profile, seconds, succeeded=succeeded)

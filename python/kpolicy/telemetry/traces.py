@@ -1,7 +1,7 @@
 """Traces of attempts to place pods: which are kept, when they are built, and where they are
 exported.
 
-A share of the routine traces is kept, and all failures and slow attempts; two limits a second bound
+The traces that the sampler selects are kept, and all failures and slow attempts; two limits bound
 the cost, in a busy cluster and in a storm of failures. A trace is judged when its attempt is over,
 since failures are known only then; only the routine share is marked as sampled in a `traceparent`.
 Callers ask `keeps` before they build a trace, so that one that is not kept costs nothing more.
@@ -82,22 +82,25 @@ def _ratio(text: str) -> tuple[Sampling, str]:
 
 
 class Allowance:
-    """A limit per second; what exceeds it is refused and counted."""
+    """A limit per second. What is not used is saved up for a burst, as much as `burst_s` seconds
+    allow."""
 
-    def __init__(self, per_second_max: int) -> None:
+    def __init__(self, per_second_max: int, burst_s: int = 1) -> None:
         self._per_second_max = per_second_max
-        self._second = -1
-        self._in_window = 0
-        self.refused = 0
+        self._room_max = per_second_max * burst_s
+        self._room = self._room_max
+        self._second: int | None = None
 
     def take(self, now_ns: int) -> bool:
         second = now_ns // _SECOND_NS
         if second != self._second:
-            self._second, self._in_window = second, 0
-        if self._in_window >= self._per_second_max:
-            self.refused += 1
+            passed = second - self._second if self._second is not None else 0
+            # The clock may have been set back: nothing is saved up then.
+            self._room = min(self._room + max(passed, 1) * self._per_second_max, self._room_max)
+            self._second = second
+        if self._room <= 0:
             return False
-        self._in_window += 1
+        self._room -= 1
         return True
 
 
@@ -120,8 +123,9 @@ class Traces:
         self._sampling = sampling or Sampling()
         rates = rates or Rates()
         self._routine = Allowance(rates.sampled)
-        self._kept = Allowance(rates.kept)
+        self._kept = Allowance(rates.kept, limits.KEPT_TRACES_BURST_S)
         self._random = random or Random()
+        self._dropped = 0
         self._pipeline: Pipeline | None = None
         if exporters:
             from kpolicy.telemetry import pipeline  # noqa: PLC0415  0.2 s of imports
@@ -134,8 +138,9 @@ class Traces:
 
     @property
     def dropped(self) -> int:
-        """How many traces were dropped because of the limits."""
-        return self._routine.refused + self._kept.refused
+        """Traces that were wanted and did not arrive: because of the limits a second, because too
+        many spans waited, or because the exporter failed. Each counts once."""
+        return self._dropped + (self._pipeline.lost if self._pipeline is not None else 0)
 
     def begin(self, now_ns: int) -> TraceContext | None:
         """Make the ids of an attempt, which others see before it ends; None if tracing is off."""
@@ -143,17 +148,28 @@ class Traces:
             return None
         bits = self._random.getrandbits(4 * _SPAN_BITS)
         trace_id = bits >> 2 * _SPAN_BITS or 1
+        is_selected = self._sampling.keeps(trace_id)
+        is_sampled = is_selected and self._has_room() and self._routine.take(now_ns)
         return TraceContext(
             trace_id,
             bits & _SPAN_MASK or 1,
             bits >> _SPAN_BITS & _SPAN_MASK or 1,
-            self._sampling.keeps(trace_id) and self._routine.take(now_ns),
+            is_sampled,
+            is_selected and not is_sampled,
         )
 
     def keeps(self, context: TraceContext, *, failed: bool, slow: bool, now_ns: int) -> bool:
         """Whether to record the attempt. Ask once, when it is over."""
-        is_wanted = (failed or slow) and not self._sampling.off
-        return context.sampled or (is_wanted and self._kept.take(now_ns))
+        if context.sampled:
+            return True
+        is_failure = (failed or slow) and not self._sampling.off
+        if is_failure and self._has_room() and self._kept.take(now_ns):
+            return True
+        self._dropped += is_failure or context.crowded_out
+        return False
+
+    def _has_room(self) -> bool:
+        return self._pipeline is not None and self._pipeline.has_room()
 
     def record(self, attempt: Attempt, context: TraceContext) -> None:
         """Build the spans of an attempt that is over."""

@@ -17,7 +17,8 @@ from ipaddress import IPv4Network
 from math import inf
 from typing import Any, Final
 
-from kpolicy.clock import NANOSECONDS, Clock, api_time
+from kpolicy.api_times import NANOSECONDS, api_time
+from kpolicy.clock import Clock
 from kpolicy.testing import limits
 from kpolicy.testing.apiserver.object_writes import AT_ONCE, carry_out
 from kpolicy.testing.objects.pod_admission import with_condition

@@ -178,13 +178,21 @@ def load_policy(
     *sources: str | Path | Source,
     profile: str = "",
     params: Mapping[str, Any] | None = None,
+    release: str = "",
+    feature_gates: Mapping[str, bool] | None = None,
 ) -> PolicyUnderTest:
     """Load a policy from files, or a shipped one by name. Name the `profile` if it has several.
+    `release` and `feature_gates` say whose decisions are tested, as in `compile_policy`.
 
     A policy with errors fails the test and shows its findings.
     """
     __tracebackhide__ = True
-    compiled = compile_policy([_source(source) for source in sources], params=params)
+    compiled = compile_policy(
+        [_source(source) for source in sources],
+        params=params,
+        release=release,
+        feature_gates=feature_gates,
+    )
     if compiled.program is None:
         raise AssertionError(_errors_text(compiled.diagnostics))
     names = compiled.program.scheduler_names

@@ -1,4 +1,6 @@
-"""The figures of one moment: the queue, rates since the moment before, and the longest waits."""
+"""Asks a running scheduler for pages, and makes the figures of one moment of them: the queue, rates
+since the moment before, and the longest waits.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kpolicy.clock import Clock
+from kpolicy.cluster.api import ApiClient, Response
+from kpolicy.cluster.request_failure import Failure, Status
 from kpolicy.top.exposition import Metrics
 
 QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
 _ATTEMPTS: Final = "scheduler_schedule_attempts_total"
 _REJECTIONS: Final = "kpolicy_rule_rejections_total"
+_BUSY: Final = 429
+_TRIES_MAX: Final = 5
+_WAIT_S: Final = 1.0
+
+
+async def page(
+    client: ApiClient, clock: Clock, path: str, query: Mapping[str, str] | None = None
+) -> Response | Failure:
+    """The answer of a page, asked again while it is another's turn."""
+    for _ in range(_TRIES_MAX):
+        answer = await client.request("GET", path, query)
+        if not (isinstance(answer, Status) and answer.code == _BUSY):
+            break
+        await clock.sleep(answer.retry_after_s or _WAIT_S)
+    return answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.request_failure import Failure, Status
-from kpolicy.top.frames import Frame, Scrape, frame_of, scrape
+from kpolicy.top.frames import Frame, Scrape, frame_of, page, scrape
 from kpolicy.top.navigation import KEYS, Key, Place
-from kpolicy.top.pages import page
 from kpolicy.top.screens import Line, Screen, of_node, of_pod, of_rule, overview
 
 _KEY_BYTES_MAX: Final = 64

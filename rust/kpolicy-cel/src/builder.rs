@@ -95,7 +95,6 @@ impl Builder {
         let (range, binds) = match &operation {
             Operation::Slot(slot) => {
                 free = 1 << slot;
-                self.expression.slots = self.expression.slots.max(usize::from(*slot) + 1);
                 (0, 0)
             }
             Operation::Loop { first, second, .. } => {
@@ -104,8 +103,6 @@ impl Builder {
             Operation::Bind(slot) => (1, 1_u64 << slot),
             _ => (0, 0),
         };
-        let highest = 64 - u64::leading_zeros(binds);
-        self.expression.slots = self.expression.slots.max(highest as usize);
         for (position, arg) in args.iter().enumerate() {
             let below = self.shapes.get(*arg as usize).copied().unwrap_or_default();
             let used = self.node(*arg).map_or(0, |node| node.free);

@@ -8,9 +8,9 @@ use crate::builder::Builder;
 use crate::error::{ErrorKind, EvaluationError};
 use crate::facts::{Answer, Facts, NoFacts, Read, value_of_answer};
 use crate::ir::{Expression, Node, Operation};
-use crate::scalar::Evaluated;
+use crate::room::Room;
 use crate::types::Type;
-use crate::value::Value;
+use crate::value::{Evaluated, Value};
 
 /// What an expression is when some facts are known: again an expression.
 pub type Residual = Expression;
@@ -191,7 +191,12 @@ impl Folder<'_> {
         }
         let operation = self.operation(node, args);
         let made = self.builder.add(operation, args.into(), node.kind.clone(), node.origin).ok()?;
-        let outcome = self.builder.expression().evaluate_node(made, &NoFacts, self.budget);
+        let outcome = self.builder.expression().evaluate_node(
+            made,
+            &NoFacts,
+            self.budget,
+            &mut Room::default(),
+        );
         match outcome {
             Err(error) if error.kind == ErrorKind::CostExceeded => None,
             outcome => Some(outcome),

@@ -109,10 +109,11 @@ pub struct Expression {
     pub(crate) constants: Vec<Value>,
     pub(crate) root: u32,
     pub(crate) reads: Vec<Read>,
-    pub(crate) slots: usize,
     pub(crate) memos: usize,
     /// What it costs a lane, if kernels do all of it.
     pub(crate) kernel_units: Option<u64>,
+    /// What the scalar evaluator takes then, at the most.
+    pub(crate) units_by_itself: u64,
 }
 
 impl Expression {

@@ -23,11 +23,13 @@ mod names;
 mod observation;
 pub mod prices;
 mod profile;
+mod room;
 mod scalar;
 mod trace;
 mod types;
 mod value;
 mod verify;
+mod windows;
 
 pub use bits::Bits;
 pub use budget::Budget;
@@ -42,8 +44,10 @@ pub use names::{Catalogue, Name};
 pub use observation::Seen;
 pub use trace::Trace;
 pub use types::Type;
+pub use value::time_zones;
 pub use value::{
     Answer, Cidr, Civil, Duration, Key, Map, NamedFormat, Object, Operator, Quantity, Requirement,
-    Selector, Semver, Timestamp, Url, Value, equal, from_json, order, to_json,
+    Selector, Semver, Timestamp, Url, Value, Window, equal, from_json, order, to_json,
 };
 pub use verify::FORMAT;
+pub use windows::Moments;

@@ -7,8 +7,8 @@ use crate::budget::{Budget, halvings};
 use crate::error::{ErrorKind, EvaluationError, Fault};
 use crate::ir::{LoopKind, Node};
 use crate::prices::ELEMENT;
-use crate::scalar::{Evaluated, Machine, duplicate};
-use crate::value::{Key, Map, Value, order};
+use crate::scalar::{Machine, duplicate};
+use crate::value::{Evaluated, Key, Map, Value, order};
 
 /// What a loop runs over.
 enum Range {

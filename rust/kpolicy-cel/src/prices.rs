@@ -37,6 +37,8 @@ pub(crate) const TEXT_BYTES: u64 = 10;
 pub(crate) const COMPARED_BYTES: u64 = 100;
 /// Reading a value from a text, or writing one, besides a unit for each byte of the text.
 pub(crate) const PARSING: u64 = 12;
+/// Finding out whether a time window is open: its cron expression is read, and days are looked at.
+pub(crate) const WINDOW: u64 = 250;
 /// Looking for a text, to begin with.
 pub(crate) const SEARCH: u64 = 8;
 /// A part of a text that is made an item of a list.

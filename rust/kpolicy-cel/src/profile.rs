@@ -12,7 +12,7 @@ use crate::budget::Budget;
 use crate::facts::Facts;
 use crate::ir::{Expression, Node, Operation};
 use crate::observation::Observer;
-use crate::scalar::Evaluated;
+use crate::value::Evaluated;
 
 /// A node counts by itself if one evaluation of it needs so many units, besides its operands.
 const WORK_MIN: u64 = 16;

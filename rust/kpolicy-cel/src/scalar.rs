@@ -11,14 +11,13 @@ use crate::ir::{Expression, Node, Operation};
 use crate::names::Name;
 use crate::observation::{Observer, Seen};
 use crate::prices::{LITERAL, LOOKUP, MEMBER, NODE};
-use crate::value::{Key, Map, Value};
-
-pub(crate) type Evaluated = Result<Value, EvaluationError>;
+use crate::room::Room;
+use crate::value::{Evaluated, Key, Map, Value};
 
 impl Expression {
     /// The value in one world, or the error that was not absorbed.
     pub fn evaluate(&self, facts: &dyn Facts, budget: &mut Budget) -> Evaluated {
-        self.evaluate_node(self.root, facts, budget)
+        self.evaluate_node(self.root, facts, budget, &mut Room::default())
     }
 
     /// As [`Expression::evaluate`], and adds to `seen` what each node that was reached gave.
@@ -30,7 +29,7 @@ impl Expression {
     ) -> Result<Value, EvaluationError> {
         seen.resize(self.nodes.len(), Seen::default());
         self.charge_kernels(budget)?;
-        self.machine(facts, budget, Some(seen)).value(self.root)
+        self.machine(facts, budget, Some(seen), &mut Room::default()).value(self.root)
     }
 
     /// As [`Expression::evaluate`], and shows the observer what each node gave.
@@ -41,7 +40,7 @@ impl Expression {
         observer: &mut dyn Observer,
     ) -> Evaluated {
         self.charge_kernels(budget)?;
-        self.machine(facts, budget, Some(observer)).value(self.root)
+        self.machine(facts, budget, Some(observer), &mut Room::default()).value(self.root)
     }
 
     /// The value of one node that reads no slot.
@@ -50,11 +49,12 @@ impl Expression {
         node: u32,
         facts: &dyn Facts,
         budget: &mut Budget,
+        room: &mut Room,
     ) -> Evaluated {
         if node == self.root {
             self.charge_kernels(budget)?;
         }
-        self.machine(facts, budget, None).value(node)
+        self.machine(facts, budget, None, room).value(node)
     }
 
     fn machine<'a>(
@@ -62,15 +62,10 @@ impl Expression {
         facts: &'a dyn Facts,
         budget: &'a mut Budget,
         observer: Option<&'a mut dyn Observer>,
+        room: &'a mut Room,
     ) -> Machine<'a> {
-        Machine {
-            expression: self,
-            facts,
-            budget,
-            slots: vec![Ok(Value::Null); self.slots],
-            memos: vec![None; self.memos],
-            observer,
-        }
+        room.forget();
+        Machine { expression: self, facts, budget, room, observer }
     }
 }
 
@@ -78,8 +73,7 @@ pub(crate) struct Machine<'a> {
     expression: &'a Expression,
     facts: &'a dyn Facts,
     pub budget: &'a mut Budget,
-    slots: Vec<Evaluated>,
-    memos: Vec<Option<Evaluated>>,
+    room: &'a mut Room,
     observer: Option<&'a mut dyn Observer>,
 }
 
@@ -89,8 +83,7 @@ impl<'a> Machine<'a> {
         let Some(node) = expression.node(index) else {
             return Err(Fault::invalid("no such node").at(index));
         };
-        let memo = node.memo.map(|memo| memo as usize);
-        if let Some(Some(kept)) = memo.and_then(|memo| self.memos.get(memo)) {
+        if let Some(kept) = node.memo.and_then(|memo| self.room.memo(memo)) {
             let kept = kept.clone();
             self.charge(node, NODE)?;
             return kept;
@@ -100,8 +93,8 @@ impl<'a> Machine<'a> {
         if let Some(observer) = self.observer.as_deref_mut() {
             observer.note(node, &outcome, before..self.budget.needed());
         }
-        if let Some(place) = memo.and_then(|memo| self.memos.get_mut(memo)) {
-            *place = Some(outcome.clone());
+        if let Some(memo) = node.memo {
+            self.room.keep(memo, outcome.clone());
         }
         outcome
     }
@@ -120,7 +113,7 @@ impl<'a> Machine<'a> {
             }
             Operation::Error(error) => Err((**error).clone()),
             Operation::Slot(slot) => {
-                let value = self.slots.get(usize::from(*slot)).cloned();
+                let value = self.room.slot(usize::from(*slot)).cloned();
                 value.unwrap_or_else(|| Err(place(Fault::invalid("no such slot"))))
             }
             Operation::Fact { fact, read } => self.ask(node, fact, *read, false),
@@ -187,9 +180,7 @@ impl<'a> Machine<'a> {
     }
 
     pub(crate) fn set(&mut self, slot: u8, value: Evaluated) {
-        if let Some(place) = self.slots.get_mut(usize::from(slot)) {
-            *place = value;
-        }
+        self.room.set(usize::from(slot), value);
     }
 
     fn ask(&mut self, node: &Node, fact: &Name, read: Option<u32>, present: bool) -> Evaluated {

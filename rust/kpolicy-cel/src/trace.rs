@@ -11,8 +11,7 @@ use crate::error::EvaluationError;
 use crate::facts::Facts;
 use crate::ir::{Expression, Node};
 use crate::observation::Observer;
-use crate::scalar::Evaluated;
-use crate::value::{Value, to_json};
+use crate::value::{Evaluated, Value, to_json};
 
 /// Outcomes kept of one node; a reader of a loop looks at the first few.
 const OUTCOMES_MAX: usize = 16;

@@ -117,3 +117,39 @@ fn what_kernels_do_for_all_lanes_is_within_the_limit_of_many_small_rules() {
     let units = budget.spent();
     assert!(units <= 2 * lanes as u64, "{units} units: no lane is evaluated by itself");
 }
+
+/// `(free > -1000000 ? 1 : 0) + (free > -2000000 ? 1 : 0) < 3`: what is added up is 1 in all lanes.
+#[test]
+fn operands_that_turn_out_to_be_the_same_in_all_lanes_need_no_lane_by_itself() {
+    let constant = |constant: u32| json!({"op": "constant", "type": "int", "constant": constant});
+    let ir = json!({
+        "format": 1,
+        "constants": [-1_000_000, -2_000_000, 1, 0, 3, "cpu"],
+        "nodes": [
+            {"op": "constant", "type": "string", "constant": 5},
+            {"op": "fact", "type": "int", "fact": "node.free", "args": [0]},
+            constant(0),
+            {"op": "call", "type": "bool", "overload": "greater_int64", "args": [1, 2]},
+            constant(1),
+            {"op": "call", "type": "bool", "overload": "greater_int64", "args": [1, 4]},
+            constant(2),
+            constant(3),
+            {"op": "conditional", "type": "int", "args": [3, 6, 7]},
+            {"op": "conditional", "type": "int", "args": [5, 6, 7]},
+            {"op": "call", "type": "int", "overload": "add_int64", "args": [8, 9]},
+            constant(4),
+            {"op": "call", "type": "bool", "overload": "less_int64", "args": [10, 11]},
+        ],
+        "root": 12,
+    });
+    let expression = Expression::verify(&ir).expect("it is of the right types");
+    let expression = expression.resolved(&FactsWithColumns);
+    let world = World::random(&mut Chance(7));
+    let mut budget = Budget::of_each_lane(20);
+    let lanes = world.free.len();
+    let mask = expression.filter(&world, &Bits::ones(lanes), &mut budget);
+    assert_eq!((mask.truth.count(), mask.error.count()), (lanes, 0));
+    let (units, by_itself) = (budget.spent(), expression.units_by_itself(20));
+    assert!(units <= 3 * lanes as u64, "{units} units for {lanes} lanes");
+    assert!(by_itself.is_some_and(|units| units > 12), "{by_itself:?}");
+}

@@ -9,20 +9,42 @@ use crate::snapshot::pod::Pod;
 
 pub use crate::snapshot::Occurrence;
 
-/// The label of an event; two if it differs between pods on nodes and pending pods.
+/// How the labels of events name a pending pod that is changed itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PendingPod {
+    /// `UnschedulablePod`, as any other pod without a node.
+    Unschedulable,
+    /// `TargetPod`.
+    Target,
+}
+
+/// Whose event it is, which its label says: of a pod on a node (or of anything else), or of the
+/// pending pod itself in the words of a release.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Whose {
+    Assigned,
+    Pending(PendingPod),
+}
+
+/// The label of an event; three if it differs between pods on nodes and pending pods.
 macro_rules! label {
-    ($is_assigned:ident, $label:literal) => {
+    ($whose:ident, $label:literal) => {
         $label
     };
-    ($is_assigned:ident, $assigned:literal, $pending:literal) => {
-        if $is_assigned { $assigned } else { $pending }
+    ($whose:ident, $assigned:literal, $pending:literal, $target:literal) => {
+        match $whose {
+            Whose::Assigned => $assigned,
+            Whose::Pending(PendingPod::Unschedulable) => $pending,
+            Whose::Pending(PendingPod::Target) => $target,
+        }
     };
 }
 
 /// The events of nodes, pods and time, one row each: its name, what a pod that waits for it reads, and
-/// its label in kube-scheduler's metrics (of pods on nodes, `or` of pending pods).
+/// its label in kube-scheduler's metrics (of pods on nodes, `or` of pending pods by both of their names).
 macro_rules! events {
-    ($($(#[$doc:meta])* $event:ident, $words:literal, $label:literal $(or $pending:literal)?;)+) => {
+    ($($(#[$doc:meta])* $event:ident, $words:literal,
+       $label:literal $(or $pending:literal or $target:literal)?;)+) => {
         /// One kind of happening.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Event {
@@ -65,10 +87,10 @@ macro_rules! events {
                 1 << position
             }
 
-            /// As in kube-scheduler's metrics; `is_assigned` tells pods on nodes from pending ones.
-            pub(crate) fn label(self, is_assigned: bool) -> &'static str {
+            /// As in kube-scheduler's metrics.
+            pub(crate) fn label(self, whose: Whose) -> &'static str {
                 match self {
-                    $(Self::$event => label!(is_assigned, $label $(, $pending)?),)+
+                    $(Self::$event => label!(whose, $label $(, $pending, $target)?),)+
                     Self::ObjectAdd(kind) => kind.event_labels()[0],
                     Self::ObjectUpdate(kind) => kind.event_labels()[1],
                     Self::ObjectDelete(kind) => kind.event_labels()[2],
@@ -109,21 +131,32 @@ events! {
     PodDelete, "a pod leaves a node", "AssignedPodDelete";
     /// Labels of a pod differ.
     PodLabel, "a label of a pod changes",
-        "AssignedPodUpdatePodLabel" or "UnschedulablePodUpdatePodLabel";
+        "AssignedPodUpdatePodLabel" or "UnschedulablePodUpdatePodLabel"
+        or "TargetPodUpdatePodLabel";
     /// A pod requests less of some resource than before.
     PodScaleDown, "a pod comes to request less",
-        "AssignedPodUpdatePodScaleDown" or "UnschedulablePodUpdatePodScaleDown";
+        "AssignedPodUpdatePodScaleDown" or "UnschedulablePodUpdatePodScaleDown"
+        or "TargetPodUpdatePodScaleDown";
     /// Tolerations of a pod differ.
     PodToleration, "a toleration of the pod changes",
-        "AssignedPodUpdatePodToleration" or "UnschedulablePodUpdatePodToleration";
+        "AssignedPodUpdatePodToleration" or "UnschedulablePodUpdatePodToleration"
+        or "TargetPodUpdatePodToleration";
     /// The last of `spec.schedulingGates` is removed.
     PodGatesGone, "the pod's last scheduling gate is removed",
-        "UnschedulablePodUpdatePodSchedulingGatesEliminated";
+        "AssignedPodUpdatePodSchedulingGatesEliminated"
+        or "UnschedulablePodUpdatePodSchedulingGatesEliminated"
+        or "TargetPodUpdatePodSchedulingGatesEliminated";
+    /// Claims of the pod were made from templates.
+    PodGeneratedClaim, "claims of the pod are made",
+        "AssignedPodUpdatePodGeneratedResourceClaim"
+        or "UnschedulablePodUpdatePodGeneratedResourceClaim"
+        or "TargetPodUpdatePodGeneratedResourceClaim";
     /// A pod on a node is being deleted.
     PodTermination, "a pod on a node is being deleted",
-        "AssignedPodUpdate" or "UnschedulablePodUpdate";
+        "AssignedPodUpdate" or "UnschedulablePodUpdate" or "TargetPodUpdate";
     /// Anything else of a pod, and whatever has an event of its own but labels and gates.
-    PodUpdate, "the pod itself is changed", "AssignedPodUpdate" or "UnschedulablePodUpdate";
+    PodUpdate, "the pod itself is changed",
+        "AssignedPodUpdate" or "UnschedulablePodUpdate" or "TargetPodUpdate";
     /// Nothing changed but the time.
     TimePasses, "time passes", "TimePasses";
 }
@@ -196,6 +229,7 @@ impl Occurrence {
                 (Some(_), Some(_)) => Event::ObjectUpdate(*kind),
                 (Some(_), None) => Event::ObjectDelete(*kind),
             }],
+            Self::Time { .. } => vec![Event::TimePasses],
         }
     }
 }
@@ -224,6 +258,7 @@ fn pod_events(old: &Pod, new: &Pod) -> Vec<Event> {
         (requests_less(old, new), Event::PodScaleDown),
         (old.is_gated() && !new.is_gated(), Event::PodGatesGone),
         (old.template.tolerations != new.template.tolerations, Event::PodToleration),
+        (old.claim_statuses != new.claim_statuses, Event::PodGeneratedClaim),
         (!old.is_terminating && new.is_terminating, Event::PodTermination),
     ];
     let mut events: Vec<Event> =

@@ -21,6 +21,7 @@ pub(crate) mod parked;
 pub mod part;
 pub mod preemption;
 pub mod program;
+pub mod release;
 pub(crate) mod resources;
 pub mod rules;
 pub mod snapshot;

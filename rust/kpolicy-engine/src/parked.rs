@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::api::Wake;
-use crate::event::{Event, Events, Occurrence};
+use crate::event::{Event, Events, Occurrence, Whose};
 use crate::judging::EXTENDER;
 use crate::program::{Profile, Program};
 use crate::rules::{FilterRule, Key};
@@ -203,6 +203,7 @@ impl Parked {
             self.hear_of_itself(new, occurrence, program, cluster, out);
             return;
         }
+        let pending = Whose::Pending(program.followed.traits().pending_pod);
         for event in occurrence.events() {
             let mut woken: Vec<Arc<str>> = Vec::new();
             let waiting = self.by_event.get(&event).into_iter().flatten();
@@ -214,7 +215,8 @@ impl Parked {
                 }
             }
             woken.sort_unstable();
-            let label = event.label(occurrence.is_assigned());
+            let whose = if occurrence.is_assigned() { Whose::Assigned } else { pending };
+            let label = event.label(whose);
             for uid in woken {
                 self.of_pod.remove(&uid);
                 out.push(Wake { uid, event: label });
@@ -258,7 +260,8 @@ impl Parked {
         match helping {
             Some(event) => {
                 self.remove(&new.uid);
-                out.push(Wake { uid: Arc::clone(&new.uid), event: event.label(false) });
+                let event = event.label(Whose::Pending(program.followed.traits().pending_pod));
+                out.push(Wake { uid: Arc::clone(&new.uid), event });
             }
             // It waits on, as what it is now.
             None => self.park(new, profile, &positions, program, &message),

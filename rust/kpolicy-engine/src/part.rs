@@ -76,7 +76,11 @@ parts! {
     OtherNodes,
     /// The pod's namespace as an object.
     Namespace,
-    /// The moment of the decision. No rule reads it yet.
+    /// Disruption budgets that cover the pod.
+    DisruptionBudgets,
+    /// The pod's controller as an object.
+    Controller,
+    /// The moment of the decision.
     Time,
     /// What the pods of a tenant hold together. No rule reads it yet.
     Usage,
@@ -127,7 +131,13 @@ impl Part {
                 Event::NodeLabel,
                 Event::NodeAllocatable,
             ]),
-            Self::Namespace => Events::of(&Event::of_object(Kind::Namespace)),
+            Self::Namespace => Events::of_objects(&[Kind::Namespace]),
+            Self::DisruptionBudgets => Events::of_objects(&[Kind::PodDisruptionBudget]),
+            Self::Controller => Events::of_objects(&[
+                Kind::ReplicationController,
+                Kind::ReplicaSet,
+                Kind::StatefulSet,
+            ]),
             Self::Time => Events::of(&[Event::TimePasses]),
             Self::Claims => Events::of(&[Event::NodeAdd, Event::PodDelete, Event::PodUpdate]),
             Self::Group => Events::of(&[Event::PodAdd, Event::PodDelete, Event::PodUpdate]),
@@ -165,6 +175,8 @@ impl Part {
             | Self::OtherNodes
             | Self::Terminations
             | Self::Namespace
+            | Self::DisruptionBudgets
+            | Self::Controller
             | Self::Time
             | Self::Usage
             | Self::Claims
@@ -181,6 +193,9 @@ pub struct Parts(u64);
 impl Parts {
     /// The empty set.
     pub(crate) const NONE: Self = Self(0);
+    /// Objects besides pods and nodes.
+    pub(crate) const OBJECTS: Self =
+        Self::of(&[Part::Namespace, Part::DisruptionBudgets, Part::Controller]);
 
     /// The set of these parts.
     pub(crate) const fn of(parts: &[Part]) -> Self {
@@ -212,6 +227,11 @@ impl Parts {
     /// The parts of the set, in the order of [`Part::ALL`].
     pub(crate) fn iter(self) -> impl Iterator<Item = Part> {
         Part::ALL.iter().copied().filter(move |part| self.has(*part))
+    }
+
+    /// Those among them that are objects besides pods and nodes.
+    pub(crate) const fn of_objects(self) -> Self {
+        Self(self.0 & Self::OBJECTS.0)
     }
 
     /// Whatever changes any of them.

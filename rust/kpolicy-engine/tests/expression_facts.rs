@@ -42,7 +42,9 @@ fn world() -> Engine {
         support::apply(
             &mut engine,
             &json!({"apiVersion": "v1", "kind": "Pod",
-                "metadata": {"name": name, "namespace": "d", "uid": name, "labels": {"app": app}},
+                "metadata": {"name": name, "namespace": "d", "uid": name, "labels": {"app": app},
+                    "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet",
+                        "name": app, "uid": app, "controller": true}]},
                 "spec": {"nodeName": node, "priority": 7, "hostNetwork": true,
                     "tolerations": [{"key": "k", "operator": "Exists"}],
                     "containers": [{"name": "c", "image": "img:1",
@@ -147,6 +149,9 @@ fn numbers() {
         ("node.pods.size", vec![], [Some(2), Some(1), Some(0)]),
         ("node.pods.count", vec![web.clone()], [Some(1), Some(1), Some(0)]),
         ("node.pods.sum", vec![json!("cpu"), web.clone()], [Some(500), Some(500), Some(0)]),
+        ("node.pods.sameController", vec![], [Some(1), Some(1), Some(0)]),
+        ("node.domain.pods.sameController", vec![json!("zone")], [Some(2), Some(2), None]),
+        ("cluster.pods.sameController", vec![], [Some(2); 3]),
         ("node.domain.nodeCount", vec![json!("zone")], [Some(2), Some(2), None]),
         ("node.domain.pods.count", vec![json!("zone"), web.clone()], [Some(2), Some(2), None]),
         ("node.domain.pods.size", vec![json!("zone")], [Some(3), Some(3), None]),
@@ -157,7 +162,7 @@ fn numbers() {
         ("cluster.domains", vec![json!("zone")], [Some(1); 3]),
         ("cluster.pods.count", vec![web], [Some(2); 3]),
     ];
-    assert_eq!(cases.len(), 22);
+    assert_eq!(cases.len(), 25);
     for (fact, args, want) in cases {
         let have = scores(&mut engine, &ir(fact, &args, "int", None));
         assert_eq!(have, want.map(|number| number.map(f64::from)), "{fact}");

@@ -39,10 +39,14 @@ fn judged(nodes: &[&str], others: &[Value], spec: &Value) -> (Engine, Decision, 
         support::apply(&mut engine, object);
     }
     support::apply(&mut engine, &pod(spec));
+    let (decision, explained) = decided(&mut engine);
+    (engine, decision, explained)
+}
+
+fn decided(engine: &mut Engine) -> (Decision, Value) {
     let line = engine.explain(Some(&["ns/p".to_owned()]));
     let explained = serde_json::from_slice(&line).expect("a line is JSON");
-    let decision = engine.schedule(&["u".into()], 0, &Still).decisions.remove(0);
-    (engine, decision, explained)
+    (engine.schedule(&["u".into()], 0, &Still).decisions.remove(0), explained)
 }
 
 #[test]
@@ -106,4 +110,44 @@ fn a_pod_of_a_group_is_parked_in_every_profile() {
     support::apply(&mut engine, &pod(&spec));
     let decision = engine.schedule(&["u".into()], 0, &Still).decisions.remove(0);
     assert_eq!(decision.verdict, Verdict::Parked);
+}
+
+/// As kube-scheduler's own test "some nodes are filtered out by prefilter plugin and other are filtered
+/// out by filter plugin" has it: the status of the nodes outside names only what narrowed.
+#[test]
+fn nodes_that_were_not_looked_at_name_only_the_rules_that_narrowed() {
+    let by_name = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchFields": [
+            {"key": "metadata.name", "operator": "In", "values": ["n2"]}]}]}}});
+    let full = json!({"apiVersion": "v1", "kind": "Pod",
+                      "metadata": {"name": "full", "namespace": "ns", "uid": "full"},
+                      "spec": {"nodeName": "n2", "containers": [
+                          {"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}]}});
+    let mut engine = support::loaded(1, &support::default_program());
+    for name in ["n1", "n2", "n3"] {
+        support::apply(&mut engine, &node(name));
+    }
+    support::apply(&mut engine, &full);
+    let mut agent = pod(&json!({"affinity": by_name}));
+    agent["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "1"}});
+    support::apply(&mut engine, &agent);
+    let why = "0/3 nodes are available: 1 Insufficient cpu, \
+               2 node(s) didn't satisfy plugin(s) [NodeAffinity].";
+    let (decision, explained) = decided(&mut engine);
+    assert!(decision.message.starts_with(why), "{}", decision.message);
+    assert_eq!(decision.rejected_by, ["NodeAffinity".into(), "NodeResourcesFit".into()]);
+    assert_eq!(explained["message"], why);
+    let reasons = json!(["node(s) didn't satisfy plugin(s) [NodeAffinity]"]);
+    for outside in [0, 2] {
+        assert_eq!(explained["nodes"][outside]["filter"]["plugin"], "PreFilter");
+        assert_eq!(explained["nodes"][outside]["filter"]["reasons"], reasons);
+    }
+    // The nominated node is tried before the status is written.
+    agent["status"] = json!({"nominatedNodeName": "n2"});
+    support::apply(&mut engine, &agent);
+    let why = "0/3 nodes are available: 1 Insufficient cpu, \
+               2 node(s) didn't satisfy plugin(s) [NodeAffinity NodeResourcesFit].";
+    let (decision, explained) = decided(&mut engine);
+    assert!(decision.message.starts_with(why), "{}", decision.message);
+    assert_eq!(explained["message"], why);
 }

@@ -1,4 +1,4 @@
-//! The golden cases of kube-scheduler 1.36, as far as their rules exist in the catalog: every verdict
+//! The golden cases of each release of kube-scheduler, as far as their rules exist in the catalog: every verdict
 //! of every filter by itself, every raw score, and, once all rules of the profile exist, the first
 //! failing filter, weighted scores, best nodes and messages.
 
@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::{Decision, Still};
+use kpolicy_engine::release::Release;
 use kpolicy_engine::rules::catalog;
 use kpolicy_engine::threads::Threads;
 use serde_json::{Value, json};
@@ -23,6 +24,7 @@ struct Compared {
     raw: usize,
     weighted: usize,
     messages: usize,
+    full_messages: usize,
     candidates: usize,
 }
 
@@ -157,6 +159,10 @@ fn compare_pod(have: &Value, want: &Value, place: &str, compared: &mut Compared)
     if is_whole {
         assert_eq!(have["preFilter"], want["preFilter"], "{place}");
     }
+    if let Some(full) = want["fullMessage"].as_str().filter(|_| is_whole) {
+        assert_eq!(have["fullMessage"], full, "{place}");
+        compared.full_messages += 1;
+    }
     if !is_whole && (!want["preFilter"].is_null() || !have["preFilter"].is_null()) {
         return;
     }
@@ -189,17 +195,20 @@ fn compare_pod(have: &Value, want: &Value, place: &str, compared: &mut Compared)
 }
 
 /// The program of a case.
-fn program_of(case: &Value) -> Value {
+fn program_of(case: &Value, release: Release) -> Value {
     let config = case["config"].as_str().unwrap_or_default();
-    program(config.rsplit('/').next().unwrap_or_default().trim_end_matches(".yaml"))
+    let mut program =
+        program(config.rsplit('/').next().unwrap_or_default().trim_end_matches(".yaml"));
+    program["release"] = release.name().into();
+    program
 }
 
 /// Places all pods of a case in as few calls as that takes, with so many threads; or one by one.
-fn placed(case: &Value, threads: Option<usize>) -> (Vec<Decision>, String) {
+fn placed(case: &Value, release: Release, threads: Option<usize>) -> (Vec<Decision>, String) {
     let mut engine = Engine::with_threads(1, Arc::new(Threads::new(threads.unwrap_or(1))));
     // The clusters are small.
     engine.look_ahead(1);
-    engine.load(&program_of(case)).expect("the program is good");
+    engine.load(&program_of(case, release)).expect("the program is good");
     support::apply(&mut engine, &case["cluster"]);
     let uids: Vec<Arc<str>> = engine.pending().into_iter().map(|pod| pod.uid).collect();
     let mut decisions = Vec::new();
@@ -216,23 +225,23 @@ fn placed(case: &Value, threads: Option<usize>) -> (Vec<Decision>, String) {
 #[test]
 fn pods_are_placed_alike_with_any_number_of_threads() {
     let mut decisions = 0;
-    for path in support::golden_paths() {
+    let release = Release::NEWEST;
+    for path in support::golden_paths(release) {
         let case = support::golden_case(&path);
-        let one = placed(&case, Some(1));
-        assert_eq!(one, placed(&case, Some(2)), "{}", path.display());
-        assert_eq!(one, placed(&case, Some(4)), "{}", path.display());
-        assert_eq!(one.0, placed(&case, None).0, "{}: one by one", path.display());
+        let one = placed(&case, release, Some(1));
+        assert_eq!(one, placed(&case, release, Some(2)), "{}", path.display());
+        assert_eq!(one, placed(&case, release, Some(4)), "{}", path.display());
+        assert_eq!(one.0, placed(&case, release, None).0, "{}: one by one", path.display());
         decisions += one.0.len();
     }
     assert!(decisions > 1_000, "{decisions}");
 }
 
-#[test]
-fn every_recorded_verdict_agrees() {
+fn every_verdict_of(release: Release) -> Compared {
     let mut compared = Compared::default();
-    for path in support::golden_paths() {
+    for path in support::golden_paths(release) {
         let case = support::golden_case(&path);
-        let mut engine = support::loaded(1, &program_of(&case));
+        let mut engine = support::loaded(1, &program_of(&case, release));
         support::apply(&mut engine, &case["cluster"]);
         let lines = engine.explain(None);
         let lines: BTreeMap<String, Value> = lines
@@ -241,7 +250,8 @@ fn every_recorded_verdict_agrees() {
             .map(|line| serde_json::from_slice(line).expect("a line is JSON"))
             .map(|line: Value| (line["pod"].as_str().unwrap_or_default().to_owned(), line))
             .collect();
-        let place = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let place = path.file_stem().map(|stem| stem.to_string_lossy());
+        let place = place.map(|stem| format!("{} {stem}", release.name()));
         for want in case["expected"].as_array().expect("answers are a list") {
             let pod = want["pod"].as_str().unwrap_or_default();
             let place = format!("{} {pod}", place.as_deref().unwrap_or_default());
@@ -250,11 +260,21 @@ fn every_recorded_verdict_agrees() {
         }
         compared.cases += 1;
     }
-    println!("{compared:?}");
-    assert_eq!((compared.cases, compared.pods), (132, 1693));
-    assert!(compared.verdicts > 50_000 && compared.raw > 20_000, "{compared:?}");
-    if all_exist() {
-        assert_eq!((compared.weighted, compared.messages), (18_645, 320));
-        assert_eq!(compared.candidates, 140);
+    compared
+}
+
+#[test]
+fn every_recorded_verdict_agrees() {
+    for release in Release::ALL {
+        let compared = every_verdict_of(release);
+        println!("{} {compared:?}", release.name());
+        assert_eq!((compared.cases, compared.pods), (132, 1693));
+        assert!(compared.verdicts > 50_000 && compared.raw > 20_000, "{compared:?}");
+        // Full messages were not recorded of 1.36.
+        let full = if release == Release::V1_36 { 0 } else { 264 };
+        if all_exist() {
+            assert_eq!((compared.weighted, compared.messages), (18_645, 320));
+            assert_eq!((compared.candidates, compared.full_messages), (140, full));
+        }
     }
 }

@@ -152,7 +152,7 @@ fn gated_terminating_unknown_and_unserved_pods_are_not_tried() {
     assert_eq!(schedule(&mut engine, "b").verdict, Verdict::Gone);
     assert_eq!(schedule(&mut engine, "nobody").verdict, Verdict::Gone);
     let applied = support::apply(&mut engine, &pod("a", "1m", ""));
-    assert_eq!(woken(&applied), [("a", "UnschedulablePodUpdatePodSchedulingGatesEliminated")]);
+    assert_eq!(woken(&applied), [("a", "TargetPodUpdatePodSchedulingGatesEliminated")]);
     let mut named = support::default_program();
     named["profiles"][0]["schedulerName"] = json!("other");
     engine.load(&named).expect("the program is good");
@@ -215,7 +215,7 @@ fn only_events_that_may_help_wake_a_parked_pod() {
     assert!(woken(&support::apply(&mut engine, &tolerant)).is_empty());
     tolerant["spec"]["tolerations"] = json!([{"operator": "Exists"}]);
     let applied = support::apply(&mut engine, &tolerant);
-    assert_eq!(woken(&applied), [("a", "UnschedulablePodUpdatePodToleration")]);
+    assert_eq!(woken(&applied), [("a", "TargetPodUpdatePodToleration")]);
     assert_eq!(schedule(&mut engine, "a").verdict, Verdict::Placed);
 }
 

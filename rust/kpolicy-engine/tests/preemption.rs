@@ -63,8 +63,37 @@ fn as_few_as_possible_go_and_those_that_matter_least() {
     assert_eq!(decision.verdict, Verdict::Parked);
     assert_eq!(&*decision.nominated_node, "n1");
     assert_eq!(victims(decision), ["low", "lowest"]);
-    assert_eq!(&*decision.message, "0/1 nodes are available: 1 Insufficient cpu.");
+    assert_eq!(
+        &*decision.message,
+        "0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential placement for \
+         pod on node n1, preempting 2 victims"
+    );
     assert_eq!(nominated_to(&engine, "new").as_deref(), Some("n1"));
+}
+
+#[test]
+fn a_release_says_what_it_always_said() {
+    let mut document = support::default_program();
+    document["release"] = json!("1.36");
+    let mut engine = support::loaded(1, &document);
+    for object in [
+        node("n1", 2),
+        pod("low", 0, 2, Some("n1")),
+        pod("high", 10, 2, None),
+        pod("same", 0, 2, None),
+    ] {
+        support::apply(&mut engine, &object);
+    }
+    let decisions = decide(&mut engine, &["same", "high"]);
+    let messages: Vec<&str> = decisions.iter().map(|each| each.message.as_ref()).collect();
+    assert_eq!(
+        messages,
+        [
+            "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, \
+             preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.",
+            "0/1 nodes are available: 1 Insufficient cpu.",
+        ]
+    );
 }
 
 #[test]
@@ -100,7 +129,7 @@ fn later_pods_of_a_batch_see_the_nomination() {
     assert_eq!(nodes[2], "", "both nodes are spoken for");
     assert_eq!(
         &*decisions[2].message,
-        "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: \
+        "0/2 nodes are available: 2 Insufficient cpu. preemption: \
          0/2 nodes are available: 2 Insufficient cpu."
     );
 }
@@ -152,7 +181,7 @@ fn nobody_else_goes_while_victims_are_terminating() {
     assert_eq!(&*decision.nominated_node, "n1", "the nomination stays");
     assert_eq!(
         &*decision.message,
-        "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: \
+        "0/2 nodes are available: 2 Insufficient cpu. preemption: \
          not eligible due to a terminating pod on the nominated node."
     );
     // Deleted for another reason, it is not waited for.
@@ -257,10 +286,10 @@ fn messages_tell_what_was_tried() {
     assert_eq!(
         messages,
         [
-            "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, \
+            "0/2 nodes are available: 2 Insufficient cpu. \
              preemption: 0/2 nodes are available: 1 No preemption victims found for incoming \
              pod, 1 Preemption is not helpful for scheduling.",
-            "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, \
+            "0/2 nodes are available: 2 Insufficient cpu. \
              preemption: not eligible due to preemptionPolicy=Never.",
             "0/2 nodes are available: pod affinity terms conflict. not found",
         ]
@@ -302,5 +331,5 @@ fn a_profile_that_never_evicts_says_so_by_silence() {
     assert!(explained.get("preemption").is_none());
     let decision = &decide(&mut engine, &["new"])[0];
     assert!(decision.victims.is_empty() && decision.nominated_node.is_empty());
-    assert!(decision.message.ends_with("1 Insufficient cpu. no new claims to deallocate"));
+    assert!(decision.message.ends_with("1 Insufficient cpu."));
 }

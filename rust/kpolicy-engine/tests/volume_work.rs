@@ -76,9 +76,10 @@ fn engine() -> Engine {
 
 fn volumes(decision: Decision) -> Vec<VolumeWork> {
     let volume = |write| match write {
-        PreBindWrite::Volume(work) => work,
+        PreBindWrite::Volume(work) => Some(work),
+        PreBindWrite::Claim(_) | PreBindWrite::Release(_) => None,
     };
-    decision.writes.into_iter().map(volume).collect()
+    decision.writes.into_iter().filter_map(volume).collect()
 }
 
 fn schedule(engine: &mut Engine, uid: &str) -> Decision {

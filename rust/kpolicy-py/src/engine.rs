@@ -16,38 +16,17 @@ use pyo3::types::{PyBytes, PyList, PyTuple};
 use serde_json::Value;
 
 use crate::fault::{detached, poisoned};
-use crate::feeding::Feeder;
 use crate::held::Held;
+use crate::pod_resources::PodResources;
 use crate::stopwatch::Monotonic;
 use crate::{arguments, expression, program, tuples};
 
 /// The snapshot, the program in force, and the cycle. Safe to call from any thread.
 #[pyclass(frozen, module = "kpolicy._engine")]
 pub struct Engine {
-    held: Mutex<Held>,
-    threads: Arc<Threads>,
+    pub(crate) held: Mutex<Held>,
+    pub(crate) threads: Arc<Threads>,
     progress: Arc<Progress>,
-}
-
-impl Engine {
-    fn ask<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut Held) -> T + Send,
-    ) -> PyResult<T> {
-        detached(py, || Ok(work(&mut *self.held.lock().map_err(|_| poisoned())?)))
-    }
-
-    /// `bytes`: how many there are to be read.
-    fn feed<T: Send>(
-        &self,
-        py: Python<'_>,
-        now_ns: i64,
-        bytes: usize,
-        work: impl FnOnce(&mut Feeder<'_>) -> T + Send,
-    ) -> PyResult<(T, Applied)> {
-        detached(py, || Feeder::new(&self.held, now_ns).fed(&self.threads, bytes, work))
-    }
 }
 
 #[pymethods]
@@ -88,8 +67,7 @@ impl Engine {
         self.ask(py, |held| held.core.resources())
     }
 
-    /// Resources that must be listed anew before the next decision: the program in force reads what
-    /// was not kept of objects that are held.
+    /// Resources that must be listed anew before the next decision: what is read was not kept.
     fn stale(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
         self.ask(py, |held| held.core.stale())
     }
@@ -165,6 +143,13 @@ impl Engine {
         tuples::unreadable(py, &unreadable, source)
     }
 
+    /// Time passed: the pods that this woke since the last call, and when it may wake others (0:
+    /// never).
+    fn pass_time<'py>(&self, py: Python<'py>, now_ns: i64) -> PyResult<(Bound<'py, PyList>, i64)> {
+        let (wakes, next_ns) = self.ask(py, |held| held.core.pass_time(now_ns))?;
+        Ok((tuples::wakes(py, &wakes)?, next_ns.unwrap_or(0)))
+    }
+
     /// Decide and assume these pods in order, each seeing the ones before it.
     fn schedule<'py>(
         &self,
@@ -209,8 +194,9 @@ impl Engine {
         uid: &str,
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
-        let filtered = self.ask(py, |held| held.core.filter(&uid, &Monotonic::started()))?;
+        let uid: Arc<str> = uid.into();
+        let filtered =
+            self.ask_at(py, now_ns, |held| held.core.filter(&uid, &Monotonic::started()))?;
         tuples::filtered(py, &filtered)
     }
 
@@ -225,9 +211,9 @@ impl Engine {
         refused: Vec<(String, String, bool)>,
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
+        let uid: Arc<str> = uid.into();
         let (kept, refused) = (arguments::kept(kept), arguments::refused(refused));
-        let decision = self.ask(py, |held| {
+        let decision = self.ask_at(py, now_ns, |held| {
             held.core.choose(&uid, token, &kept, &refused, &Monotonic::started())
         })?;
         tuples::decision(py, &decision)
@@ -243,9 +229,10 @@ impl Engine {
         refused: Vec<(String, String, bool)>,
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
+        let uid: Arc<str> = uid.into();
         let (kept, refused) = (arguments::kept(kept), arguments::refused(refused));
-        let found = self.ask(py, |held| held.core.candidates(&uid, token, &kept, &refused))?;
+        let found =
+            self.ask_at(py, now_ns, |held| held.core.candidates(&uid, token, &kept, &refused))?;
         tuples::candidates(py, &found)
     }
 
@@ -261,10 +248,10 @@ impl Engine {
         left: arguments::CandidatesLeft,
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let (uid, _): (Arc<str>, i64) = (uid.into(), now_ns);
+        let uid: Arc<str> = uid.into();
         let (kept, refused, left) =
             (arguments::kept(kept), arguments::refused(refused), arguments::left(left));
-        let decision = self.ask(py, |held| {
+        let decision = self.ask_at(py, now_ns, |held| {
             held.core.preempt(&uid, token, &kept, &refused, &left, &Monotonic::started())
         })?;
         tuples::decision(py, &decision)
@@ -295,9 +282,10 @@ impl Engine {
         &self,
         py: Python<'py>,
         acted: Vec<(String, String)>,
+        now_ns: i64,
     ) -> PyResult<Bound<'py, PyList>> {
         let acted = arguments::acted(acted);
-        let opinions = self.ask(py, |held| held.core.second_opinions(&acted))?;
+        let opinions = self.ask_at(py, now_ns, |held| held.core.second_opinions(&acted))?;
         tuples::opinions(py, &opinions)
     }
 
@@ -344,21 +332,27 @@ impl Engine {
         request: &[u8],
         now_ns: i64,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let _ = now_ns; // no rule reads the time so far
         let asked = arguments::requested(request)?;
-        let lines = self.ask(py, |held| match (asked.pods.as_deref(), &asked.nodes) {
-            (pods, Some(nodes)) => held.core.explain_nodes(pods, nodes),
-            (pods, None) if asked.parts => held.core.explain_parts(pods),
-            (pods, None) => held.core.explain(pods),
-        })?;
+        let lines =
+            self.ask_at(py, now_ns, |held| match (asked.pods.as_deref(), &asked.nodes) {
+                (pods, Some(nodes)) => held.core.explain_nodes(pods, nodes),
+                (pods, None) if asked.parts => held.core.explain_parts(pods),
+                (pods, None) => held.core.explain(pods),
+            })?;
         Ok(PyBytes::new(py, &lines))
     }
 
     /// `{"ir", "variables", "pod", "node", "trace"}` to the value of one expression, as
     /// docs/internals/expressions.md says.
-    fn evaluate<'py>(&self, py: Python<'py>, request: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        request: &[u8],
+        now_ns: i64,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         let request = detached(py, || expression::read(request))?;
-        let answer = self.ask(py, |held| held.core.evaluate(&request.asked()).to_string())?;
+        let answer =
+            self.ask_at(py, now_ns, |held| held.core.evaluate(&request.asked()).to_string())?;
         Ok(PyBytes::new(py, answer.as_bytes()))
     }
 
@@ -377,6 +371,11 @@ impl Engine {
     fn holdings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let lines = self.ask(py, |held| held.core.holdings())?;
         Ok(PyBytes::new(py, &lines))
+    }
+
+    /// What each pod of this moment requests and may use at most.
+    fn pod_resources(&self, py: Python<'_>) -> PyResult<PodResources> {
+        self.ask(py, |held| PodResources::new(held.core.pod_resources()))
     }
 
     /// How long stages and rules took since the engine was made, in all programs: two lists of

@@ -7,16 +7,20 @@
 #![warn(missing_docs)]
 
 mod arguments;
+mod asking;
+mod devices;
 mod engine;
 mod expression;
 mod fault;
 mod feeding;
 mod held;
+mod pod_resources;
 mod program;
 mod stopwatch;
 mod tuples;
 
 use kpolicy_engine::api::Kind;
+use kpolicy_engine::release::{FEATURE_GATES, FeatureGate, Release, Stage};
 use kpolicy_engine::rules::BUILT_INS;
 use kpolicy_engine::rules::catalog::BuiltIn;
 use kpolicy_engine::rules::expression::{FactRow, facts};
@@ -30,11 +34,18 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("THREADS_MAX", THREADS_MAX)?;
     module.add("EngineFault", module.py().get_type::<fault::EngineFault>())?;
     module.add_class::<engine::Engine>()?;
+    module.add_class::<pod_resources::PodResources>()?;
+    module.add_function(wrap_pyfunction!(devices::wanted_selectors, module)?)?;
+    module.add_function(wrap_pyfunction!(devices::wrote, module)?)?;
+    module.add_function(wrap_pyfunction!(devices::load_selectors, module)?)?;
     module.add_function(wrap_pyfunction!(evaluate_expression, module)?)?;
     module.add_function(wrap_pyfunction!(evaluation_plan, module)?)?;
     module.add_function(wrap_pyfunction!(expression_facts, module)?)?;
     module.add_function(wrap_pyfunction!(built_ins, module)?)?;
-    module.add_function(wrap_pyfunction!(object_kinds, module)?)
+    module.add_function(wrap_pyfunction!(releases, module)?)?;
+    module.add_function(wrap_pyfunction!(feature_gates, module)?)?;
+    module.add_function(wrap_pyfunction!(object_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(time_zones, module)?)
 }
 
 /// Evaluate one lowered expression with JSON-coded variables.
@@ -71,6 +82,31 @@ fn built_ins() -> Vec<(&'static str, bool, bool, bool, i64)> {
     BUILT_INS.iter().map(row).collect()
 }
 
+/// Name of a release, its labels of the events that a pod was added and that its gates are gone, and
+/// the metrics that not every release has.
+type ReleaseRow = (&'static str, &'static str, &'static str, Vec<&'static str>);
+
+/// The releases of Kubernetes that are followed, oldest first.
+#[pyfunction]
+fn releases() -> Vec<ReleaseRow> {
+    let row = |release: Release| {
+        (release.name(), release.pod_added(), release.gates_gone(), release.metrics().to_vec())
+    };
+    Release::ALL.into_iter().map(row).collect()
+}
+
+/// Name of a feature gate, what each release makes of it, and whether decisions depend on it.
+type GateRow = (&'static str, Vec<&'static str>, bool);
+
+/// The feature gates of kube-scheduler, in the order of names.
+#[pyfunction]
+fn feature_gates() -> Vec<GateRow> {
+    let row = |gate: &FeatureGate| {
+        (gate.name, gate.stages.into_iter().map(Stage::name).collect(), gate.read.is_some())
+    };
+    FEATURE_GATES.iter().map(row).collect()
+}
+
 /// Name, plural, group and version of a kind, and whether it is namespaced.
 type KindRow = (&'static str, &'static str, &'static str, &'static str, bool);
 
@@ -81,4 +117,10 @@ fn object_kinds() -> Vec<KindRow> {
         (kind.name(), kind.resource(), kind.group(), kind.version(), kind.is_namespaced())
     };
     Kind::ALL.into_iter().map(row).collect()
+}
+
+/// The time zones that expressions can name, in the order of names.
+#[pyfunction]
+fn time_zones() -> Vec<&'static str> {
+    kpolicy_cel::time_zones()
 }

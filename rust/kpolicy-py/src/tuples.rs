@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use kpolicy_codec::{Feed, Unreadable};
 use kpolicy_engine::api::{
-    Applied, Batch, Candidates, Decision, Filtered, Located, Opinion, PodChange, PodState,
-    PreBindWrite, Refusal, ScheduledUnit, Verdict, Victim, VolumeProgress, VolumeWork, Wake,
+    Applied, Batch, Candidates, ClaimWork, Decision, Filtered, Located, Opinion, PodChange,
+    PodState, PreBindWrite, Refusal, ScheduledUnit, Verdict, Victim, VolumeProgress, VolumeWork,
+    Wake,
 };
 use kpolicy_engine::timing::Series;
 use pyo3::prelude::*;
@@ -164,6 +165,7 @@ fn code(verdict: Verdict) -> u8 {
         Verdict::Gated => 4,
         Verdict::Stale => 5,
         Verdict::SetAside => 6,
+        Verdict::NotReady => 7,
     }
 }
 
@@ -194,6 +196,12 @@ pub(crate) fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> 
 fn pre_bind_write<'py>(py: Python<'py>, write: &PreBindWrite) -> Tuple<'py> {
     match write {
         PreBindWrite::Volume(work) => ("volume", volume_work(py, work)?).into_pyobject(py),
+        PreBindWrite::Claim(work) => ("claim", claim_work(py, work)?).into_pyobject(py),
+        PreBindWrite::Release(claim) => {
+            let fields =
+                (&*claim.claim, &*claim.claim_uid, claim.is_to_delete).into_pyobject(py)?;
+            ("release", fields).into_pyobject(py)
+        }
     }
 }
 
@@ -207,6 +215,20 @@ fn volume_work<'py>(py: Python<'py>, work: &VolumeWork) -> Tuple<'py> {
         &*work.volume_version,
         work.is_to_write,
         work.is_to_mark,
+        work.seconds_max,
+    )
+        .into_pyobject(py)
+}
+
+fn claim_work<'py>(py: Python<'py>, work: &ClaimWork) -> Tuple<'py> {
+    (
+        &*work.claim,
+        &*work.claim_uid,
+        &*work.allocation,
+        &*work.requests,
+        &*work.mappings,
+        work.is_to_write,
+        work.is_to_wait,
         work.seconds_max,
     )
         .into_pyobject(py)

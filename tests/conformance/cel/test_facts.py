@@ -45,7 +45,7 @@ def test_a_name_of_the_api_is_answered_by_path() -> None:
 def of_engine() -> dict[str, Fact]:
     rows = {
         name: Fact(tuple(arguments), result, column)
-        for name, arguments, result, column in expression_facts()
+        for name, arguments, result, column, _ in expression_facts()
     }
     assert len(rows) == len(expression_facts()), "two rows have one name"
     return rows
@@ -61,7 +61,10 @@ def is_known(name: str, engine: dict[str, Fact]) -> bool:
 
 def of_front_end() -> Iterator[tuple[str, Fact]]:
     for name, root in CATALOGUE.roots.items():
-        yield from below(name, CATALOGUE.types[root.type], (), (root.type,))
+        if root.type in CATALOGUE.types:
+            yield from below(name, CATALOGUE.types[root.type], (), (root.type,))
+        else:
+            yield name, Fact((), root.type, "")
 
 
 def below(
@@ -70,6 +73,8 @@ def below(
     """The facts below a path; types that hold themselves are walked once."""
     for name, member in kind.members.items():
         if member.by_api_path and path not in API_ROOTS:
+            continue
+        if member.told_of and path not in member.told_of:
             continue
         full = f"{path}.{name}"
         arguments = before + arguments_of(member)

@@ -10,7 +10,7 @@ import pytest
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
-from tests.e2e.fenced import OF_VOLUMES, fenced
+from tests.e2e.fenced import OF_DEVICES, OF_VOLUMES, fenced
 from tests.e2e.preemption_stage import JUDGED, POLICY, Stage, create_priorities, judged_stage
 from tests.e2e.rights import RULES
 from tests.e2e.scheduler_process import SchedulerProcess
@@ -21,7 +21,7 @@ def cluster(control_plane_binary: object) -> Iterator[ControlPlane]:
     with ControlPlane() as plane:
         plane.grant(NORMAL, RULES)
         create_priorities(plane)
-        with fenced(plane, NORMAL, sorted(JUDGED.profiles), without=OF_VOLUMES):
+        with fenced(plane, NORMAL, sorted(JUDGED.profiles), without=OF_VOLUMES | OF_DEVICES):
             yield plane
 
 

@@ -2,7 +2,8 @@
 tests.spec.guides.console`.
 
 The `$ ` lines of ```` ```console ```` blocks run one after the other in one folder, in which
-`kpolicy`, `python/` and `docs/` are those of this tree.
+`kpolicy`, `python/` and `docs/` are those of this tree. A file is written as in a shell: after
+`cat > FILE <<'END'`, its lines have `> ` in front.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -30,13 +32,33 @@ def replayed(guide: Path, folder: Path) -> tuple[str, int]:
     def block(found: re.Match[str]) -> str:
         nonlocal count
         shown = ""
-        for line in found[1].splitlines():
-            if line.startswith("$ "):
-                count += 1
-                shown += f"{line}\n{_printed(line.removeprefix('$ '), folder, environment)}"
+        for command in _commands(found[1]):
+            count += 1
+            typed = "\n> ".join(command).replace("\n> \n", "\n>\n")
+            shown += f"$ {typed}\n{_printed(chr(10).join(command), folder, environment)}"
         return f"```console\n{shown}```"
 
     return _BLOCK.sub(block, guide.read_text("utf-8")), count
+
+
+def _commands(block: str) -> Iterator[list[str]]:
+    """The lines of each command. A text after `<<` is on lines with `> ` in front."""
+    command: list[str] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            if command:
+                yield command
+            command = [line.removeprefix("$ ")]
+        elif line.startswith(">") and command and _is_open(command):
+            command.append(line.removeprefix(">").removeprefix(" "))
+    if command:
+        yield command
+
+
+def _is_open(command: list[str]) -> bool:
+    """Whether the text after `<<` has not ended."""
+    found = re.search(r"<<'?(\w+)'?", command[0])
+    return found is not None and command[-1] != found[1]
 
 
 def _prepared(folder: Path) -> dict[str, str]:

@@ -39,7 +39,6 @@ WITHOUT_FILE = {
     "KP135": "of a tenant: tests/unit/scheduler/delivery/test_tenant_programs.py",
     "KP136": "of a tenant: tests/unit/scheduler/delivery/test_tenant_programs.py",
     "KP142": "a volume of a running scheduler: tests/unit/scheduler/delivery/test_sources.py",
-    "KP341": "no fact tells the time; who asks for it has KP201, with a hint",
     "KP501": "of tests, which `kpolicy test` reads",
     "KP502": "of tests, which `kpolicy test` reads",
     "KP503": "of tests, which `kpolicy test` reads",

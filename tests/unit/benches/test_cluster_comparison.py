@@ -87,7 +87,7 @@ def test_a_pod_that_was_not_bound_is_reported() -> None:
 
 
 def test_each_goes_first_as_often_as_the_other() -> None:
-    first, second = (Contender(name, name, lambda *_: ()) for name in ("theirs", "ours"))
+    first, second = (Contender(name, name, name, lambda *_: ()) for name in ("theirs", "ours"))
     rounds = in_turns(
         (first, second), 4, lambda round_index, _: a_round(round_index.name, 100, 1)
     ).rounds

@@ -62,10 +62,10 @@ def broken_verb(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(_: object) -> int:
         raise error
 
-    module = ModuleType("kpolicy.cli.verbs.documents")
+    module = ModuleType("kpolicy.cli.verbs.rule")
     module.__dict__.update(RULE=Verb("rule", "", fail))
-    module.__spec__ = SimpleNamespace(name="kpolicy.cli.verbs.documents")  # type: ignore[assignment]
-    monkeypatch.setitem(sys.modules, "kpolicy.cli.verbs.documents", module)
+    module.__spec__ = SimpleNamespace(name="kpolicy.cli.verbs.rule")  # type: ignore[assignment]
+    monkeypatch.setitem(sys.modules, "kpolicy.cli.verbs.rule", module)
 
 
 def test_an_unexpected_exception_is_ours_and_says_where_to_report_it(
@@ -133,7 +133,7 @@ HEAVY = (
 
 @pytest.mark.parametrize(
     ("command", "modules_max"),
-    [("lint --isolated demo", 385), ("test policies/demo.test.yaml", 405)],
+    [("lint --isolated demo", 385), ("test policies/demo.test.yaml", 406)],
     ids=["lint", "test"],
 )
 def test_a_short_command_loads_only_what_it_needs(command: str, modules_max: int) -> None:

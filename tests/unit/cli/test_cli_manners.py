@@ -35,6 +35,7 @@ COMMANDS = {
     "diff": (["diff", "demo", "bin-packing", "-s", SNAPSHOT, "--every-pod"], "differences"),
     "bench": (["bench", "-w", "basic", "--nodes", "20", "--pods", "20"], "measured"),
     "rule": (["rule", "--all"], "codes"),
+    "explain-field": (["explain-field", "spec.priorities"], ""),
     "policies": (["policies"], "policies"),
     "snapshot": (["snapshot", "info", SNAPSHOT], ""),
     "version": (["version"], ""),
@@ -51,7 +52,8 @@ def problems(value: Any, schema: dict[str, Any], at: str = "") -> list[str]:
         "object": dict,
         "array": list,
     }
-    assert set(schema) <= {"type", "required", "properties", "items", "enum", "const", "title"}
+    known = {"type", "required", "properties", "items", "enum", "const", "title", "description"}
+    assert set(schema) <= known
     if "const" in schema and value != schema["const"]:
         return [f"{at} is not {schema['const']}"]
     if "enum" in schema and value not in schema["enum"]:

@@ -10,7 +10,8 @@ from random import Random
 
 import pytest
 
-from kpolicy.clock import NANOSECONDS, SystemClock
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import SystemClock
 from kpolicy.cluster.lease import Elector, LeaseThread
 from kpolicy.cluster.lease_record import LeaseLock, LeaseTerms
 from kpolicy.cluster.request_failure import Status

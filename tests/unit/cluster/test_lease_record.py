@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.lease_record import (
     LeaseLock,

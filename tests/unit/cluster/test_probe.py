@@ -10,7 +10,8 @@ from random import Random
 
 import pytest
 
-from kpolicy.clock import NANOSECONDS, SystemClock
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import SystemClock
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.auth.connection import TokenFileAuthorization
 from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource

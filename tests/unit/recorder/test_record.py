@@ -77,7 +77,7 @@ def filled(pods: int = 4) -> Iterable[Mapping[str, Any]]:
 def test_everything_that_is_read_is_recorded() -> None:
     assert set(KINDS.values()) == frozenset[str]().union(*READ.values())
     assert [resource.name for resource in RECORDED] == list(RESOURCES)
-    assert len(RECORDED) == 15
+    assert len(RECORDED) == 20
 
 
 async def test_what_is_recorded_explains_as_the_live_state_does(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ async def test_kinds_that_were_not_asked_for_are_reported(tmp_path: Path) -> Non
         wanted = [RESOURCES["pods"], RESOURCES["nodes"]]
         made, snapshot = await recorded(plane, tmp_path / "a.kpsnap", wanted=wanted)
     assert isinstance(made, Recording)
-    assert len(made.left_out) == 13
+    assert len(made.left_out) == 18
     assert set(made.left_out.values()) == {"not asked for"}
     assert {item["kind"] for _, item in snapshot.objects()} == {"Node", "Pod"}
 

@@ -26,7 +26,7 @@ def test_the_role_lists_what_is_recorded_and_nothing_else() -> None:
         parts = resource.path.strip("/").split("/")
         wanted.add((parts[1] if parts[0] == "apis" else "", resource.name))
     assert granted == wanted
-    assert len(granted) == 15
+    assert len(granted) == 20
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
     [subject] = binding["subjects"]
     assert (subject["kind"], subject["name"], subject["namespace"]) == (

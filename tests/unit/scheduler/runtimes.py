@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 
 from kpolicy.clock import Clock
@@ -20,7 +19,5 @@ def runtime_of(engine: Engine, clock: Clock) -> Runtime:
     return Runtime(clock, EngineThread(engine, clock, metrics), metrics, Traces(), Random(1))
 
 
-def feed_of(
-    clock: Clock, queue: Queue, *, on_left: Callable[[str], None] = lambda uid: None
-) -> QueueFeed:
-    return QueueFeed(queue, clock, Signals(), on_left=on_left)
+def feed_of(clock: Clock, queue: Queue) -> QueueFeed:
+    return QueueFeed(queue, clock, Signals())

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from kpolicy import Source, compile_policy
 from kpolicy.engine import Engine
-from kpolicy.scheduler.long_tasks import flush_parked, log_summary, measure_lag
+from kpolicy.scheduler.long_tasks import flush_parked, follow_time, log_summary, measure_lag
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.telemetry.metrics import Histogram
-from kpolicy.testing import pod
+from kpolicy.testing import node, pod
 from tests.manual_clock import ManualClock
 from tests.unit.scheduler.pods import pending
 from tests.unit.scheduler.runtimes import feed_of, runtime_of
@@ -111,3 +112,40 @@ class _running:  # noqa: N801  reads as a statement
         assert not self._task.done(), "the task ends only when it is cancelled"
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
+
+
+async def test_time_wakes_a_pod_in_the_minute_in_which_its_window_opens() -> None:
+    # 22:13:20 in Greenwich.
+    clock, queue, engine = ManualClock(), Queue(), Engine()
+    runtime, feed = runtime_of(engine, clock), feed_of(clock, queue)
+    rule = {"name": "late", "expression": "now.within('15 22 * * *', duration('1h'))"}
+    policy = {
+        "apiVersion": "kpolicy.dev/v1alpha1",
+        "kind": "SchedulingPolicy",
+        "metadata": {"name": "p"},
+        "spec": {
+            "profiles": [{"schedulerName": "kpolicy"}],
+            "base": "none",
+            "predicates": [rule],
+        },
+    }
+    program = compile_policy([Source("p.yaml", json.dumps(policy))]).program
+    assert program is not None
+    assert engine.load(program.bytes) == []
+    objects = {"apiVersion": "v1", "kind": "List", "items": [node("n")]}
+    engine.load_objects(json.dumps(objects).encode(), "")
+    engine.watch("pods", watch_line("ADDED", "a"), 0)
+    feed.serve(frozenset({"kpolicy"}))
+    await feed.take_pods(engine.pending())
+    [attempt] = queue.pop_batch(1, 0)
+    [decision] = engine.schedule([attempt.uid], clock.now_ns()).decisions
+    queue.parked(attempt.uid, decision.rejected_by, 0)
+    async with _running(follow_time(runtime, feed)):
+        for seconds, parked in ((39, 1), (60, 1), (2, 0)):
+            await clock.advance(seconds)
+            for _ in range(200):
+                if queue.statistics().parked == parked and clock.sleepers:
+                    break
+                await asyncio.sleep(0.001)
+            assert queue.statistics().parked == parked, seconds
+    runtime.engine.stop()

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
+from kpolicy.policy.compile import Compiled, compile_policy
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.policy_delivery import Policies
 from kpolicy.scheduler.delivery.sources import FixedSource, PolicySource
@@ -95,6 +96,7 @@ async def running(
     options: Options = QUIET,
     source: PolicySource | None = None,
     traces: Traces | None = None,
+    compile_with: Callable[..., Compiled] = compile_policy,
     ready: bool = True,
 ) -> AsyncIterator[World]:
     engine = engine or FaultyEngine()
@@ -102,7 +104,9 @@ async def running(
         connection(control_plane.url),
         Policies(source or FixedSource([policy()])),
         options,
-        environment=Environment(traces=traces or Traces(), engine=engine),
+        environment=Environment(
+            traces=traces or Traces(), engine=engine, compile_with=compile_with
+        ),
     )
     world = World(control_plane, engine, scheduler, asyncio.create_task(scheduler.run()))
     try:

@@ -17,7 +17,8 @@ from kpolicy.telemetry.access import (
     TokenFile,
     is_loopback,
 )
-from kpolicy.telemetry.health_server import Check, Checks, HttpServer, Listener, Page, Served
+from kpolicy.telemetry.health_checks import Check, Checks
+from kpolicy.telemetry.health_server import HttpServer, Listener, Page, Served
 from kpolicy.telemetry.metrics import Registry
 from tests.unit.cluster import certificates as pem
 from tests.unit.telemetry.test_health_server import free_port, serving

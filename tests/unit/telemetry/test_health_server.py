@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import aiohttp
 import pytest
 
 from kpolicy.clock import background_group
-from kpolicy.telemetry.health_server import Check, Checks, HttpServer, Listener, Served, judge
+from kpolicy.telemetry.health_checks import Check, Checks, judge
+from kpolicy.telemetry.health_server import HttpServer, Listener, Served
 from kpolicy.telemetry.metrics import Counter, Registry
 from tests.unit.telemetry.exposition import parsed
 
@@ -98,3 +100,67 @@ async def test_an_address_that_cannot_be_used_is_reported_in_words(
         why = await server.start()
         assert message in why
         assert str(port) in why or address in why
+
+
+SLIS = """\
+# HELP kubernetes_healthcheck [STABLE] This metric records the result of a single healthcheck.
+# TYPE kubernetes_healthcheck gauge
+kubernetes_healthcheck{name="ping",type="livez"} 1
+kubernetes_healthcheck{name="ping",type="readyz"} 1
+kubernetes_healthcheck{name="sync",type="readyz"} 1
+# HELP kubernetes_healthchecks_total [STABLE] This metric records the results of all healthcheck.
+# TYPE kubernetes_healthchecks_total counter
+kubernetes_healthchecks_total{name="ping",status="success",type="livez"} 1
+kubernetes_healthchecks_total{name="ping",status="success",type="readyz"} 3
+kubernetes_healthchecks_total{name="sync",status="error",type="readyz"} 1
+kubernetes_healthchecks_total{name="sync",status="success",type="readyz"} 1
+# HELP process_start_time_seconds [ALPHA] Start time of the process since unix epoch in seconds.
+# TYPE process_start_time_seconds gauge
+"""
+
+
+async def test_results_of_checks_are_counted_as_kube_scheduler_does() -> None:
+    reason = "not yet"
+    checks = Checks(livez=[PING], readyz=[PING, Check("sync", lambda: reason)])
+    listener = Listener("127.0.0.1", free_port())
+    server = HttpServer(listener, Served(Registry(), checks, dict))
+    async with serving(server):
+        assert (await get(f"{server.url}/readyz"))[0] == 500
+        assert (await get(f"{server.url}/readyz?exclude=sync"))[0] == 200
+        assert (await get(f"{server.url}/readyz/sync"))[0] == 500  # alone, it is not recorded
+        reason = ""
+        assert (await get(f"{server.url}/readyz"))[0] == 200
+        assert (await get(f"{server.url}/livez"))[0] == 200
+        status, text, kind = await get(f"{server.url}/metrics/slis")
+    assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    written, _, start = text.rpartition("process_start_time_seconds ")
+    assert written == SLIS
+    assert float(start) > 1_600_000_000
+    assert len(parsed(text)) == 3
+
+
+async def test_a_stream_makes_a_piece_when_the_one_before_was_taken_and_ends_with_its_client() -> (
+    None
+):
+    made, closed = 0, asyncio.Event()
+
+    async def endless() -> AsyncGenerator[bytes]:
+        nonlocal made
+        try:
+            while True:
+                yield b"x" * 1_000_000
+                made += 1
+        finally:
+            closed.set()
+
+    listener = Listener("127.0.0.1", free_port())
+    served = Served(Registry(), Checks(), dict, streams={"/endless": endless})
+    server = HttpServer(listener, served)
+    async with serving(server), aiohttp.ClientSession() as session:
+        async with session.get(f"{server.url}/endless") as answer:
+            assert await answer.content.readexactly(3_000_000) == b"x" * 3_000_000
+            assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+            answer.close()
+        async with asyncio.timeout(10):
+            await closed.wait()
+    assert 3 <= made < 100

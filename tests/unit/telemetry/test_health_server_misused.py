@@ -16,9 +16,8 @@ import pytest
 
 from kpolicy.clock import background_group
 from kpolicy.telemetry import limits
+from kpolicy.telemetry.health_checks import Check, Checks
 from kpolicy.telemetry.health_server import (
-    Check,
-    Checks,
     HttpServer,
     Listener,
     Page,

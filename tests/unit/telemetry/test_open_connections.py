@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.telemetry import limits
 from kpolicy.telemetry.open_connections import OpenConnection, OpenConnections, peer_of
 

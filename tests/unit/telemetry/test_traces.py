@@ -52,6 +52,7 @@ ATTEMPT = Attempt(
     policies=("shop",),
     policy_hash="sha256:ab",
     snapshot_version="99",
+    decided_as_of="2026-01-01T00:00:00Z",
     decision_id="d-1",
 )
 PARKED = replace(
@@ -122,7 +123,11 @@ def test_a_placed_pod_is_one_trace_with_the_times_that_were_taken() -> None:
         "kpolicy.nodes.feasible": 3,
         "kpolicy.score": 42,
         "kpolicy.decision.id": "d-1",
+        "kpolicy.decision.time": "2026-01-01T00:00:00Z",
     }
+    (queued,) = root.events
+    assert queued.name == "left the queue"
+    assert dict(queued.attributes or {}) == {"kpolicy.queue.wait_ms": 5}
     bind = next(span for span in spans if span.name == "bind")
     assert bind.kind is SpanKind.CLIENT
     assert root.resource.attributes["service.name"] == "kpolicy"
@@ -216,10 +221,38 @@ def test_what_followed_is_below_the_same_root() -> None:
 
 
 def test_storms_are_cut_to_the_allowance_and_counted() -> None:
-    spans, traces = recorded(*[ATTEMPT] * 500, sampling=Sampling())
-    roots = [span for span in spans if span.parent is None]
-    assert len(roots) == limits.TRACES_PER_SECOND
-    assert traces.dropped == 500 - limits.TRACES_PER_SECOND
+    exporter = InMemorySpanExporter()
+    traces = Traces((exporter,), Sampling(), Random(7), rates=Rates(sampled=10))
+    for _ in range(500):
+        tell(traces, ATTEMPT)
+    assert traces.stop()
+    roots = [span for span in exporter.get_finished_spans() if span.parent is None]
+    assert len(roots) == 10
+    assert traces.dropped == 490
+
+
+def test_what_the_sampler_selects_is_kept_as_a_whole_by_default() -> None:
+    spans, traces = recorded(*[ATTEMPT] * 3_000, sampling=Sampling())
+    assert len(spans) == 3_000 * 4
+    assert traces.dropped == 0
+
+
+def test_a_burst_of_failures_is_kept_although_the_sampler_selects_none() -> None:
+    spans, traces = recorded(*[PARKED] * 150, sampling=Sampling(0.0))
+    assert len([span for span in spans if span.parent is None]) == 150
+    assert traces.dropped == 0
+
+
+def test_each_trace_that_is_dropped_is_counted_once() -> None:
+    """One that both limits turn away, and one that only the first does and that is kept."""
+    exporter = InMemorySpanExporter()
+    traces = Traces((exporter,), Sampling(), Random(7), rates=Rates(sampled=0, kept=1))
+    for _ in range(2 * limits.KEPT_TRACES_BURST_S):
+        tell(traces, PARKED)
+    assert traces.stop()
+    roots = [span for span in exporter.get_finished_spans() if span.parent is None]
+    assert len(roots) == limits.KEPT_TRACES_BURST_S
+    assert traces.dropped == limits.KEPT_TRACES_BURST_S
 
 
 def test_the_allowances_are_settings_and_the_one_does_not_take_from_the_other() -> None:
@@ -228,12 +261,15 @@ def test_the_allowances_are_settings_and_the_one_does_not_take_from_the_other() 
     traces = Traces((exporter,), Sampling(), Random(7), rates=Rates(sampled=3, kept=2))
     for _ in range(10):
         tell(traces, ATTEMPT)
-    for _ in range(10):
+    for _ in range(1_000):
         tell(traces, failed)
     assert traces.stop()
     roots = [span for span in exporter.get_finished_spans() if span.parent is None]
     results = [(span.attributes or {})["kpolicy.result"] for span in roots]
-    assert (results.count("scheduled"), results.count("error")) == (3, 2)
+    assert (results.count("scheduled"), results.count("error")) == (
+        3,
+        2 * limits.KEPT_TRACES_BURST_S,
+    )
 
 
 def test_without_an_exporter_nothing_of_the_sdk_is_even_imported() -> None:

@@ -13,9 +13,9 @@ import aiohttp
 import pytest
 import yaml
 
+from kpolicy.release_table import RELEASES
 from kpolicy.testing import AuditEntry, ControlPlane, node, pod
 from kpolicy.testing.objects.store import StoreSettings
-from kpolicy.version import KUBERNETES_RELEASE
 from tests.manual_clock import ManualClock
 from tests.unit.testing.client import PODS, Client
 from tests.unit.testing.servers import Embedded, embedded
@@ -221,6 +221,7 @@ def test_discovery_lists_every_resource(plane: Embedded) -> None:
         "policy",
         "scheduling.k8s.io",
         "storage.k8s.io",
+        "resource.k8s.io",
     ]
     seen = 0
     for path in ("/api/v1", *(f"/apis/{group}/v1" for group in groups)):
@@ -232,8 +233,8 @@ def test_discovery_lists_every_resource(plane: Embedded) -> None:
             seen += 1
             listed = plane.client.get(f"{path}/{resource['name']}")
             assert listed.json["kind"] == f"{resource['kind']}List"
-    assert seen == 21
-    assert plane.client.get("/version").json["minor"] == KUBERNETES_RELEASE.partition(".")[2]
+    assert seen == 26
+    assert plane.client.get("/version").json["minor"] == RELEASES[-1].partition(".")[2]
     for path in ("/healthz", "/livez", "/readyz", "/readyz/ping"):
         assert plane.client.get(path).body == b"ok"
 

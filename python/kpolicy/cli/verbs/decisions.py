@@ -11,9 +11,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from kpolicy.cli.findings_text import printable
 from kpolicy.cli.input_output import (
+    all_sources,
     ask_engine,
     is_color,
     load_program,
@@ -29,9 +32,13 @@ from kpolicy.cli.input_output import (
 from kpolicy.cli.live_cluster import CLUSTER, connect, listed
 from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
 from kpolicy.cli.verb import (
+    BOTH_RELEASES,
     DECISION,
+    FEATURE_GATES,
     FINDINGS,
     FINE,
+    FOLLOWED,
+    NOW,
     OUTPUT,
     PARAM,
     SEED,
@@ -49,7 +56,6 @@ from kpolicy.cli.verb import (
 from kpolicy.engine_threads import ENGINE_THREADS_MAX
 from kpolicy.offline.bench.workloads import WORKLOADS
 from kpolicy.offline.limits import BENCH_NODES_MAX, BENCH_PODS_MAX
-from kpolicy.offline.reports.printable import printable
 
 if TYPE_CHECKING:
     from kpolicy.offline.answers.pod_decisions import Explaining
@@ -250,6 +256,10 @@ is evicted. With --all-pods, the place of each pod that is on a node is decided 
 pod were not there. For the first differences, the rule that causes them is shown. The figures come
 first: pods by workload, shares by labels of nodes, and how full nodes become.
 
+With two releases, shows what an upgrade of Kubernetes changes: `kpolicy diff --release 1.36
+--release 1.37 --snapshot cluster.kpsnap`, for a policy if one is named, otherwise for what
+kube-scheduler does.
+
 exit: 0 no difference, 1 differences, 2 could not work (also if a policy has errors)
 """
 
@@ -259,12 +269,14 @@ def _diff(args: argparse.Namespace) -> int:
     from kpolicy.offline.answers.policy_diff import diff
     from kpolicy.offline.reports.diff_text import difference_text, overview_text
 
-    old, new = _program(args, args.old, args.new), _program(args, args.new, args.old)
+    sides = _sides(args)
+    snapshot = load_snapshot(args.snapshot)
+    snapshot.now_ns = snapshot.now_ns if args.now is None else args.now
+    old, new = (_program(args, side, snapshot.cluster_version) for side in sides)
     if old is None or new is None:
         raise CannotWorkError("a policy with errors cannot be compared")
     _check_names(args, old, new)
     old, new = matched(old, args.map), matched(new, args.map)
-    snapshot = load_snapshot(args.snapshot)
     with refusals_reported(), progress_bar("deciding twice") as progress:
         found = diff(
             snapshot,
@@ -313,10 +325,38 @@ def _names(written: str) -> tuple[str, str]:
     return first, second
 
 
-def _program(args: argparse.Namespace, policy: str, beside: str) -> Program | None:
-    params = dict(args.param)
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What is compared; without a policy, what kube-scheduler does."""
+
+    policy: str | None
+    beside: str | None
+    release: str
+
+
+def _sides(args: argparse.Namespace) -> tuple[_Side, _Side]:
+    """Two policies, or one policy (or none) in two releases."""
+    releases = args.release or [""]
+    if len(releases) > 2:
+        raise CannotWorkError(
+            "--release is there for the old and for the new decision: twice at most"
+        )
+    if args.new is None and len(releases) < 2:
+        raise CannotWorkError("name two policies, or two releases (--release 1.36 --release 1.37)")
+    new = args.old if args.new is None else args.new
+    return _Side(args.old, new, releases[0]), _Side(new, args.old, releases[-1])
+
+
+def _program(args: argparse.Namespace, side: _Side, cluster_version: str) -> Program | None:
     try:
-        return load_program([policy], every_pod=args.every_pod, params=params, beside=[beside])
+        return load_program(
+            args,
+            all_sources([side.policy] if side.policy is not None else []),
+            every_pod=args.every_pod,
+            beside=all_sources([side.beside] if side.beside not in (None, side.policy) else []),
+            cluster_version=cluster_version,
+            release=side.release,
+        )
     except PolicyErrorsError:
         return None
 
@@ -327,8 +367,8 @@ DIFF: Final = Verb(
     "Show which pods of a snapshot a new policy would place on other nodes, and why.",
     _diff,
     (
-        argument("old", metavar="OLD", help=_POLICY),
-        argument("new", metavar="NEW", help=_POLICY),
+        argument("old", metavar="OLD", nargs="?", help=_POLICY),
+        argument("new", metavar="NEW", nargs="?", help=_POLICY),
         argument(
             "--snapshot",
             "-s",
@@ -337,6 +377,7 @@ DIFF: Final = Verb(
             metavar="FILE|DIR|-",
             help=f"{SNAPSHOT_HELP}; repeatable",
         ),
+        NOW,
         PARAM,
         argument(
             "--all-pods", action="store_true", help="also decide again about pods that are on nodes"
@@ -355,6 +396,8 @@ DIFF: Final = Verb(
             help="count the placed pods by this label of their nodes; repeatable (default: zone, "
             "rack, and labels of spot capacity that nodes have)",
         ),
+        BOTH_RELEASES,
+        FEATURE_GATES,
         SEED,
         OUTPUT,
     ),
@@ -383,7 +426,7 @@ def _bench(args: argparse.Namespace) -> int:
     if args.workload not in WORKLOADS:
         hint = did_you_mean(args.workload, WORKLOADS) or f"one of {', '.join(WORKLOADS)}"
         raise CannotWorkError(f"there is no workload `{args.workload}`; {hint}")
-    program = load_program(args.policy, every_pod=True, params=dict(args.param))
+    program = load_program(args, all_sources(args.policy), every_pod=True)
     size = Size(args.nodes, args.existing, args.pods)
     measured = []
     for threads in args.threads or (None,):
@@ -437,6 +480,7 @@ BENCH: Final = Verb(
             help="a policy with one profile; repeatable (default: kube-scheduler-default)",
         ),
         PARAM,
+        *FOLLOWED,
         OUTPUT,
     ),
     _BENCH_EPILOG,

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Final
 
 from kpolicy.cli.verb import CANNOT_WORK, FINE, Verb, argument, whole_number
+from kpolicy.version import VERSION
 
 if TYPE_CHECKING:
     from kpolicy.demo.story import Story
+    from kpolicy.telemetry.traces import Traces
 
 FAILED: Final = 1
 # Some of every kind of pod.
@@ -27,7 +31,8 @@ def _main(args: argparse.Namespace) -> int:
     from kpolicy.telemetry import logs
 
     handler = logs.install("text", "warning")
-    story = Story(Scale(args.nodes, args.pods, args.seed), Console(), args.keep, args.kubeconfig)
+    scale, traces = Scale(args.nodes, args.pods, args.seed), _traces(args.seed)
+    story = Story(scale, Console(), args.keep, args.kubeconfig, traces)
     try:
         asyncio.run(_run(story))
     except (DemoFailed, OSError) as failure:
@@ -36,8 +41,19 @@ def _main(args: argparse.Namespace) -> int:
     except (asyncio.CancelledError, KeyboardInterrupt):
         return FINE if args.keep else 130
     finally:
+        traces.stop()
         logs.uninstall(handler)
     return FINE
+
+
+def _traces(seed: int) -> Traces:
+    """Where the OTEL_* variables send traces."""
+    from kpolicy.telemetry.traces import traces_of
+
+    setup = traces_of(os.environ, VERSION, Random(seed))
+    for problem in setup.problems:
+        print(f"kpolicy demo: {problem}", file=sys.stderr)
+    return setup.traces
 
 
 async def _run(story: Story) -> None:

@@ -1,4 +1,4 @@
-"""The verbs that read and print documents: `fmt`, `convert`, `hash`, `schema` and `rule`."""
+"""The verbs that read and print documents: `fmt`, `convert`, `hash` and `schema`."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import argparse
 import json
 import sys
 import tempfile
-import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kpolicy.cli.findings_text import Findings, full, print_findings
 from kpolicy.cli.input_output import (
     all_sources,
     difference,
     policy_sources,
-    write_document,
     write_errors,
-    write_lines,
 )
+from kpolicy.cli.schemas import SCHEMA_KINDS, schema_of
 from kpolicy.cli.verb import (
     FINDINGS,
     FINE,
+    FOLLOWED,
     PARAM,
     PATHS,
     RELEASE,
@@ -30,9 +29,6 @@ from kpolicy.cli.verb import (
     Verb,
     argument,
 )
-
-if TYPE_CHECKING:
-    from kpolicy.policy.codes import Page
 
 _FMT_EPILOG: Final = """\
 The usual form has keys in a fixed order, two spaces of indentation and no two blank lines in a row.
@@ -171,9 +167,9 @@ CONVERT: Final = Verb(
 _HASH_EPILOG: Final = """\
 The hash identifies the compiled policy: the path of a file, its comments and its layout do not
 change it. A bound pod has the hash in its annotation kpolicy.dev/policy-hash. To get the hash of a
-`kpolicy run`, give the files of its --policy flags in the same order, and the same --param. The
-files of a folder and the keys of a ConfigMap are read in the order of their names. Without an
-argument, stdin is read.
+`kpolicy run`, give the files of its --policy flags in the same order, and the same --param,
+--release and --feature-gates. The files of a folder and the keys of a ConfigMap are read in the
+order of their names. Without an argument, stdin is read.
 
 exit: 0 printed, 1 the policy has errors, 2 could not work
 """
@@ -183,7 +179,12 @@ def _hash(args: argparse.Namespace) -> int:
     from kpolicy.policy.compile import compile_policy
 
     sources = all_sources(args.paths)
-    compiled = compile_policy(sources, params=dict(args.param))
+    compiled = compile_policy(
+        sources,
+        params=dict(args.param),
+        release=args.release,
+        feature_gates=args.feature_gates,
+    )
     if compiled.program is None:
         print_findings(compiled.diagnostics, sources)
         raise PolicyErrorsError
@@ -195,138 +196,27 @@ HASH: Final = Verb(
     "hash",
     "Print the hash of a policy, which is in bound pods, logs and metrics.",
     _hash,
-    (PATHS, PARAM),
+    (PATHS, PARAM, *FOLLOWED),
     _HASH_EPILOG,
 )
 
 
-_KINDS: Final = (
-    "SchedulingPolicy",
-    "PolicyTest",
-    "SchedulerConfiguration",
-    "KubeSchedulerConfiguration",
-    "Output",
-)
-
-
 def _schema(args: argparse.Namespace) -> int:
-    from kpolicy.cli.output_schema import output_schema
-    from kpolicy.offline.policy_tests.document_model import PolicyTest
-    from kpolicy.policy.legacy.kubescheduler_versions import Configuration
-    from kpolicy.policy.models.field_descriptions import describe_fields
-    from kpolicy.policy.models.scheduling_policy import SchedulingPolicy
-    from kpolicy.scheduler.options import SchedulerConfiguration
-
-    models = (SchedulingPolicy, PolicyTest, SchedulerConfiguration, Configuration)
-    if args.kind == "Output":
-        body = output_schema()
-    else:
-        body = models[_KINDS.index(args.kind)].model_json_schema(by_alias=True)
-    schema = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"https://kpolicy.dev/schema/v1alpha1/{args.kind.lower()}.json",
-        **body,
-    }
-    describe_fields(schema)
-    sys.stdout.write(json.dumps(schema, indent=2) + "\n")
-    return 0
+    sys.stdout.write(json.dumps(schema_of(args.kind), indent=2) + "\n")
+    return FINE
 
 
 SCHEMA: Final = Verb(
     "schema",
     "Print the JSON Schema of a document, for editors and CI.",
     _schema,
-    (argument("--kind", choices=_KINDS, default=_KINDS[0], help=f"default: {_KINDS[0]}"),),
-)
-
-
-def _rule(args: argparse.Namespace) -> int:
-    from kpolicy.policy.codes.registry import pages, runtime_pages
-
-    known = {**pages(), **runtime_pages(), **_problem_pages()}
-    chosen = list(known.values()) if args.all else [_page(args.code, known)]
-    if args.output == "json":
-        write_document("rule", {"codes": [_document(page) for page in chosen]})
-        return 0
-    if args.output == "jsonl":
-        write_lines(_document(page) for page in chosen)
-        return 0
-    lay_out = _markdown if args.output == "markdown" else _text
-    text = "\n".join(map(lay_out, chosen))
-    sys.stdout.write(text.rstrip("\n") + "\n")
-    return 0
-
-
-def _problem_pages() -> dict[str, Page]:
-    """The codes of connections and of the running scheduler. Each has a title and no example."""
-    from kpolicy.cluster import connection_problem
-    from kpolicy.policy.codes import ERROR, Page
-    from kpolicy.scheduler import problem_codes
-
-    titles = {**connection_problem.CATALOGUE, **problem_codes.CATALOGUE}
-    return {code: Page(code, ERROR, title, "", "", "") for code, title in titles.items()}
-
-
-def _page(code: str | None, known: dict[str, Page]) -> Page:
-    from kpolicy.diagnostics import did_you_mean
-    from kpolicy.policy.codes import FAMILIES
-
-    if code is None:
-        raise CannotWorkError(
-            "name a code, such as `kpolicy rule KP204`, or use `kpolicy rule --all`"
-        )
-    page = known.get(code.upper())
-    if page is None:
-        families = ", ".join(f"{prefix}xx {what}" for prefix, what in FAMILIES.items())
-        hint = did_you_mean(code.upper(), known) or f"codes are {families}"
-        raise CannotWorkError(f"there is no code `{code}`; {hint}")
-    return page
-
-
-def _document(page: Page) -> dict[str, str]:
-    fields = {
-        "code": page.code,
-        "level": page.severity.value,
-        "title": page.title,
-        "why": page.why,
-        "bad": page.bad,
-        "good": page.good,
-    }
-    return {name: text for name, text in fields.items() if text}
-
-
-def _text(page: Page) -> str:
-    if not page.why:
-        return f"{page.code} ({page.severity.value}): {page.title}\n"
-    bad, good = textwrap.indent(page.bad, "    "), textwrap.indent(page.good, "    ")
-    return (
-        f"{page.code} ({page.severity.value}): {page.title}\n\n{textwrap.fill(page.why, 80)}\n\n"
-        f"bad:\n{bad}\n\ngood:\n{good}\n"
-    )
-
-
-def _markdown(page: Page) -> str:
-    if not page.why:
-        return f"## {page.code}: {page.title}\n"
-    return (
-        f"## {page.code}: {page.title}\n\nLevel: {page.severity.value}\n\n{page.why}\n\n"
-        f"Bad:\n\n```yaml\n{page.bad}\n```\n\nGood:\n\n```yaml\n{page.good}\n```\n"
-    )
-
-
-RULE: Final = Verb(
-    "rule",
-    "Explain the code of a finding: what it means, with a bad and a good example.",
-    _rule,
     (
-        argument("code", nargs="?", metavar="CODE", help="for example KP204"),
-        argument("--all", action="store_true", help="explain all codes"),
         argument(
-            "--output",
-            "-o",
-            choices=("text", "markdown", "json", "jsonl"),
-            default="text",
-            help="default: text",
+            "--kind",
+            choices=SCHEMA_KINDS,
+            default=SCHEMA_KINDS[0],
+            help=f"default: {SCHEMA_KINDS[0]}; Settings is kpolicy.toml, Output what --output json "
+            "prints",
         ),
     ),
 )

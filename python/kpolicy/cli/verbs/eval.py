@@ -20,6 +20,7 @@ from kpolicy.cli.input_output import (
 from kpolicy.cli.verb import (
     FINDINGS,
     FINE,
+    NOW,
     PARAM,
     SNAPSHOT_HELP,
     CannotWorkError,
@@ -77,7 +78,8 @@ def _main(args: argparse.Namespace) -> int:
 
     _check_flags(args)
     names = _policy_names(args) if args.policy else None
-    work = Evaluating(load_snapshot(args.snapshot) if args.snapshot else None, names)
+    snapshot = load_snapshot(args.snapshot) if args.snapshot else None
+    work = Evaluating(snapshot, names, now_ns=args.now)
     if args.batch:
         return _batch(args, work)
     if args.expression == "-":
@@ -248,6 +250,7 @@ EVAL: Final = Verb(
     (
         argument("expression", nargs="?", metavar="EXPR", help="the expression; - for stdin"),
         repeatable("--snapshot", "-s", metavar="FILE|DIR|-", help=f"{SNAPSHOT_HELP}; repeatable"),
+        NOW,
         argument(
             "--pod",
             default="",

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-_NO_LIMIT: Final = "kpolicy bounds the requests that wait for an answer instead"
+_NO_LIMIT: Final = "`--binds-in-flight` bounds the requests that wait for an answer instead"
 _LEASE: Final = "`--lease-name` and `--lease-namespace` name the Lease"
 _AUTH: Final = "`--auth delegated` asks the API server with kpolicy's own account"
-_GATES: Final = "there are no gates: kpolicy follows the defaults of its release"
 
 KUBE_SCHEDULER_FLAGS: Final = {
     "--policy-config-file": "use `--policy FILE`, which reads the same scheduler.json",
@@ -27,13 +26,15 @@ KUBE_SCHEDULER_FLAGS: Final = {
     "--kube-api-burst": _NO_LIMIT,
     "--leader-elect-resource-name": _LEASE,
     "--leader-elect-resource-namespace": _LEASE,
+    "--leader-elect-lease-duration": "use `--lease-duration`",
+    "--leader-elect-renew-deadline": "use `--lease-renew-deadline`",
+    "--leader-elect-retry-period": "use `--lease-retry-period`",
     "--lock-object-name": _LEASE,
     "--lock-object-namespace": _LEASE,
     "--secure-port": "use `--port`; with `--tls-cert-file` it serves https",
     "--address": "use `--bind-address`",
     "--authentication-kubeconfig": _AUTH,
     "--authorization-kubeconfig": _AUTH,
-    "--feature-gates": _GATES,
     "--write-config-to": "use `kpolicy convert`, which prints a configuration as a policy",
     "--v": "use `--log-level`",
 }

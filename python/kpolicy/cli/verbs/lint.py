@@ -20,9 +20,9 @@ from kpolicy.cli.input_output import (
 from kpolicy.cli.verb import (
     FINDINGS,
     FINE,
+    FOLLOWED,
     PARAM,
     PATHS,
-    RELEASE,
     CannotWorkError,
     Verb,
     argument,
@@ -171,6 +171,7 @@ class _Lint:
             return compile_policy(
                 sources,
                 release=release,
+                feature_gates=self._args.feature_gates,
                 library=others,
                 params=self._params,
                 authority=self._settings.authority,
@@ -181,6 +182,7 @@ class _Lint:
             sources,
             snapshot,
             release=release,
+            feature_gates=self._args.feature_gates,
             library=others,
             params=self._params,
             authority=self._settings.authority,
@@ -243,7 +245,7 @@ LINT: Final = Verb(
             "--diff", action="store_true", help="show what --fix would change, and change nothing"
         ),
         argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings"),
-        RELEASE,
+        *FOLLOWED,
     ),
     _EPILOG,
 )

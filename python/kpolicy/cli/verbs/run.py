@@ -161,7 +161,11 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
         environment=Environment(
             clock=clock,
             compile_with=partial(
-                compile_policy, params=settings.params, authority=delivered.authority
+                compile_policy,
+                params=settings.params,
+                authority=delivered.authority,
+                release=settings.release,
+                feature_gates=settings.feature_gates,
             ),
             traces=traces,
             lease_connection=connections[-1],
@@ -192,6 +196,14 @@ def _options(settings: RunSettings, own_namespace: str) -> Options:
         # A namespace that is ours needs no rights in kube-system, which managed clusters guard.
         lease_namespace=settings.lease_namespace or own_namespace or LEASE_NAMESPACE_OUTSIDE,
         lease_name=settings.lease_name,
+        lease_duration_s=settings.lease_duration,
+        lease_renew_deadline_s=settings.lease_renew_deadline,
+        lease_retry_s=settings.lease_retry_period,
+        pod_initial_backoff_s=settings.pod_initial_backoff,
+        pod_max_backoff_s=settings.pod_max_backoff,
+        flush_after_s=settings.flush_after,
+        flush_period_s=settings.flush_period,
+        binds_in_flight_max=settings.binds_in_flight,
         seed=settings.seed,
         engine_threads=settings.engine_threads,
         once=settings.once,

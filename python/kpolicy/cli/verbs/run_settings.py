@@ -8,25 +8,44 @@ import argparse
 import sys
 from argparse import BooleanOptionalAction
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cli.findings_text import Findings, concise
-from kpolicy.cli.verb import Argument, CannotWorkError, argument, params_of
+from kpolicy.cli.verb import (
+    FEATURE_GATES_HELP,
+    RELEASE_HELP,
+    Argument,
+    CannotWorkError,
+    argument,
+    feature_gates,
+    params_of,
+    release,
+)
 from kpolicy.cli.verbs.setting_values import (
     field_names,
     hosts,
     names,
     paths,
     rate,
+    seconds,
     whole,
     yes_or_no,
 )
+from kpolicy.cluster.limits import LEASE_DURATION_S, LEASE_RENEW_DEADLINE_S, LEASE_RETRY_S
 from kpolicy.diagnostics import has_errors
 from kpolicy.policy.limits import TENANT_WEIGHT_DEFAULT
 from kpolicy.policy.yaml.source import Source
 from kpolicy.regular_files import read_file
+from kpolicy.scheduler.limits import (
+    BACKOFF_INITIAL_NS,
+    BACKOFF_NS_MAX,
+    BINDS_IN_FLIGHT_MAX,
+    FLUSH_PERIOD_S,
+    PARKED_NS_MAX,
+)
 from kpolicy.telemetry.limits import (
     KEPT_TRACES_PER_SECOND,
     TRACES_PER_SECOND,
@@ -131,6 +150,11 @@ class RunSettings:
         default=TENANT_WEIGHT_DEFAULT,
         metadata=_flag(whole, "the priorities of a tenant may weigh so much together", metavar="N"),
     )
+    release: str = field(default="", metadata=_flag(release, RELEASE_HELP, metavar="1.N"))
+    feature_gates: Mapping[str, bool] = field(
+        default_factory=dict,
+        metadata=_flag(feature_gates, FEATURE_GATES_HELP, metavar="NAME=BOOL,…"),
+    )
     shadow_policy: tuple[Path, ...] = field(
         default=(),
         metadata=_flag(
@@ -213,6 +237,52 @@ class RunSettings:
     lease_name: str = field(
         default="kpolicy", metadata=_flag(str, "the name of the Lease", metavar="NAME")
     )
+    lease_duration: float = field(
+        default=LEASE_DURATION_S,
+        metadata=_flag(
+            seconds,
+            "a replica that did not renew the Lease for so long lost it",
+            metavar="SECONDS",
+        ),
+    )
+    lease_renew_deadline: float = field(
+        default=LEASE_RENEW_DEADLINE_S,
+        metadata=_flag(
+            seconds,
+            "the leader gives up after trying to renew it for so long",
+            metavar="SECONDS",
+        ),
+    )
+    lease_retry_period: float = field(
+        default=LEASE_RETRY_S,
+        metadata=_flag(seconds, "the time between two tries to hold the Lease", metavar="SECONDS"),
+    )
+    pod_initial_backoff: float = field(
+        default=BACKOFF_INITIAL_NS / NANOSECONDS,
+        metadata=_flag(
+            seconds, "how long a pod waits after the first attempt that failed", metavar="SECONDS"
+        ),
+    )
+    pod_max_backoff: float = field(
+        default=BACKOFF_NS_MAX / NANOSECONDS,
+        metadata=_flag(
+            seconds, "the wait doubles with each attempt, up to this", metavar="SECONDS"
+        ),
+    )
+    flush_after: float = field(
+        default=PARKED_NS_MAX / NANOSECONDS,
+        metadata=_flag(
+            seconds, "a pod that no event woke for so long is tried again", metavar="SECONDS"
+        ),
+    )
+    flush_period: float = field(
+        default=FLUSH_PERIOD_S,
+        metadata=_flag(seconds, "how often kpolicy looks for such pods", metavar="SECONDS"),
+    )
+    binds_in_flight: int = field(
+        default=BINDS_IN_FLIGHT_MAX,
+        metadata=_flag(whole, "how many bind requests may be under way at once", metavar="N"),
+    )
     log_format: str = field(
         default="auto",
         metadata=_flag(
@@ -265,7 +335,7 @@ def _arguments() -> Iterator[Argument]:
             options |= {"action": "append", "type": Path}
         else:
             options["type"] = read
-            if default not in ("", None) and not isinstance(default, tuple):
+            if default not in ("", None, MISSING) and not isinstance(default, tuple):
                 help_ = f"{help_} (default: {default})".strip()
         flag = f"--{setting.name.replace('_', '-')}"
         yield argument(flag, default=None, help=help_, **options)

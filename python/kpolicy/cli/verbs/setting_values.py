@@ -26,6 +26,14 @@ def rate(text: str) -> int:
     return rate
 
 
+def seconds(text: str) -> float:
+    """A number of seconds, as `10`, `0.5` or `10s`."""
+    try:
+        return float(text.removesuffix("s"))
+    except ValueError as error:
+        raise ArgumentTypeError(f"`{text}` is not a number of seconds") from error
+
+
 def yes_or_no(text: str) -> bool:
     words = {"1": True, "true": True, "yes": True, "on": True}
     words |= {"0": False, "false": False, "no": False, "off": False}

@@ -45,7 +45,8 @@ exit: 0 recorded, 2 could not work
 
 
 def _record_cluster(args: argparse.Namespace) -> int:
-    from kpolicy.clock import SystemClock, api_time
+    from kpolicy.api_times import api_time
+    from kpolicy.clock import SystemClock
     from kpolicy.cluster.connection_problem import ConnectionProblem
     from kpolicy.offline.snapshot_file.reader import Origin
     from kpolicy.offline.snapshot_file.writer import Writer

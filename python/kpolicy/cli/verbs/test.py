@@ -21,6 +21,7 @@ from kpolicy.cli.input_output import (
 from kpolicy.cli.verb import (
     FINDINGS,
     FINE,
+    FOLLOWED,
     PARAM,
     CannotWorkError,
     Verb,
@@ -96,6 +97,8 @@ def _session(args: argparse.Namespace) -> Session:
         policies=tuple(all_sources(args.policy)) if args.policy else None,
         params=dict(args.param),
         cross_check=args.cross_check,
+        release=args.release,
+        feature_gates=args.feature_gates,
     )
     session = Session([source for path in args.paths for source in _sources(path)], choice)
     if args.run_pattern and not session.chosen_count:
@@ -259,6 +262,7 @@ TEST: Final = Verb(
             help="test this policy instead of those that the documents name; repeatable",
         ),
         PARAM,
+        *FOLLOWED,
         argument(
             "--update",
             action="store_true",

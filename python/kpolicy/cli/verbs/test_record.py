@@ -7,13 +7,15 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from kpolicy.cli.input_output import load_program, load_snapshot, refusals_reported, write_back
+from kpolicy.cli.input_output import (
+    all_sources,
+    load_program,
+    load_snapshot,
+    refusals_reported,
+    write_back,
+)
 from kpolicy.cli.verb import FINE, CannotWorkError
-
-if TYPE_CHECKING:
-    from kpolicy.policy.assembly.assemble import Program
 
 
 def record(args: argparse.Namespace) -> int:
@@ -25,8 +27,13 @@ def record(args: argparse.Namespace) -> int:
         raise CannotWorkError("--record needs --snapshot FILE and --pod NS/NAME")
     if "-" in (*args.snapshot, *args.policy):
         raise CannotWorkError("a test names its files, so none of them can be standard input")
-    program = _program(args)
     snapshot = load_snapshot(args.snapshot)
+    program = load_program(
+        args,
+        all_sources(args.policy),
+        every_pod=True,
+        cluster_version=snapshot.cluster_version,
+    )
     with refusals_reported():
         work = Explaining(snapshot, program)
     explained = [json.loads(line) for line in work.lines_of([args.pod])]
@@ -39,13 +46,9 @@ def record(args: argparse.Namespace) -> int:
         params=dict(args.param),
     )
     text = recorded_case(explained[0], inputs, args.name)
-    _append(file, text)
+    _append(file, text, args)
     print(f"recorded {explained[0]['pod']} in {file}", file=sys.stderr)
     return FINE
-
-
-def _program(args: argparse.Namespace) -> Program:
-    return load_program(args.policy, every_pod=True, params=dict(args.param))
 
 
 def _beside(file: Path, name: str) -> str:
@@ -53,12 +56,13 @@ def _beside(file: Path, name: str) -> str:
     return os.path.relpath(name, file.parent) if Path(name).exists() else name
 
 
-def _append(file: Path, text: str) -> None:
+def _append(file: Path, text: str, args: argparse.Namespace) -> None:
     """Writes the document if its test passes and the file has no other of its name."""
     from kpolicy.offline.policy_tests.session import Choice, Session
     from kpolicy.policy.yaml.source import Source
 
-    run = Session([Source(str(file), text)], Choice()).run()
+    choice = Choice(release=args.release, feature_gates=args.feature_gates)
+    run = Session([Source(str(file), text)], choice).run()
     if run.failed or not run.passed or run.all_diagnostics():
         why = "; ".join(found.message for found in run.all_diagnostics()) or "its test fails"
         raise CannotWorkError(f"the case cannot be written: {why}")

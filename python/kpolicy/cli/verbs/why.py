@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.input_output import (
+    all_sources,
     load_program,
     print_problems,
     refusals_reported,
@@ -29,10 +30,10 @@ from kpolicy.cli.live_cluster import (
 )
 from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
 from kpolicy.cli.verb import (
+    FOLLOWED,
     OUTPUT,
     PARAM,
     CannotWorkError,
-    PolicyErrorsError,
     Verb,
     argument,
     repeatable,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from kpolicy.cluster.api import ApiClient
     from kpolicy.offline.answers.why import Why
     from kpolicy.policy.assembly.assemble import Program
+    from kpolicy.policy.yaml.source import Source
 
 _EPILOG: Final = """\
 POD is NAME, pod/NAME or NAMESPACE/NAME. Without --scheduler, the cluster is listed (pods, nodes and
@@ -119,8 +121,8 @@ async def _judged(args: argparse.Namespace, client: ApiClient, pod: Mapping[str,
     from kpolicy.offline.answers.why import Why, needs
     from kpolicy.offline.snapshots.json_objects import key_of
 
-    program, judge = await _policy(args, client, pod)
     snapshot = await listed(client)
+    program, judge = await _policy(args, client, pod, snapshot.cluster_version)
     with refusals_reported():
         work = Explaining(snapshot, program)
     print_problems(snapshot)
@@ -132,31 +134,33 @@ async def _judged(args: argparse.Namespace, client: ApiClient, pod: Mapping[str,
 
 
 async def _policy(
-    args: argparse.Namespace, client: ApiClient, pod: Mapping[str, Any]
-) -> tuple[Program | None, str]:
+    args: argparse.Namespace, client: ApiClient, pod: Mapping[str, Any], cluster_version: str
+) -> tuple[Program, str]:
     """The policy by which the pod is judged, and its name."""
     from kpolicy.offline.snapshots.cluster_snapshot import scheduler_of
     from kpolicy.offline.snapshots.json_objects import DEFAULT_SCHEDULER
 
     if args.policy:
-        program = load_program(args.policy, every_pod=False, params=dict(args.param))
+        program = _loaded(args, all_sources(args.policy), cluster_version)
         return program, f"the policy {', '.join(program.policies)}, here"
     if args.policy_configmap:
-        return await _policy_in_cluster(
-            args, client
-        ), f"the policy of {args.policy_configmap}, here"
+        sources = await _of_config_map(args, client)
+        judge = f"the policy of {args.policy_configmap}, here"
+        return _loaded(args, sources, cluster_version), judge
     scheduler = scheduler_of(dict(pod))
     if scheduler != DEFAULT_SCHEDULER:
         raise CannotWorkError(
             f"the scheduler of this pod is `{scheduler}`: give its policy (--policy FILE or "
             "--policy-configmap NS/NAME), or ask it (--scheduler URL)"
         )
-    return None, "kube-scheduler's default profile, here"
+    return _loaded(args, (), cluster_version), "kube-scheduler's default profile, here"
 
 
-async def _policy_in_cluster(args: argparse.Namespace, client: ApiClient) -> Program:
-    from kpolicy.cli.findings_text import print_findings
-    from kpolicy.policy.compile import compile_policy
+def _loaded(args: argparse.Namespace, sources: Sequence[Source], cluster_version: str) -> Program:
+    return load_program(args, sources, every_pod=False, cluster_version=cluster_version)
+
+
+async def _of_config_map(args: argparse.Namespace, client: ApiClient) -> list[Source]:
     from kpolicy.policy.yaml.source import Source
 
     namespace, slash, name = args.policy_configmap.partition("/")
@@ -165,15 +169,10 @@ async def _policy_in_cluster(args: argparse.Namespace, client: ApiClient) -> Pro
     config_map = await found_config_map(client, namespace, name)
     if config_map is None:
         raise CannotWorkError(f"there is no ConfigMap {args.policy_configmap}")
-    texts = texts_of(config_map)
-    sources = [
-        Source(f"{args.policy_configmap}/{key}", text.encode()) for key, text in texts.items()
+    return [
+        Source(f"{args.policy_configmap}/{key}", text.encode())
+        for key, text in texts_of(config_map).items()
     ]
-    compiled = compile_policy(sources, params=dict(args.param))
-    if compiled.program is None:
-        print_findings(compiled.diagnostics, sources)
-        raise PolicyErrorsError
-    return compiled.program
 
 
 WHY: Final = Verb(
@@ -199,6 +198,7 @@ WHY: Final = Verb(
             help="the ConfigMap of the cluster that holds the policy",
         ),
         PARAM,
+        *FOLLOWED,
         argument(
             "--top",
             type=whole_number(1),

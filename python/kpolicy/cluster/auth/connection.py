@@ -17,7 +17,8 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import Any, Final
 
-from kpolicy.clock import NANOSECONDS, Clock, background_group
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import Clock, background_group
 from kpolicy.cluster.auth.exec_plugin import Credential
 from kpolicy.cluster.auth.tls import CertificatePair, TlsMaterial
 from kpolicy.cluster.connection_problem import ConnectionProblem, problem

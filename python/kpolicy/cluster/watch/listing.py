@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NoReturn
 
-from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse, first_of
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import NO_PULSE, Clock, Pulse, first_of
 from kpolicy.cluster.api import ApiClient, Stream
 from kpolicy.cluster.limits import (
     CONNECT_TIMEOUT_S,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.limits import (
     LIST_PAGE_OBJECTS,
     LIST_PAGE_OBJECTS_MAX,

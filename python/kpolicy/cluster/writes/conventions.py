@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.limits import (
     ANSWERED_IN_DOUBT_S,
     SERVER_TIMEOUT_SHARE,

@@ -14,9 +14,12 @@ from json.encoder import encode_basestring_ascii
 from typing import Literal
 from urllib.parse import quote
 
-from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse, api_micro_time
+from kpolicy.api_times import NANOSECONDS, api_micro_time
+from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.cluster.api import JSON, MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.limits import (
+    EVENT_ENDING_NAMESPACES_MAX,
+    EVENT_ENDING_S,
     EVENT_NOTE_BYTES_MAX,
     EVENT_QUEUE_MAX,
     EVENT_SERIES_MAX,
@@ -26,7 +29,7 @@ from kpolicy.cluster.limits import (
     EVENT_WORKERS,
     NAME_BYTES_MAX,
 )
-from kpolicy.cluster.request_failure import Status
+from kpolicy.cluster.request_failure import Failure, Status
 from kpolicy.cluster.writes.outbox import Outbox, write
 
 
@@ -140,6 +143,35 @@ class _NewEvent:
     key: Hashable
 
 
+class EndingNamespaces:
+    """Namespaces in which the API server creates nothing more, because they are being deleted or
+    are gone."""
+
+    def __init__(self) -> None:
+        self._until_ns: OrderedDict[str, int] = OrderedDict()
+
+    def learn(self, namespace: str, answer: Response | Failure, now_ns: int) -> None:
+        if isinstance(answer, Status) and _is_ending(answer):
+            self._until_ns[namespace] = now_ns + round(EVENT_ENDING_S * NANOSECONDS)
+            self._until_ns.move_to_end(namespace)
+            if len(self._until_ns) > EVENT_ENDING_NAMESPACES_MAX:
+                self._until_ns.popitem(last=False)
+
+    def has(self, namespace: str, now_ns: int) -> bool:
+        until_ns = self._until_ns.get(namespace)
+        if until_ns is not None and now_ns >= until_ns:
+            del self._until_ns[namespace]
+            return False
+        return until_ns is not None
+
+
+def _is_ending(answer: Status) -> bool:
+    """The words of kube-apiserver's admission plugin NamespaceLifecycle."""
+    return answer.code == 404 or (
+        answer.code == 403 and "because it is being terminated" in answer.message
+    )
+
+
 class EventRecorder:
     """Run it as a task. `instance` distinguishes replicas (reportingInstance). While `gives_way`
     returns True, one event is written at a time."""
@@ -156,6 +188,7 @@ class EventRecorder:
         self._clock = clock
         self._instance = cut_utf8(instance, EVENT_WORD_BYTES_MAX)
         self._memory = SeriesMemory()
+        self._ending = EndingNamespaces()
         self._last_stamp = 0
         self.outbox: Outbox[_NewEvent | Series] = Outbox(
             self._send, capacity=EVENT_QUEUE_MAX, workers=EVENT_WORKERS, gives_way=gives_way
@@ -173,6 +206,8 @@ class EventRecorder:
     def record(self, occurrence: Occurrence) -> None:
         """Queue an event, or count it in its series; never waits."""
         now_ns, wall_ns = self._clock.monotonic_ns(), self._clock.now_ns()
+        if self._ending.has(event_namespace(occurrence.regarding), now_ns):
+            return
         key: Hashable = None
         if not occurrence.once:
             key = hash(occurrence)  # a hash, since notes may be long and thousands are remembered
@@ -203,6 +238,13 @@ class EventRecorder:
             self._memory.written(series, now_ns)
 
     async def _send(self, item: _NewEvent | Series) -> bool:
+        namespace = (
+            item.namespace
+            if isinstance(item, Series)
+            else event_namespace(item.occurrence.regarding)
+        )
+        if self._ending.has(namespace, self._clock.monotonic_ns()):
+            return False
         if isinstance(item, Series):
             answer = await write(
                 self._client,
@@ -217,12 +259,13 @@ class EventRecorder:
                     item.key
                 )  # the Event expired in etcd after an hour: the next one is a new Event
             return isinstance(answer, Response)
-        path = _path(event_namespace(item.occurrence.regarding))
+        path = _path(namespace)
         body = event_body(item.occurrence, item.name, item.wall_ns, self._instance)
         answer = await write(self._client, self._clock, "POST", path, body, content_type=JSON)
         # names are unique: a conflict is our own earlier try whose response was lost
         if isinstance(answer, Response) or (isinstance(answer, Status) and answer.code == 409):
             return True
+        self._ending.learn(namespace, answer, self._clock.monotonic_ns())
         if item.key is not None:
             self._memory.end(item.key)
         return False

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
 from typing import TypeAlias
 
-from kpolicy.clock import Clock, api_time
+from kpolicy.api_times import api_time
+from kpolicy.clock import Clock
 from kpolicy.cluster.api import JSON, STRATEGIC_MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.limits import (
     EVICT_LOOK_S,

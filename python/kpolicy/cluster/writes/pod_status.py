@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from json.encoder import encode_basestring_ascii
 
-from kpolicy.clock import Clock, api_time
+from kpolicy.api_times import api_time
+from kpolicy.clock import Clock
 from kpolicy.cluster.api import STRATEGIC_MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.limits import CONDITION_CACHE_MAX, CONDITION_QUEUE_MAX, CONDITION_WORKERS
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable

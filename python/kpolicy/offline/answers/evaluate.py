@@ -37,6 +37,7 @@ from kpolicy.policy.assembly.expressions import Expressions
 from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.assembly.resolve import AppliedRule
 from kpolicy.policy.cel import CompiledExpression, Environment, Type, compile_expression
+from kpolicy.policy.cel.facts import NOW
 from kpolicy.policy.cel.scope import Parameter
 from kpolicy.policy.compile import Examined
 
@@ -131,7 +132,7 @@ BAD_REQUEST: Final = "bad_request"
 UNKNOWN_OBJECT: Final = "unknown_object"
 # The engine's code for a variable that is not in the form of a value.
 _UNREAD: Final = "IR000"
-_ROOTS: Final = ("pod", "node", "namespaceObject", "cluster")
+_ROOTS: Final = ("pod", "node", "namespaceObject", "cluster", NOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +204,14 @@ def evaluate(
     node: str = "",
     names: PolicyNames | None = None,
     traced: bool = False,
+    now_ns: int | None = None,
 ) -> Evaluated:
     """Evaluate an expression of the policy language.
 
     `variables` are JSON values by name. With a snapshot it sees `cluster`, with a pod (`ns/name`)
     `pod` and `namespaceObject`, with a node `node`; with the names of a policy, its `variables` and
-    `params`."""
-    return Evaluating(snapshot, names).evaluate(
+    `params`. `now` is `now_ns`, or the time at which the snapshot was recorded."""
+    return Evaluating(snapshot, names, now_ns=now_ns).evaluate(
         expression, variables, pod=pod, node=node, traced=traced
     )
 
@@ -223,8 +225,12 @@ class Evaluating:
         names: PolicyNames | None = None,
         *,
         engine: Engine | None = None,
+        now_ns: int | None = None,
     ) -> None:
-        """`engine` already holds a cluster and a program, and is used instead of a snapshot."""
+        """`engine` already holds a cluster and a program, and is used instead of a snapshot.
+        `now_ns`: the time that expressions read, instead of that of the snapshot."""
+        recorded_ns = snapshot.now_ns if snapshot is not None else None
+        self._now_ns = recorded_ns if now_ns is None else now_ns
         self._snapshot = snapshot
         self._names = names or PolicyNames()
         self._is_prepared = engine is not None
@@ -282,6 +288,7 @@ class Evaluating:
             "namespaceObject": bool(pod),
             "node": bool(node),
             "cluster": self._snapshot is not None or self._is_prepared,
+            NOW: self._now_ns is not None,
         }
         environment = Environment(
             roots=tuple(root for root in _ROOTS if known[root] and root not in values),
@@ -314,6 +321,8 @@ class Evaluating:
         name = text[finding.span.start : finding.span.end] if finding.span is not None else ""
         if finding.code != "KP201" or name not in _ROOTS:
             return finding
+        if name == NOW:
+            return replace(finding, hint="give a time (`--now`), or a snapshot that was recorded")
         wanted = {"pod": "a pod", "namespaceObject": "a pod", "node": "a node"}.get(name, "")
         parts = (["a snapshot"] if self._snapshot is None else []) + ([wanted] if wanted else [])
         return replace(finding, hint=f"give {' and '.join(parts)}, or a variable `{name}`")
@@ -326,7 +335,7 @@ class Evaluating:
             return _failed(text, BAD_REQUEST, "a text is not Unicode, or nested too deeply")
         with self._as_if_not_there(request.get("pod", "")):
             try:
-                answer = json.loads(self._engine.evaluate(encoded))
+                answer = json.loads(self._engine.evaluate(encoded, self._now_ns or 0))
             except (ValueError, RecursionError) as why:
                 return _failed(text, BAD_REQUEST, str(why))
         assert compiled.ir is not None

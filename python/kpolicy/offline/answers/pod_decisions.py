@@ -35,16 +35,18 @@ from kpolicy.offline.snapshots.survey import Utilisation, utilisation
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import EVERY_POD
 
-# Rules may read ages. A recorded cluster stands still.
-NOW_NS: Final = 0
+# The time as of which rules decide where none is known.
+NO_TIME_NS: Final = 0
 
 
 class PolicyOnSnapshot:
     """Without a policy, what kube-scheduler does. Raises `PolicyRefusedError`."""
 
     def __init__(self, snapshot: Snapshot, policy: Program | None = None, *, seed: int = 0) -> None:
-        program = policy or default_program()
+        program = policy or default_program(snapshot.cluster_version)
         self.snapshot = snapshot
+        # A recorded cluster stands still.
+        self.now_ns = NO_TIME_NS if snapshot.now_ns is None else snapshot.now_ns
         self.engine: Engine = snapshot.engine(program, seed=seed)
         self.served = frozenset(program.scheduler_names)
 
@@ -62,19 +64,20 @@ class PolicyOnSnapshot:
 
     def explained(self, keys: Sequence[str]) -> list[bytes]:
         """A line of JSON for each pod that the engine can explain."""
-        return self.engine.explain(json.dumps({"pods": keys}).encode(), NOW_NS).splitlines()
+        return self.engine.explain(json.dumps({"pods": keys}).encode(), self.now_ns).splitlines()
 
     def brief(self, keys: Sequence[str], nodes: Sequence[str] = ()) -> list[bytes]:
         """As `explained`, with the lines of these nodes alone and counts of all."""
         request = json.dumps({"pods": keys, "nodes": nodes}).encode()
-        return self.engine.explain(request, NOW_NS).splitlines()
+        return self.engine.explain(request, self.now_ns).splitlines()
 
 
 def decide(
     engine: Engine,
     pods: Iterable[PodChange],
     progress: Progress | None = None,
-    now_ns: int = NOW_NS,
+    *,
+    now_ns: int,
 ) -> Iterator[Decision]:
     """Decides one pod after the other; each sees those placed before it."""
     uids = [pod.uid for pod in pods]
@@ -245,7 +248,7 @@ class Simulating(PolicyOnSnapshot):
         self._nodes = 0
 
     def pods(self, progress: Progress | None = None) -> Iterator[SimulatedPod]:
-        for decision in decide(self.engine, self._queue, progress):
+        for decision in decide(self.engine, self._queue, progress, now_ns=self.now_ns):
             self._nodes = decision.nodes_total
             self._simulated.append(_simulated(decision))
             yield self._simulated[-1]

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from kpolicy.engine import Decision, Outcome, PodChange
 from kpolicy.offline.answers.diff_overview import Overview, overview_of
-from kpolicy.offline.answers.pod_decisions import NOW_NS, PolicyOnSnapshot, decide
+from kpolicy.offline.answers.pod_decisions import PolicyOnSnapshot, decide
 from kpolicy.offline.limits import BATCH_PODS, REASONS_MAX
 from kpolicy.offline.reports.columns import largest_first
 from kpolicy.offline.snapshots.cluster_snapshot import (
@@ -150,7 +150,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """`pods` counts all that at least one policy serves; `overview` is of the pending ones."""
+    """`pods` counts all that at least one policy serves; `overview` is of the pending ones.
+    `releases` of Kubernetes are followed by the old and by the new policy."""
 
     differences: tuple[Difference, ...]
     pods: int
@@ -158,6 +159,11 @@ class Diff:
     placed_by_new: int
     overview: Overview
     by_rule: Counter[str] = field(default_factory=Counter)
+    releases: tuple[str, str] = ("", "")
+
+    @property
+    def is_of_two_releases(self) -> bool:
+        return self.releases[0] != self.releases[1]
 
     def line(self) -> dict[str, Any]:
         kinds = Counter(difference.kind for difference in self.differences)
@@ -165,12 +171,15 @@ class Diff:
             "pods": self.pods,
             "differ": len(self.differences),
             **{kind: kinds[kind] for kind in _KINDS},
-            "old": {"placed": self.placed_by_old},
-            "new": {"placed": self.placed_by_new},
+            "old": self._side(self.placed_by_old, self.releases[0]),
+            "new": self._side(self.placed_by_new, self.releases[1]),
             "byRule": dict(largest_first(self.by_rule)),
             **self.overview.line(),
         }
         return {"summary": summary}
+
+    def _side(self, placed: int, release: str) -> dict[str, Any]:
+        return {"placed": placed, **({"release": release} if self.is_of_two_releases else {})}
 
 
 def diff(
@@ -220,6 +229,7 @@ def diff(
         sum(bool(pair.new.node) for pair in pairs),
         overview,
         Counter(rule for rule in rules if rule),
+        (old.followed.release, new.followed.release),
     )
 
 
@@ -283,7 +293,7 @@ def _pending(
 
 def _decided(side: PolicyOnSnapshot, pods: Sequence[PodChange]) -> dict[str, Decision]:
     served = [pod for pod in pods if side.serves(pod.scheduler_name)]
-    return {decision.uid: decision for decision in decide(side.engine, served)}
+    return {decision.uid: decision for decision in decide(side.engine, served, now_ns=side.now_ns)}
 
 
 def _judged(decision: Decision | None) -> Judged:
@@ -298,9 +308,9 @@ def _without_volumes(side: PolicyOnSnapshot, decision: Decision | None) -> Itera
     if decision is None or not decision.writes:
         yield
         return
-    side.engine.settle([(decision.uid, Outcome.FAILED)], NOW_NS)
+    side.engine.settle([(decision.uid, Outcome.FAILED)], side.now_ns)
     yield
-    side.engine.second_opinions([(decision.uid, decision.node)])
+    side.engine.second_opinions([(decision.uid, decision.node)], side.now_ns)
 
 
 def _on_nodes(snapshot: Snapshot) -> dict[str, Json]:
@@ -329,7 +339,8 @@ def _again(side: PolicyOnSnapshot, pod: Json) -> Judged:
     if not side.serves(scheduler_of(pod)):
         return Judged(is_served=False)
     with unplaced(side.engine, pod):
-        return _judged(next(iter(side.engine.schedule([uid_of(pod)], NOW_NS).decisions), None))
+        decided = side.engine.schedule([uid_of(pod)], side.now_ns).decisions
+        return _judged(next(iter(decided), None))
 
 
 def _reason(pair: Difference, old: Explanation, new: Explanation) -> Reason | None:

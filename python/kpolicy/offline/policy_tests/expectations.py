@@ -23,6 +23,7 @@ from kpolicy.offline.policy_tests.results import Mismatch, Rewrite
 from kpolicy.offline.snapshots.cluster_snapshot import full_key
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.yaml.nodes import Path, Plain, dotted
+from kpolicy.release_table import RELEASE_NAMES
 
 # Scores are shown, and compared, to this precision.
 _DIGITS: Final = 6
@@ -112,14 +113,12 @@ _BY_WORD: Final[Mapping[str, tuple[str, ...]]] = {
         "NodeUpdateNodeAllocatable",
     ),
     "node.pods": ("AssignedPodAdd", "AssignedPodDelete", "AssignedPodUpdatePodLabel"),
-    "pod": ("UnschedulablePodUpdate", "AssignedPodUpdate"),
-    "pod.labels": ("UnschedulablePodUpdatePodLabel", "AssignedPodUpdatePodLabel"),
-    "pod.requests": ("UnschedulablePodUpdatePodScaleDown", "AssignedPodUpdatePodScaleDown"),
-    "pod.tolerations": (
-        "UnschedulablePodUpdatePodToleration",
-        "AssignedPodUpdatePodToleration",
-    ),
-    "pod.schedulingGates": ("UnschedulablePodUpdatePodSchedulingGatesEliminated",),
+    # Also that claims were made for the pod.
+    "pod": ("AssignedPodUpdate", "AssignedPodUpdatePodGeneratedResourceClaim"),
+    "pod.labels": ("AssignedPodUpdatePodLabel",),
+    "pod.requests": ("AssignedPodUpdatePodScaleDown",),
+    "pod.tolerations": ("AssignedPodUpdatePodToleration",),
+    "pod.schedulingGates": tuple({names.gates_gone for names in RELEASE_NAMES.values()}),
     "time": ("TimePasses",),
 }
 _ACTIONS: Final = ("Add", "Update", "Delete")

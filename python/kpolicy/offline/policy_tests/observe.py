@@ -30,6 +30,7 @@ _DECISIONS: Final = {
     Verdict.PARKED: PARK,
     Verdict.FAILED: PARK,
     Verdict.GATED: GATE,
+    Verdict.NOT_READY: PARK,
 }
 
 
@@ -160,12 +161,13 @@ class CrossChecks:
     known: dict[str, None] = field(default_factory=dict)
     unknown: dict[str, Mismatch] = field(default_factory=dict)
 
-    def compare(self, engine: Engine, pod: str, nodes: Sequence[str]) -> None:
+    def compare(self, cluster: SmallCluster, pod: str, nodes: Sequence[str]) -> None:
         """Evaluates every expression of the profile for a pending pod, on the first nodes."""
         from kpolicy.offline.answers.cross_check import cross_check  # noqa: PLC0415  rarely asked
 
         for place, names in profile_expressions(self.examined, self.profile):
-            evaluate = partial(Evaluating(names=names, engine=engine).evaluate, pod=pod)
+            work = Evaluating(names=names, engine=cluster.engine, now_ns=cluster.now_ns)
+            evaluate = partial(work.evaluate, pod=pod)
             for node in nodes[:CROSS_CHECKED_NODES_MAX]:
                 check = cross_check(names.expression, partial(evaluate, node=node))
                 self.compared += bool(check.compared)

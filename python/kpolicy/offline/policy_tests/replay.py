@@ -56,6 +56,7 @@ class Replayed:
     """All pods of a replay, and its figures."""
 
     pods: tuple[ReplayedPod, ...] = ()
+    now_ns: int = 0
 
     @property
     def placed(self) -> int:
@@ -109,7 +110,8 @@ def replay(
         tuple(
             ReplayedPod(key, recorded[key], of.node, of.message, of.score, of.took_ns)
             for key, of in decided
-        )
+        ),
+        now_ns,
     )
 
 
@@ -163,7 +165,7 @@ def _violations(text: str, got: Replayed, engine: Engine) -> Iterator[Mismatch]:
         if not pod.node:
             continue
         decision = {"score": pod.score, "recordedNode": pod.recorded}
-        answer = expression.is_true(engine, pod.pod, pod.node, decision)
+        answer = expression.is_true(engine, pod.pod, pod.node, decision, got.now_ns)
         if answer:
             error = f" ({answer})" if isinstance(answer, str) else ""
             found.append(f"{pod.pod} on {pod.node}{error}")
@@ -179,7 +181,7 @@ _TOKEN: Final = re.compile(
     r"|(?<![\w.])decision\s*\.\s*node(?!\w)"
 )
 _ENVIRONMENT: Final = Environment(
-    roots=("pod", "node", "namespaceObject", "cluster"),
+    roots=("pod", "node", "namespaceObject", "cluster", "now"),
     inputs={"decision": Type("map", (Type("string"), Type("dyn")))},
 )
 
@@ -194,12 +196,12 @@ class Never:
     diagnostics: tuple[Diagnostic, ...]
 
     def is_true(
-        self, engine: Engine, pod: str, node: str, decision: Mapping[str, Any]
+        self, engine: Engine, pod: str, node: str, decision: Mapping[str, Any], now_ns: int
     ) -> bool | str:
         """The value, or why there is none. The engine holds the pod on its node."""
         variables = {"decision": exact_of(dict(decision))}
         request = {"ir": self.ir, "variables": variables, "pod": pod, "node": node, "trace": False}
-        answer = json.loads(engine.evaluate(json.dumps(request).encode()))
+        answer = json.loads(engine.evaluate(json.dumps(request).encode(), now_ns))
         if "value" in answer:
             return answer["value"] is True
         return str((answer.get("error") or answer["refused"])["message"])

@@ -46,6 +46,9 @@ class Choice:
     params: Mapping[str, Any] = field(default_factory=dict)
     # Whether cel-python evaluates the rules too, and the two are compared.
     cross_check: bool = False
+    # Whose decisions are tested, where it is not what the policies or the snapshot say.
+    release: str = ""
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
 
 
 def run_tests(
@@ -58,15 +61,28 @@ def run_tests(
     policies: Sequence[Source] | None = None,
     params: Mapping[str, Any] | None = None,
     cross_check: bool = False,
+    release: str = "",
+    feature_gates: Mapping[str, bool] | None = None,
 ) -> PolicyTestRun:
     """Run the tests of files and folders (`*.test.yaml` of a folder), or of sources.
 
     `run` is a regular expression for the names of tests (`document/test`); `policies` are tested
     instead of those that the documents name; with `cross_check`, cel-python evaluates the rules
-    too. Raises `OSError` for a file that cannot be read."""
+    too; `release` and `feature_gates` are those of `compile_policy`. Raises `OSError` for a file
+    that cannot be read."""
     listed = [tests] if isinstance(tests, (str, Path, Source)) else list(tests)
     chosen = tuple(policies) if policies is not None else None
-    choice = Choice(run, fail_fast, jobs, coverage_minimum, chosen, params or {}, cross_check)
+    choice = Choice(
+        run,
+        fail_fast,
+        jobs,
+        coverage_minimum,
+        chosen,
+        params or {},
+        cross_check,
+        release,
+        feature_gates or {},
+    )
     return Session(sources_of(listed), choice).run()
 
 
@@ -185,7 +201,14 @@ class _Share:
 
     def run(self, listener: Listener = lambda *_: None) -> SuiteResult:
         choice = self.choice
-        work = SuiteRun(self.suite, self.inputs, choice.params, is_cross_checked=choice.cross_check)
+        work = SuiteRun(
+            self.suite,
+            self.inputs,
+            choice.params,
+            is_cross_checked=choice.cross_check,
+            release=choice.release,
+            feature_gates=choice.feature_gates,
+        )
         for result in work.results(self.chosen):
             listener(self.suite, result)
             if self.choice.fail_fast and not result.has_passed:

@@ -81,11 +81,15 @@ class SuiteRun:
         params: Mapping[str, Any],
         *,
         is_cross_checked: bool = False,
+        release: str = "",
+        feature_gates: Mapping[str, bool] | None = None,
     ) -> None:
         self._suite = suite
         self._inputs = inputs
         self._params = dict(params)
         self._is_cross_checked = is_cross_checked
+        self._release = release
+        self._feature_gates = dict(feature_gates or {})
         self._compiled: dict[str, _Compiled] = {}
         self._results: list[TestResult] = []
 
@@ -120,13 +124,25 @@ class SuiteRun:
                 yield from subject
 
     def _can_run(self) -> bool:
-        return not has_errors(self._inputs.diagnostics) and self._compile({}).program is not None
+        return (
+            not has_errors(self._inputs.diagnostics)
+            and self._compile({}, self._inputs.snapshot).program is not None
+        )
 
-    def _compile(self, params: Mapping[str, Any]) -> _Compiled:
+    def _compile(self, params: Mapping[str, Any], snapshot: Snapshot | None) -> _Compiled:
+        """The policies as the release of the snapshot decides, unless something else is said."""
+        version = snapshot.cluster_version if snapshot is not None else ""
         values = {**self._suite.model.params, **self._params, **params}
-        key = json.dumps(values, sort_keys=True, default=str)
+        key = json.dumps([version, values], sort_keys=True, default=str)
         if key not in self._compiled:
-            examined = examine(self._inputs.policies, params=values, library=self._inputs.others)
+            examined = examine(
+                self._inputs.policies,
+                params=values,
+                release=self._release,
+                library=self._inputs.others,
+                cluster_version=version,
+                feature_gates=self._feature_gates,
+            )
             compiled = examined.compiled()
             rules = rule_names(compiled.program) if compiled.program is not None else {}
             diagnostics = compiled.diagnostics
@@ -156,7 +172,7 @@ class SuiteRun:
     def _subject(self, index: int, test: Test) -> _Subject | tuple[Diagnostic, ...]:
         """The subject of the test, or the mistake in it."""
         suite, path = self._suite, ("tests", index)
-        compiled = self._compile(test.params)
+        compiled = self._compile(test.params, self._snapshot(test))
         if index in suite.faults:
             return suite.faults[index]
         if not any(asserts(step.expect) for _, step in steps_of(test)):
@@ -209,6 +225,7 @@ class SuiteRun:
         """The cluster of a test, or the code and the message of what is wrong with it."""
         defaults, snapshot = self._suite.model.defaults, self._snapshot(test)
         now = test.now or defaults.now
+        recorded_ns = snapshot.now_ns if snapshot is not None else None
         items = list(islice(self._objects(test, subject.profile), OBJECTS_MAX + 1))
         if len(items) > OBJECTS_MAX:
             return "KP109", f"its world has more than {OBJECTS_MAX:,} objects"
@@ -218,7 +235,7 @@ class SuiteRun:
                 snapshot.texts if snapshot is not None else (),
                 items,
                 seed=defaults.seed if test.seed is None else test.seed,
-                now_ns=nanoseconds(now) if now else 0,
+                now_ns=nanoseconds(now) if now else recorded_ns or 0,
             )
         except PolicyRefusedError as error:
             return "KP501", f"the engine does not take the policy: {error}"
@@ -308,7 +325,7 @@ class _Steps:
 
     def _cross_check(self, pod: str, nodes: Sequence[str]) -> None:
         if self.subject.cross_checks is not None:
-            self.subject.cross_checks.compare(self.cluster.engine, pod, nodes)
+            self.subject.cross_checks.compare(self.cluster, pod, nodes)
 
     def _placed(self, mismatch: Mismatch, here: Path, at: Path) -> Mismatch:
         """The mismatch with its place and, in a sequence, with the number of the pod."""

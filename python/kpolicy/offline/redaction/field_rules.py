@@ -61,7 +61,7 @@ _GCE_PREFIX: Final = "projects/UNSPECIFIED/"
 
 class Words:
     """`compared` are the label keys whose values are compared as numbers somewhere (Gt, Lt): for
-    these, numbers stay."""
+    these, numbers stay. `selected` are the texts in selectors of devices."""
 
     def __init__(
         self,
@@ -70,11 +70,13 @@ class Words:
         keep_labels: Iterable[str] = (),
         keep_namespaces: Iterable[str] = (),
         compared: Iterable[str] = (),
+        selected: Iterable[str] = (),
     ) -> None:
         self._key = key
         self._labels = LABELS_KEPT | frozenset(keep_labels)
         self._kept = NAMESPACES_KEPT | frozenset(keep_namespaces)
         self._compared = frozenset(compared)
+        self._selected = frozenset(selected)
         self._replaced: dict[str, str] = {}
 
     def name(self, word: str) -> str:
@@ -99,6 +101,11 @@ class Words:
         if self._stays(key, value) or not value or _LABEL_VALUE.fullmatch(value):
             return self.label(key, value)
         return "-" + self.name(value)
+
+    def attribute(self, value: str) -> str:
+        """The text of a device's attribute stays if a selector has it, or a part of it."""
+        is_selected = any(part in value for part in self._selected)
+        return value if is_selected else self.name(value)
 
     def image(self, reference: str) -> str:
         """A name without a tag means `:latest`, as ImageLocality reads it."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kpolicy.object_kinds import OBJECT_KINDS
+from kpolicy.offline.redaction.device_rules import DEVICE_KINDS
 from kpolicy.offline.redaction.field_rules import (
     Place,
     Rule,
@@ -125,7 +126,9 @@ _spec = fields(
     overhead=amounts,
     resources=_resources,
     volumes=list_of(_volume),
-    resourceClaims=list_of(fields(name=name)),
+    resourceClaims=list_of(
+        fields(name=name, resourceClaimName=name, resourceClaimTemplateName=name)
+    ),
     schedulingGroup=fields(podGroupName=name),
     hostNetwork=kept,
     hostUsers=kept,
@@ -156,6 +159,7 @@ _status = fields(
     initContainerStatuses=list_of(_container_status),
     resources=_resources,
     allocatedResources=amounts,
+    resourceClaimStatuses=list_of(fields(name=name, resourceClaimName=name)),
 )
 POD: Final[Mapping[str, Rule]] = {"spec": _spec, "status": _status}
 
@@ -176,6 +180,7 @@ _OWNERS: Final = frozenset(
 )
 _GROUPS: Final = frozenset({"apps", "batch", "extensions"})
 ANNOTATIONS_KEPT: Final[Mapping[str, Rule]] = {
+    "resource.kubernetes.io/extended-resource-claim": kept,
     "pv.kubernetes.io/bind-completed": kept,
     "pv.kubernetes.io/bound-by-controller": kept,
     "storage.alpha.kubernetes.io/migrated-plugins": kept,
@@ -214,6 +219,7 @@ def _metadata(named: Rule) -> Rule:
         labels=labels,
         annotations=members(ANNOTATIONS_KEPT),
         ownerReferences=list_of(_owner),
+        finalizers=list_of(word_of("resource.kubernetes.io/delete-protection")),
     )
 
 
@@ -275,16 +281,16 @@ _node = {
 }
 _source = fields(persistentVolumeName=name, inlineVolumeSpec=fields(csi=_csi))
 _selecting = {"spec": fields(selector=selector)}
-_mapped = {"spec": fields(selector=asked_labels)}
+_controller = {"spec": fields(selector=selector, replicas=kept)}
 _topology = fields(matchLabelExpressions=list_of(located))
 _KINDS: Final[Mapping[str, Mapping[str, Rule]]] = {
     "Pod": POD,
     "Node": _node,
     "Namespace": {},
     "Service": {"spec": fields(selector=labels)},
-    "ReplicationController": _mapped,
-    "ReplicaSet": _selecting,
-    "StatefulSet": _selecting,
+    "ReplicationController": {"spec": fields(selector=asked_labels, replicas=kept)},
+    "ReplicaSet": _controller,
+    "StatefulSet": _controller,
     "PodDisruptionBudget": _selecting
     | {"status": fields(disruptionsAllowed=kept, disruptedPods=_pods_by_name)},
     "PersistentVolume": {"spec": _volume_spec, "status": fields(phase=kept)},
@@ -305,8 +311,14 @@ _KINDS: Final[Mapping[str, Mapping[str, Rule]]] = {
         "maximumVolumeSize": kept,
     },
     "VolumeAttachment": {"spec": fields(attacher=kept, nodeName=name, source=_source)},
+    **DEVICE_KINDS,
 }
-_NAMED: Final[Mapping[str, Rule]] = {"CSIDriver": kept, "PersistentVolumeClaim": claim}
+_NAMED: Final[Mapping[str, Rule]] = {
+    "CSIDriver": kept,
+    # A pod may ask for its devices by an extended resource, whose name stays.
+    "DeviceClass": kept,
+    "PersistentVolumeClaim": claim,
+}
 # Of a kind without rules of its own, only the metadata is kept.
 KINDS: Final[Mapping[str, Rule]] = {
     kind.name: members(

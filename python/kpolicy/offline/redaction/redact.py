@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from kpolicy.offline.redaction.device_rules import literals
 from kpolicy.offline.redaction.field_rules import Place, Words
 from kpolicy.offline.redaction.object_rules import KINDS
 from kpolicy.offline.snapshot_file.reader import Origin, Redaction
@@ -44,14 +45,21 @@ class Redactor:
             raise ValueError(f"a key has at least {KEY_BYTES_MIN} bytes")
         self._objects = objects
         compared: set[str] = set()
+        selected: set[str] = set()
         volumes: set[Ephemeral] = set()
         for item in objects():
-            if item.get("kind") in ("Pod", "PersistentVolume"):
+            if item.get("kind") in ("DeviceClass", "ResourceClaim"):
+                selected.update(literals(item))
+            if item.get("kind") in ("Pod", "PersistentVolume", "ResourceSlice"):
                 compared.update(_compared(item.get("spec")))
             if item.get("kind") == "Pod":
                 volumes.update(_ephemeral(item))
         self.words = Words(
-            key, keep_labels=keep_labels, keep_namespaces=keep_namespaces, compared=compared
+            key,
+            keep_labels=keep_labels,
+            keep_namespaces=keep_namespaces,
+            compared=compared,
+            selected=selected,
         )
         name = self.words.name
         self._claims: dict[tuple[str, str], str] = {}

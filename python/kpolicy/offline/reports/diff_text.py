@@ -71,7 +71,11 @@ def overview_text(diff: Diff) -> list[str]:
     placed = f"placed: {diff.placed_by_old:,} by the old policy, {diff.placed_by_new:,} by the new"
     kinds = [[f"{summary[kind]:,}", words] for kind, words in _WORDS.items() if summary[kind]]
     rules = [[f"{count:,}", rule] for rule, count in summary["byRule"].items()]
-    lines = [head, *columns(kinds, right=(0,), indent="  "), placed]
+    lines = []
+    if diff.is_of_two_releases:
+        first, second = diff.releases
+        lines.append(f"the old policy decides as Kubernetes {first}, the new one as {second}")
+    lines += [head, *columns(kinds, right=(0,), indent="  "), placed]
     if rules:
         explained = sum(difference.reason is not None for difference in diff.differences)
         of = "" if explained == differ else f", of the first {explained:,}"

@@ -40,10 +40,13 @@ def text(explained: Explanation, top: int = TOP, width: int = WIDTH) -> list[str
     """All there is to say, in lines."""
     nodes = explained.get("nodes", [])
     lines = [verdict(explained)]
+    if "time" in explained:
+        lines += ["", f"  as of {explained['time']}"]
     if "preFilter" in explained:
         lines += ["", f"  before any node was checked: {_reasons(explained['preFilter'])}"]
     else:
         lines += rejections_text(nodes)
+        lines += devices_text(nodes)
     lines += scores_text(explained, top, width)
     lines += errors_text(nodes)
     lines += preemption_text(explained.get("preemption"))
@@ -52,12 +55,17 @@ def text(explained: Explanation, top: int = TOP, width: int = WIDTH) -> list[str
     return lines + waits_text(explained.get("waitsFor", ()))
 
 
+# As the engine calls it.
+_TIME: Final = "time passes"
+
+
 def waits_text(waits: Sequence[Mapping[str, Any]]) -> list[str]:
     """The events that would wake the pod, each with the rules that wait for it."""
     rules: dict[str, list[str]] = {}
     for rule in waits:
         for words in rule["words"]:
-            rules.setdefault(words, []).append(rule["plugin"])
+            event = f"{words}, next at {rule['at']}" if words == _TIME and "at" in rule else words
+            rules.setdefault(event, []).append(rule["plugin"])
     rows = [[words, ", ".join(filter(None, by))] for words, by in rules.items()]
     return ["", "  tried again when", *columns(rows, indent="    ")] if rows else []
 
@@ -83,6 +91,37 @@ def rejections_text(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
         lines.append("  also rejected by")
         lines += columns(rows, right=(0,), indent="    ")
     return lines
+
+
+def devices_text(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """For each request of a claim, what the nodes have that have too few devices."""
+    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for node in nodes:
+        for supply in node.get("devices", ()):
+            found[f"{supply['claim']}, request {supply['request']}"].append(supply)
+    if not found:
+        return []
+    rows = [[request, *_supply(supplies)] for request, supplies in found.items()]
+    title = "  devices of nodes that have too few"
+    return ["", title, *columns(rows, indent="    ")]
+
+
+def _supply(supplies: Sequence[Mapping[str, Any]]) -> list[str]:
+    def sum_of(part: str) -> int:
+        return sum(supply[part] for supply in supplies)
+
+    users = sorted({user for supply in supplies for user in supply["usedBy"]})
+    reasons = [
+        f"{sum_of('inUse'):,} in use by {listed(users, _NAMES_SHOWN)}" if users else "",
+        f"{sum_of('tainted'):,} tainted" if sum_of("tainted") else "",
+        f"{sum_of('short'):,} with too little capacity" if sum_of("short") else "",
+    ]
+    most = max(supply["free"] for supply in supplies)
+    return [
+        f"wants {supplies[0]['wanted']:,}, a node has at most {most:,} free",
+        f"of {sum_of('seen'):,} seen, {sum_of('accepted'):,} accepted",
+        "; ".join(filter(None, reasons)),
+    ]
 
 
 def _nodes_by_reason(title: str, names: Mapping[str, Sequence[str]]) -> list[str]:

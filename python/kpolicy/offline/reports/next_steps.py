@@ -29,7 +29,8 @@ _OF_BUILT_INS: Final = {
     "VolumeRestrictions": "another pod uses its volume, which one pod at a time may use",
     "NodeVolumeLimits": "nodes have as many volumes as their driver attaches: add a node",
     "NodeDeclaredFeatures": "no node has a feature that the pod asks for: upgrade nodes",
-    "DynamicResources": "kpolicy does not allocate devices of resource claims",
+    "DynamicResources": "look at its claims (`kubectl get resourceclaims`) and at the devices of "
+    "nodes (`kubectl get resourceslices`): are they in use, tainted, or not what it selects?",
     "GangScheduling": "its group has to be placed as a whole: look at the other pods of the group",
     "SchedulingGates": "whoever set the gates has to remove them{asked}",
 }

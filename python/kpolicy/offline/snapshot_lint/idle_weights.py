@@ -16,6 +16,7 @@ from kpolicy.offline.snapshot_lint.rule_verdicts import pods_by_profile
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.policy.assembly.assemble import Program, encode
+from kpolicy.policy.assembly.releases import Followed
 from kpolicy.policy.compile import EVERY_POD
 
 # Pods times nodes that are asked about: all rules are asked, not only a document's own.
@@ -68,7 +69,8 @@ def _asked(
         scores.append({**entry, "name": f"rule-{at}"})
     alone = {**profile, "schedulerName": EVERY_POD, "percentageOfNodesToScore": 100}
     alone |= {"scores": scores, "preemption": {"policy": "Never"}}
-    return encode(document["policies"], "name", [alone], [()]), names
+    followed = Followed(document["release"], gates=document.get("featureGates", {}))
+    return encode(document["policies"], "name", [alone], [()], followed=followed), names
 
 
 def _take(

@@ -34,7 +34,8 @@ from kpolicy.policy.lint.lookups import is_lookup, label_of_domain, literal_text
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
 from kpolicy.policy.yaml.nodes import Path, find
 from kpolicy.policy.yaml.source import Source
-from kpolicy.version import KUBERNETES_RELEASE, VERSION
+from kpolicy.release_table import RELEASES
+from kpolicy.version import VERSION
 
 # Findings of a part of a rule that explain why the rule never differs.
 _EXPLAINING: Final = frozenset({"KP303", "KP305", "KP307", "KP323"})
@@ -48,10 +49,17 @@ def lint(
     release: str = "",
     library: Sequence[Source] = (),
     authority: Authority = UNLIMITED,
+    feature_gates: Mapping[str, bool] | None = None,
 ) -> Compiled:
     """As `compile_policy`; with a snapshot, also the findings about that cluster."""
     examined = examine(
-        sources, params=params, release=release, library=library, authority=authority
+        sources,
+        params=params,
+        release=release,
+        library=library,
+        authority=authority,
+        cluster_version=snapshot.cluster_version if snapshot is not None else "",
+        feature_gates=feature_gates,
     )
     return (examined if snapshot is None else _Against(examined, snapshot)).compiled()
 
@@ -289,11 +297,10 @@ def of_other_versions(recordings: Iterable[Recorded]) -> Iterator[Diagnostic]:
             message = f"recorded with kpolicy {recorder}; this is {VERSION}"
             hint = "record it again, or read what may differ in the changelog"
             yield remark("KP504", message, hint=hint).at(at)
-        if cluster and _minor(cluster) != KUBERNETES_RELEASE:
-            message = (
-                f"recorded of Kubernetes {cluster}; kpolicy decides as {KUBERNETES_RELEASE} does"
-            )
-            hint = "kube-scheduler of that cluster may have decided differently"
+        if cluster and _minor(cluster) not in RELEASES:
+            follows = f"it follows {RELEASES[0]} to {RELEASES[-1]}"
+            message = f"recorded of Kubernetes {cluster}, which kpolicy does not follow"
+            hint = f"{follows}; kube-scheduler of that cluster may have decided differently"
             yield remark("KP504", message, hint=hint).at(at)
 
 

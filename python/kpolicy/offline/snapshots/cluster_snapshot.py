@@ -7,6 +7,7 @@ are found by the names that a user writes, and can be judged as if they were pen
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from kpolicy.api_times import time_of
 from kpolicy.diagnostics import did_you_mean
 from kpolicy.engine import Engine, PodChange, Refusal, Unreadable
 from kpolicy.offline.input_files import File, read_files
@@ -66,17 +68,34 @@ class Recorded:
 class Snapshot:
     """`Snapshot.load(["cluster.json"]).engine()` is an engine with that cluster in it."""
 
-    __slots__ = ("_inventory", "_unread", "file_problems", "recordings", "texts")
+    __slots__ = (
+        "_inventory",
+        "_unread",
+        "cluster_version",
+        "file_problems",
+        "now_ns",
+        "recordings",
+        "texts",
+    )
 
     def __init__(
         self,
         texts: Iterable[Text],
         problems: Iterable[Problem] = (),
         recordings: Iterable[Recorded] = (),
+        *,
+        cluster_version: str = "",
+        now_ns: int | None = None,
     ) -> None:
         self.texts = tuple(texts)
         # The origins of files that `kpolicy snapshot record` or `redact` wrote.
         self.recordings = tuple(recordings)
+        # Of Kubernetes, where it is known.
+        recorded = (found.header.origin.cluster_version for found in self.recordings)
+        self.cluster_version = cluster_version or next(filter(None, recorded), "")
+        # The time as of which rules decide; None where it is unknown when this was the cluster.
+        times = (_time_of(found.header.origin.recorded) for found in self.recordings)
+        self.now_ns = max(filter(None, times), default=None) if now_ns is None else now_ns
         # Problems that are known without parsing objects.
         self.file_problems = tuple(problems)
         self._unread: tuple[Problem, ...] | None = None
@@ -127,7 +146,7 @@ class Snapshot:
     def engine(self, policy: Program | None = None, *, seed: int = 0) -> Engine:
         """An engine with these objects and this program in force; `None` is what kube-scheduler
         does, for every pending pod. Raises `PolicyRefusedError`."""
-        engine = loaded_engine(default_program() if policy is None else policy, seed)
+        engine = loaded_engine(policy or default_program(self.cluster_version), seed)
         self._read_into(engine)
         return engine
 
@@ -160,11 +179,18 @@ def loaded_engine(program: Program, seed: int = 0, threads: int | None = None) -
     return engine
 
 
-def default_program() -> Program:
-    """`kube-scheduler-default`, serving every pending pod."""
-    program = compile_policy((), every_pod=True).program
+def default_program(cluster_version: str = "") -> Program:
+    """`kube-scheduler-default`, serving every pending pod, as the cluster's release decides."""
+    program = compile_policy((), every_pod=True, cluster_version=cluster_version).program
     assert program is not None, "the policy that we ship compiles"
     return program
+
+
+def _time_of(recorded: str) -> int | None:
+    try:
+        return time_of(recorded)
+    except ValueError:
+        return None
 
 
 def _texts(file: File) -> Iterator[Text | Problem]:
@@ -271,6 +297,24 @@ def unknown_pod(snapshot: Snapshot, key: str) -> NotExplained:
         "there is no such pod in the snapshot",
         hint if known else "there is no pod in it",
     )
+
+
+class Gathered:
+    """Objects that arrive kind by kind, for a snapshot in memory; a kind may begin again."""
+
+    def __init__(self) -> None:
+        self._texts: defaultdict[str, list[str]] = defaultdict(list)
+
+    def discard(self, kind: str) -> None:
+        self._texts.pop(kind, None)
+
+    def add(self, item: Mapping[str, Any]) -> Problem | None:
+        self._texts[str(item.get("kind"))].append(json.dumps(item))
+        return None
+
+    def snapshot(self, source: str, cluster_version: str, now_ns: int) -> Snapshot:
+        texts = (Text(source, "\n".join(lines).encode()) for lines in self._texts.values())
+        return Snapshot(texts, cluster_version=cluster_version, now_ns=now_ns)
 
 
 def as_pending(pod: Json, scheduler_name: str = "") -> Json:

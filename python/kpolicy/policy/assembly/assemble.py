@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.assembly.expressions import Expressions, ExpressionSets
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths
+from kpolicy.policy.assembly.releases import Followed, is_followed
 from kpolicy.policy.assembly.resolve import AppliedRule, Served
 from kpolicy.policy.models.builtins import POSITIONS
 from kpolicy.policy.models.scheduling_policy import (
@@ -36,6 +37,9 @@ FORMAT: Final = 1
 _OF_PLACES: Final = frozenset({"place", "spans", "sources"})
 
 
+_NEWEST: Final = Followed()
+
+
 @dataclass(frozen=True, slots=True)
 class ProgramProfile:
     """The part of a profile that Python needs; the engine has the rest."""
@@ -52,6 +56,7 @@ class Program:
     bytes: bytes
     policies: tuple[str, ...]
     profiles: tuple[ProgramProfile, ...]
+    followed: Followed = _NEWEST
 
     @property
     def scheduler_names(self) -> tuple[str, ...]:
@@ -82,6 +87,8 @@ def encode(
     profiles: Sequence[dict[str, Any]],
     extenders: Sequence[tuple[Extender, ...]],
     limits: Sequence[Limits] = (),
+    *,
+    followed: Followed = _NEWEST,
 ) -> Program:
     """The program. Its hash covers the document without places, and the extenders. `limits` are
     those of the policies, in their order."""
@@ -94,12 +101,15 @@ def encode(
     costs = list(map(_costs, limits))
     if any(costs):
         document["limits"] = costs
-    return sealed(document, extenders)
+    return sealed(document, extenders, followed)
 
 
-def sealed(document: dict[str, Any], extenders: Sequence[tuple[Extender, ...]]) -> Program:
-    """The program of a document without a hash; `extenders` are those of its profiles. Python needs
-    no more than one profile of each scheduler name: those of tenants have the same extenders."""
+def sealed(
+    document: dict[str, Any], extenders: Sequence[tuple[Extender, ...]], followed: Followed
+) -> Program:
+    """The program of a document without a hash and a release; `extenders` are those of its
+    profiles. Python needs no more than one profile of each scheduler name: those of tenants have
+    the same extenders."""
     asked = [
         [
             each.model_dump() | {"http_timeout": in_largest_unit(each.http_timeout)}
@@ -107,7 +117,10 @@ def sealed(document: dict[str, Any], extenders: Sequence[tuple[Extender, ...]]) 
         ]
         for listed in extenders
     ]
-    meaning = canonical([_without_places(document), asked])
+    # A policy has one hash in all clusters, unless it asks for a release.
+    named = {k: v for k, v in followed.fields().items() if k != "release" or followed.is_asked}
+    meaning = canonical([_without_places({**document, **named}), asked])
+    document = {**document, **followed.fields()}
     sealed_document = {**document, "hash": f"sha256:{sha256(meaning).hexdigest()}"}
     shells = tuple(
         ProgramProfile(profile["schedulerName"], extended)
@@ -115,7 +128,11 @@ def sealed(document: dict[str, Any], extenders: Sequence[tuple[Extender, ...]]) 
         if "tenant" not in profile
     )
     return Program(
-        sealed_document["hash"], canonical(sealed_document), tuple(document["policies"]), shells
+        sealed_document["hash"],
+        canonical(sealed_document),
+        tuple(document["policies"]),
+        shells,
+        followed,
     )
 
 
@@ -158,8 +175,9 @@ class Entries:
         written, rule = applied.written, applied.written.rule
         assert isinstance(rule, Priority)
         scored: dict[str, Any] = {"weight": applied.weight}
-        minor = minor_of(written.policy.model.spec.compatibility.release or "")
-        if minor is not None:
+        release = written.policy.model.spec.compatibility.release or ""
+        minor = minor_of(release)
+        if minor is not None and not is_followed(release):
             scored["release"] = minor
         if written.builtin is not None:
             return {**self._builtin(applied), **scored}

@@ -58,8 +58,8 @@ NUMBER: Final = (Type("int"), Type("uint"), Type("double"))
 STRING: Final = (Type("string"),)
 
 # The names that an expression sees: about a pod, a pod and a node, or a possible victim.
-POD_ROOTS: Final = ("pod", "namespaceObject", "cluster")
-NODE_ROOTS: Final = ("pod", "node", "namespaceObject", "cluster")
+POD_ROOTS: Final = ("pod", "namespaceObject", "cluster", "now")
+NODE_ROOTS: Final = ("pod", "node", "namespaceObject", "cluster", "now")
 # CEL has an answer, so that `kpolicy eval` warns; in a policy it is a mistake.
 _ERRORS_IN_POLICIES: Final = frozenset({"KP206"})
 VICTIM_ROOTS: Final = (*NODE_ROOTS, "victim")

@@ -33,6 +33,7 @@ from kpolicy.policy.cel.prices import (
     REQUIREMENT,
     SEARCH,
     TEXT_BYTES,
+    WINDOW,
 )
 from kpolicy.policy.cel.sizes import SIZE_MAX, Size, made, times
 from kpolicy.policy.cel.tree import Constant, Tree
@@ -209,6 +210,7 @@ def _selector(args: list[Tree]) -> int:
 COSTS: Final[Mapping[str, Callable[[list[Tree]], int]]] = MappingProxyType(
     {
         "unit": lambda _: 0,
+        "window": lambda _: WINDOW,
         "texts": _texts,
         "first text": _first_text,
         "last text": lambda args: _text(args[-1].size.length),

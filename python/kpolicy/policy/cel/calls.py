@@ -18,7 +18,7 @@ from kpolicy.policy.cel.constants import check_constant
 from kpolicy.policy.cel.facts import resource_unit
 from kpolicy.policy.cel.familiar_words import FUNCTIONS
 from kpolicy.policy.cel.functions_standard import Family, Overload, overloads_of
-from kpolicy.policy.cel.scope import Scope, no_clock
+from kpolicy.policy.cel.scope import Scope, clock_hint
 from kpolicy.policy.cel.sizes import larger
 from kpolicy.policy.cel.tree import Call, Reported, Tree, latest, text_of
 from kpolicy.policy.cel.types import (
@@ -180,7 +180,7 @@ def _unknown(scope: Scope, node: syntax.Call, name: str, args: list[Tree], membe
         form = f"`{name}(x)`" if member else f"`x.{name}(…)`"
         return scope.report("KP201", f"`{name}` is not called like this", node.name_span, form)
     shown = f"no function `{name}` of {args[0].type}" if member else f"no function `{name}`"
-    hint = FUNCTIONS.get(name) or suggestion(name, NAMES) or no_clock(name)
+    hint = FUNCTIONS.get(name) or suggestion(name, NAMES) or clock_hint(name)
     return scope.report("KP201", f"there is {shown}", node.name_span, hint)
 
 

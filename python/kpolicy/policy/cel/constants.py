@@ -15,6 +15,7 @@ from kpolicy.policy.cel.facts import Time
 from kpolicy.policy.cel.functions_standard import Family
 from kpolicy.policy.cel.scope import Scope
 from kpolicy.policy.cel.tree import Call, Tree, text_of
+from kpolicy.policy.cel.windows import check_window
 
 # Regular expressions: the part of RE2 that the engine reads, and how large a pattern gets there.
 # The engine compiles every pattern that is not refused here: the size estimate is never below what
@@ -381,6 +382,8 @@ def check_constant(scope: Scope, family: Family, call: Call) -> Tree:
             )
     if not family.checked or not call.args:
         return call
+    if family.checked == "window":
+        return check_window(scope, call)
     operand = call.args[family.pattern or 0]
     text = text_of(operand)
     # Only the engine reads versions that are normalized first.

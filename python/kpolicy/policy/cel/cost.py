@@ -128,7 +128,7 @@ def _of_read(read: Read) -> int:
 
 def _once(name: str) -> int:
     """What reading a fact takes where its arguments are known before any node is."""
-    if name.endswith(".pods.count"):
+    if name.endswith((".pods.count", ".pods.sameController")):
         return PODS_COUNT
     return PODS_SUM if name.endswith(".pods.sum") else FACT
 

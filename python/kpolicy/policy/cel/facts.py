@@ -57,6 +57,8 @@ class Member:
     time: Time = Time.CONST
     column: str = ""
     entries: bool = False
+    # An entry that is absent reads as empty. `in` therefore asks a fact of its own: `?[]` behind.
+    reads_absent: bool = False
     unit_by_resource: bool = False
     size: int = 1
     entry_size: int = 63
@@ -65,6 +67,8 @@ class Member:
     method: bool = False
     # A part of the API object itself: read of the facts of a root only, never of a value.
     by_api_path: bool = False
+    # Told by other objects, of these roots only; of any holder if empty.
+    told_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +151,8 @@ API_RECORDS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Root:
+    """`type` names an object type, or the type of a value."""
+
     type: str
     time: Time
 
@@ -177,6 +183,8 @@ NAME_BYTES_MAX: Final = 253
 TAINTS_MAX: Final = 32
 TOLERATIONS_MAX: Final = 64
 CONTAINERS_MAX: Final = 64
+# Most pods have one; the eviction API refuses pods that have more.
+BUDGETS_MAX: Final = 8
 # A kubelet takes 110 pods by default, and providers up to 256.
 PODS_PER_NODE_MAX: Final = 256
 # A kubelet reports 50 images, with five names each.
@@ -185,6 +193,12 @@ DOMAINS_MAX: Final = 4096
 # A cluster whose sums are worked out for each node: its nodes, and its kinds of pods.
 CLUSTER_NODES_MAX: Final = 5_000
 POD_IDENTITIES_MAX: Final = 1_024
+
+# The roots of the pod that waits, and of one on a node that may be evicted.
+PENDING: Final = "pod"
+VICTIM: Final = "victim"
+# The moment of the decision: a value, and no object.
+NOW: Final = "now"
 
 _LABELS: Final = map_of(STRING, STRING)
 
@@ -227,7 +241,9 @@ _RECORDS: Final = (
         tolerationSeconds=INT,
     ),
     _record("Controller", kind=STRING, name=STRING),
-    _record("Port", name=STRING, protocol=STRING, hostIP=STRING, containerPort=INT, hostPort=INT),
+    _record("DisruptionBudget", name=STRING, disruptionsAllowed=INT),
+    # Ports without a host port concern no node; `pod.spec` has them.
+    _record("Port", protocol=STRING, hostIP=STRING, hostPort=INT),
     _record("Volumes", claims=list_of(STRING)),
     _record(
         "Container",
@@ -255,6 +271,8 @@ _POD: Final = _object(
         "qosClass": _value(STRING, size=NAME_BYTES_MAX),
         "preemptionPolicy": _value(STRING, size=NAME_BYTES_MAX),
         "controller": _value(Type("Controller")),
+        "disruptionBudgets": _list("DisruptionBudget", BUDGETS_MAX, told_of=(PENDING, VICTIM)),
+        "controllerReplicas": _value(INT, told_of=(PENDING,)),
         "containers": _list("Container", CONTAINERS_MAX),
         "initContainers": _list("Container", CONTAINERS_MAX),
         "tolerations": _list("Toleration", TOLERATIONS_MAX),
@@ -309,6 +327,7 @@ _POD_SET: Final = _object(
             method=True,
         ),
         "size": Member(INT, column="int", method=True),
+        "sameController": Member(INT, time=Time.POD, column="int", of_root="pod", method=True),
     },
 )
 
@@ -348,11 +367,12 @@ _NAMESPACE: Final = _object(
 CATALOGUE: Final = Catalogue(
     MappingProxyType(
         {
-            "pod": Root("Pod", Time.POD),
+            PENDING: Root("Pod", Time.POD),
             "node": Root("Node", Time.CONST),
             "cluster": Root("Cluster", Time.CLUSTER),
             "namespaceObject": Root("Namespace", Time.POD),
-            "victim": Root("Pod", Time.NODE),
+            VICTIM: Root("Pod", Time.NODE),
+            NOW: Root("timestamp", Time.CLUSTER),
         }
     ),
     MappingProxyType(

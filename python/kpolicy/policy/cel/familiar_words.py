@@ -45,7 +45,7 @@ FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "str": "write `string(x)`",
     }
 )
-_BUDGETS: Final = "no fact tells disruption budgets; preemption keeps to them by itself"
+_BUDGETS: Final = "write `pod.disruptionBudgets`; preemption keeps to budgets by itself"
 MEMBERS: Final[Mapping[str, str]] = MappingProxyType(
     dict.fromkeys(("pdb", "pdbs", "disruptionBudgets", "podDisruptionBudgets"), _BUDGETS)
 )

@@ -12,7 +12,7 @@ from typing import Final
 from kpolicy.diagnostics import Diagnostic, Note, Severity, Span, has_errors
 from kpolicy.policy.cel import cost
 from kpolicy.policy.cel.check import Checker
-from kpolicy.policy.cel.facts import PATHS_ONLY
+from kpolicy.policy.cel.facts import NOW, PATHS_ONLY
 from kpolicy.policy.cel.lower import DEPTH_MAX, NODES_MAX, SLOTS_MAX, BeyondLimits, lower
 from kpolicy.policy.cel.parse import parse
 from kpolicy.policy.cel.scope import COST_MAX, CompiledExpression, Environment, Scope
@@ -202,7 +202,7 @@ def _held(tree: Tree) -> Tree:
 
 def _is_object(scope: Scope, tree: Tree) -> bool:
     read = read_of(tree)
-    names = PATHS_ONLY | scope.environment.catalogue.roots.keys()
+    names = (PATHS_ONLY | scope.environment.catalogue.roots.keys()) - {NOW}
     return isinstance(read, Fact) and read.name in names
 
 

@@ -223,6 +223,18 @@ _QUANTITIES: Final = (
     ),
     Family("cpu", "cpu", (("string", "string", "int"),), parses=True, checked="amount"),
     Family("units", "units", (("string", "string", "int"),), parses=True, checked="amount"),
+    Family(
+        "within",
+        "within",
+        (
+            ("timestamp_duration", "timestamp string duration", "bool"),
+            ("timestamp_duration_zone", "timestamp string duration string", "bool"),
+        ),
+        MEMBER,
+        cost="window",
+        parses=True,
+        checked="window",
+    ),
     Family("ratio", "ratio", (("number", "number number", "double"),)),
     Family(
         "clamp",

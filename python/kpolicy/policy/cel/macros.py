@@ -8,7 +8,7 @@ the operands, with the variables of a loop in force.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kpolicy.diagnostics import Span
@@ -167,7 +167,10 @@ def contained(scope: Scope, span: Span, key: Tree, holder: Tree) -> Tree | None:
         return None
     if not fits(key.type, STRING, {}):
         return scope.report("KP204", f"the keys are string, this is {key.type}", key.span)
-    return present(entry_of(entries, key, span), span)
+    asked = entry_of(entries, key, span)
+    if entries.reads_absent:
+        asked = replace(asked, name=f"{entries.name}?[]")
+    return present(asked, span)
 
 
 def label(scope: Scope, span: Span, owner: Tree, key: Tree) -> Tree:

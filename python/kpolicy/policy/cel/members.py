@@ -13,9 +13,9 @@ from kpolicy.diagnostics import Span, suggestion
 from kpolicy.policy.cel import syntax
 from kpolicy.policy.cel.call_costs import of_index
 from kpolicy.policy.cel.call_sizes import size_of_call
-from kpolicy.policy.cel.facts import API_ROOTS, Member, ObjectType, resource_unit
+from kpolicy.policy.cel.facts import API_ROOTS, PENDING, Member, ObjectType, resource_unit
 from kpolicy.policy.cel.familiar_words import MEMBERS
-from kpolicy.policy.cel.scope import Scope, no_clock
+from kpolicy.policy.cel.scope import Scope, clock_hint
 from kpolicy.policy.cel.sizes import Size, larger, of_constant, of_member
 from kpolicy.policy.cel.tree import (
     Bind,
@@ -142,6 +142,15 @@ def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: synt
             node.name_span,
             f"by API path {', '.join(sorted(API_ROOTS))} are read; here the short facts are",
         )
+    if member.told_of and not (isinstance(operand, Fact) and operand.name in member.told_of):
+        known = " and ".join(f"`{root}`" for root in member.told_of)
+        also = ", the pod that waits" if member.told_of == (PENDING,) else ""
+        return scope.report(
+            "KP201",
+            f"`{node.name}` is not known of this {described.name}",
+            node.name_span,
+            f"it is known of {known} only{also}",
+        )
     if described.record and not isinstance(operand, Fact):
         if not node.optional:
             return _field(operand, node, member.result, of_member(member))
@@ -154,7 +163,7 @@ def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: synt
 
 
 def no_member(scope: Scope, described: ObjectType, name: str, span: Span) -> Tree:
-    hint = MEMBERS.get(name) or suggestion(name, described.members) or no_clock(name)
+    hint = MEMBERS.get(name) or suggestion(name, described.members) or clock_hint(name)
     return scope.report("KP201", f"a {described.name} has no `{name}`", span, hint)
 
 
@@ -175,6 +184,7 @@ def member_of(operand: Tree, member: Member, name: str, args: tuple[Tree, ...]) 
             cost=member.cost,
             column=member.column,
             has_entries=member.entries,
+            reads_absent=member.reads_absent,
         )
     return MemberRead(
         (operand, *args),

@@ -25,6 +25,7 @@ ENTRY_MADE: Final = 9
 TEXT_BYTES: Final = 10
 COMPARED_BYTES: Final = 100
 PARSING: Final = 12
+WINDOW: Final = 250
 SEARCH: Final = 8
 PART: Final = 6
 MATCH: Final = 10

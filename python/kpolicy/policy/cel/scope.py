@@ -76,7 +76,7 @@ class Environment:
     evaluation.
     """
 
-    roots: tuple[str, ...] = ("pod", "node", "cluster", "namespaceObject")
+    roots: tuple[str, ...] = ("pod", "node", "cluster", "namespaceObject", "now")
     variables: Mapping[str, CompiledExpression] = field(default_factory=lambda: _NOTHING)
     params: Mapping[str, Parameter] = field(default_factory=lambda: _NOTHING)
     inputs: Mapping[str, Type] = field(default_factory=lambda: _NOTHING)
@@ -94,15 +94,23 @@ class Environment:
 
 # Errors of the checker that CEL without a checker would raise at run time.
 _AT_RUN_TIME: Final = frozenset({"KP201", "KP202", "KP204", "KP205", "KP207"})
-# Names that authors try when they want the time, which no fact tells.
-_CLOCK: Final = frozenset(
-    {"now", "time", "today", "date", "age", "ageSeconds", "queuedSeconds", "creationTimestamp"}
+# Names that authors try when they want the time.
+_CLOCK: Final = MappingProxyType(
+    {
+        **dict.fromkeys(
+            ("time", "today", "date"), "`now` is the time of the decision: `now.getHours('UTC')`"
+        ),
+        **dict.fromkeys(
+            ("age", "ageSeconds", "queuedSeconds", "creationTimestamp"),
+            "`now - pod.metadata.creationTimestamp > duration('1h')` compares an age",
+        ),
+    }
 )
 
 
-def no_clock(name: str) -> str:
+def clock_hint(name: str) -> str:
     """The hint for a name that looks like a request for the time."""
-    return "no fact tells the time: see `kpolicy rule KP341`" if name in _CLOCK else ""
+    return _CLOCK.get(name, "")
 
 
 def untyped(tree: Tree) -> Tree:
@@ -298,5 +306,5 @@ def _unknown(scope: Scope, node: syntax.Identifier) -> Tree:
         roots = ", ".join(f"`{root}`" for root in environment.roots)
         return scope.report("KP201", f"`{name}` is not known here", node.span, f"here: {roots}")
     known = [*environment.roots, *environment.inputs, *scope.bound, "params", "variables"]
-    hint = NAMES.get(name) or suggestion(name, known) or no_clock(name)
+    hint = NAMES.get(name) or suggestion(name, known) or clock_hint(name)
     return scope.report("KP201", f"there is nothing called `{name}`", node.span, hint)

@@ -72,12 +72,14 @@ class Failing(_Node):
 class _ReadNode(_NodeWithArgs):
     """`column` is what the engine has for all nodes at once; see `Member` of the catalogue.
 
-    `has_entries`: its value is a map whose entries are facts of their own.
+    `has_entries`: its value is a map whose entries are facts of their own; `reads_absent`: an entry
+    that is absent reads as empty.
     """
 
     name: str
     column: str = ""
     has_entries: bool = False
+    reads_absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

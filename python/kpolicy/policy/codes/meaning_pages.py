@@ -186,12 +186,11 @@ MEANING_PAGES: Final = (
     Page(
         "KP341",
         WARNING,
-        "time in a predicate",
-        "No event would wake a pod that waits for a point in time, and its decision could not be "
-        "explained later. Therefore no fact gives the time; names such as `now` are unknown "
-        "(KP201).",
-        "pod.queuedSeconds > 60",
-        "pod.priority > 0",
+        "predicate that may change each minute",
+        "Pods that a predicate rejects are judged again whenever it may say something else. The "
+        "edges of a window are known before; of other uses of `now`, each minute may be one.",
+        "now.getHours('Europe/Berlin') >= 22",
+        "now.within('0 22 * * *', duration('2h'), 'Europe/Berlin')",
     ),
     Page(
         "KP351",
@@ -314,5 +313,24 @@ MEANING_PAGES: Final = (
         "have is left out, so kube-scheduler will decide otherwise where it matters.",
         "kpolicy convert --to kube-scheduler gpu-pools",
         "kpolicy convert --to kube-scheduler bin-packing",
+    ),
+    Page(
+        "KP609",
+        WARNING,
+        "release of Kubernetes that is not followed",
+        "kpolicy decides as kube-scheduler of some releases does. The cluster, the policy or "
+        "`--release` names another one: it takes the nearest that it follows, which may decide "
+        "differently in places.",
+        'compatibility: {release: "1.99"}',
+        'compatibility: {release: "1.37"}',
+    ),
+    Page(
+        "KP610",
+        ERROR,
+        "feature gate that is not honoured",
+        "The release has no such feature gate, cannot be without it, or no rule of kpolicy depends "
+        "on it. A gate that says what the release does by default is accepted.",
+        "compatibility: {featureGates: {GenericWorkload: true}}",
+        "compatibility: {featureGates: {TaintTolerationComparisonOperators: true}}",
     ),
 )

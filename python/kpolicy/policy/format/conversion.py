@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Diagnostic, Place
 from kpolicy.policy.assembly.assemble import Program
+from kpolicy.policy.assembly.releases import legacy_release
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.document_kinds import Document, find_documents
@@ -47,7 +48,7 @@ def convert_policy(
     sources: Sequence[Source | str] | Source | str, *, release: str = ""
 ) -> Converted:
     """Convert every policy of the sources; `release` pins the legacy release that is meant."""
-    named = named_sources(sources)
+    named, release = named_sources(sources), legacy_release(release)
     original = compile_policy(named, release=release)
     if original.program is None:
         return Converted(None, original.diagnostics)

@@ -112,6 +112,12 @@ class _Writing:
                 "random",
                 self._setting("tieBreak"),
             )
+        for gate, is_open in self._document.get("featureGates", {}).items():
+            self._leave_out(
+                f"the feature gate `{gate}`, which kube-scheduler reads from a flag only",
+                self._setting("compatibility", "featureGates"),
+                f"--feature-gates={gate}={str(is_open).lower()}",
+            )
 
     @property
     def meaning(self) -> list[Any]:
@@ -176,12 +182,12 @@ class _Writing:
             return "is an expression, which kube-scheduler does not have", _EXTENDER_HINT
         if not BUILTINS[name].is_default:
             hint = _SUCCESSORS.get(name, _EXTENDER_HINT)
-            return f"is the built-in `{name}`, which kube-scheduler 1.36 does not have", hint
+            return f"is the built-in `{name}`, which kube-scheduler does not have", hint
         if rule.get("match"):
             return "concerns some pods only; a plugin of kube-scheduler concerns all pods", ""
         if (minor := rule.get("release")) is not None:
             scale = " (from 0 to 10)" if minor <= SCORES_TO_TEN_MINOR_LAST else ""
-            hint = "without `compatibility.release`, it scores as 1.36 does"
+            hint = "without `compatibility.release`, it scores as the release that is followed"
             return f"scores as release 1.{minor} did{scale}", hint
         if name in profile.rules[side]:
             return f"is `{name}` a second time; a profile has a plugin once", ""

@@ -1,6 +1,6 @@
 """KubeSchedulerConfiguration as SchedulingPolicy documents, one for each profile.
 
-Plugin sets are merged by the rules of kube-scheduler 1.36. The documents keep the spans of the
+Plugin sets are merged by the rules of kube-scheduler. The documents keep the spans of the
 file.
 """
 
@@ -21,6 +21,7 @@ from kpolicy.policy.legacy.kubescheduler_versions import (
     Version,
     version_of,
 )
+from kpolicy.policy.legacy.process_settings import process_settings
 from kpolicy.policy.models.builtins import ALWAYS_ON, BUILTINS, PREEMPTION
 from kpolicy.policy.models.foreign_plugins import foreign_plugin
 from kpolicy.policy.models.scheduling_policy import API_VERSION, KIND, NO_BASE
@@ -66,7 +67,7 @@ class _Enabled:
 
 
 def default_multi_point() -> tuple[_Enabled, ...]:
-    """The plugins of the default profile of release 1.36 that filter, score or preempt."""
+    """The plugins of the default profile that filter, score or preempt, in any release."""
     listed = [_Enabled(b.name, b.weight) for b in BUILTINS.values() if b.is_default]
     first_score = next(i for i, plugin in enumerate(listed) if not BUILTINS[plugin.name].filters)
     return (*listed[:first_score], _Enabled(PREEMPTION, 0), *listed[first_score:])
@@ -91,6 +92,7 @@ def converted(root: Mapping) -> tuple[list[Mapping], list[Diagnostic]]:
         *findings,
         *unverified,
         *version.remarks(tree.entries[0].value),
+        *process_settings(tree),
         *_name_findings(pairs),
         *chain.from_iterable(profile.findings() for profile in profiles),
     ]
@@ -194,6 +196,7 @@ class _Profile:
             preemption=self._preemption(),
             extenders=self._extenders,
             percentageOfNodesToScore=self._percentage(),
+            compatibility=self._compatibility(),
         )
         return mapping(
             at,
@@ -202,6 +205,10 @@ class _Profile:
             metadata=mapping(at, name=Scalar(at, self._name, self._name)),
             spec=spec,
         )
+
+    def _compatibility(self) -> Node | None:
+        gates = find(self._tree, ("featureGates",))
+        return mapping(gates.span, featureGates=gates) if isinstance(gates, Mapping) else None
 
     def _percentage(self) -> Node | None:
         """The profile's own setting wins over the setting for all profiles."""
@@ -291,4 +298,4 @@ def _unknown_plugin(name: str, span: Span) -> Diagnostic:
     if foreign is not None:
         return remark("KP103", foreign.message, span, hint=foreign.hint)
     hint = did_you_mean(name, _PLUGINS) or _NO_GO_PLUGINS
-    return remark("KP103", f"kube-scheduler 1.36 has no plugin `{name}`", span, hint=hint)
+    return remark("KP103", f"kube-scheduler has no plugin `{name}`", span, hint=hint)

@@ -73,7 +73,7 @@ class ProfileV1(Profile):
 
 
 class Configuration(Edge):
-    """Settings of the process, which do not concern decisions, are validated and not used."""
+    """Settings of the process, which do not concern decisions, are in `process_settings`."""
 
     api_version: Literal[
         "kubescheduler.config.k8s.io/v1",
@@ -93,6 +93,8 @@ class Configuration(Edge):
     pod_initial_backoff_seconds: Annotated[int, Field(ge=1)] | None = None
     pod_max_backoff_seconds: Annotated[int, Field(ge=1)] | None = None
     delay_cache_until_active: bool | None = None
+    # kube-scheduler reads gates from its flag only.
+    feature_gates: dict[str, bool] | None = None
 
 
 class ConfigurationV1(Configuration):

@@ -93,6 +93,8 @@ class Terms:
         label = label_of_domain(tree)
         if label is not None:
             return self._numbered("entry", "node.labels[]", self.number(label, within))
+        if isinstance(read, Fact) and is_optional(name):
+            return self._numbered("entry", name)
         if isinstance(read, Fact) and _may_lack(name):
             name = name.rpartition(".")[0]
         elif not name.endswith("[]"):
@@ -130,6 +132,11 @@ class Terms:
         return self._numbers.setdefault(form, len(self._numbers))
 
 
+def is_optional(name: str) -> bool:
+    """A fact of its own that need not be there."""
+    return name == "pod.controllerReplicas"
+
+
 def _may_lack(name: str) -> bool:
     """Members of an object that need not be there."""
     return name.endswith((".controller.kind", ".controller.name"))
@@ -147,7 +154,7 @@ def is_lookup(tree: Tree) -> TypeGuard[LookupNode]:
     match tree:
         case Fact(name=name):
             is_of_domain = label_of_domain(tree) is not None
-            return name.endswith("[]") or _may_lack(name) or is_of_domain
+            return name.endswith("[]") or _may_lack(name) or is_optional(name) or is_of_domain
         case MemberRead(name=name):
             return name.endswith("[]")
         case Field(operand=holder):

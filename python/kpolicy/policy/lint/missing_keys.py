@@ -23,6 +23,7 @@ from kpolicy.policy.lint.lookups import (
     Lookup,
     LookupNode,
     both,
+    is_optional,
     label_of_domain,
     literal_text,
     unguarded,
@@ -148,6 +149,8 @@ def _where(tree: LookupNode) -> str:
         return "when the map has no such key"
     if tree.name.endswith((".controller.kind", ".controller.name")):
         return "on a pod without a controller"
+    if is_optional(tree.name):
+        return "on a pod without a ReplicaSet, StatefulSet or ReplicationController"
     if label_of_domain(tree) is not None:
         return "on a node without that label"
     *_, owner, map_ = ("", *tree.name.removesuffix("[]").split("."))
@@ -167,6 +170,8 @@ def _parts(text: str, tree: LookupNode) -> tuple[str, str]:
     if isinstance(tree, Field):
         holder = tree.operand.span
         return text[holder.start : holder.end], f"'{tree.name}'"
+    if is_optional(tree.name):
+        return text[tree.span.start : tree.span.end], ""
     if tree.name.endswith((".controller.kind", ".controller.name")) or not tree.args:
         return text[tree.span.start : tree.span.end].rpartition(".")[0], ""
     key = tree.args[1] if isinstance(tree, Call) else tree.args[-1]

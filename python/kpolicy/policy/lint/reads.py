@@ -1,4 +1,4 @@
-"""KP130, KP351, KP361, KP403 and KP404: what an expression reads, and what follows from it.
+"""KP130, KP341, KP351, KP361, KP403 and KP404: what an expression reads, and what follows from it.
 
 Which facts evictions change, which parts leave the columns by the engine's rules
 (docs/internals/expressions.md, "Evaluating"), and which labels and built-ins are deprecated. Each
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Span
-from kpolicy.policy.cel.facts import Time
+from kpolicy.policy.cel.facts import NOW, Time
 from kpolicy.policy.cel.tree import (
     And,
     Call,
@@ -59,6 +59,7 @@ _CLASSED: Final = frozenset({"text", "classes"})
 def reads(policy: WrittenPolicy) -> Iterator[Diagnostic]:
     for rule in policy.rules:
         yield from _not_preemptible(policy, rule)
+        yield from _each_minute(policy, rule)
         yield from _by_lane(policy, rule)
     yield from _of_profile(policy)
     for expression in policy.all():
@@ -92,6 +93,25 @@ def _not_preemptible(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[Di
             hint = "leave out `preemptible: false`"
             yield policy.finding(rule.expression, "KP351", message, at.span, hint)
             return
+
+
+def _each_minute(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[Diagnostic]:
+    """A predicate that reads the time other than by windows, whose edges are known."""
+    if not isinstance(rule.rule, Predicate):
+        return
+    own = (*policy.own_conditions(rule), rule.expression)
+    for expression in own:
+        windows = {
+            id(part.args[0])
+            for part, _ in _deep(expression.tree, set())
+            if isinstance(part, Call) and part.name.startswith("within_")
+        }
+        for part, at in _deep(expression.tree, set()):
+            if isinstance(part, Fact) and part.name == NOW and id(part) not in windows:
+                message = "this may change each minute, and pods that it rejects are judged again"
+                hint = "`now.within('0 22 * * *', duration('8h'))` changes when the window does"
+                yield policy.finding(expression, "KP341", message, at.span, hint)
+                return
 
 
 def _annotations(policy: WrittenPolicy, expression: WrittenExpression) -> Iterator[Diagnostic]:

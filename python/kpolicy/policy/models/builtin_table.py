@@ -19,7 +19,7 @@ BUILTIN_TABLE: Final[tuple[tuple[str, bool, bool, bool, int], ...]] = (
     ("NodeVolumeLimits", True, False, True, 0),
     ("AzureDiskLimits", True, False, False, 0),
     ("CinderLimits", True, False, False, 0),
-    ("VolumeBinding", True, False, True, 0),
+    ("VolumeBinding", True, True, True, 1),
     ("VolumeZone", True, False, True, 0),
     ("PodTopologySpread", True, True, True, 2),
     ("InterPodAffinity", True, True, True, 2),

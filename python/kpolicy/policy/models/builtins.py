@@ -42,20 +42,25 @@ def first_repeated(keys: Sequence[object]) -> int | None:
     return next((index for index, key in enumerate(keys) if firsts[key] != index), None)
 
 
+def check_shape(shape: Sequence[ShapePoint]) -> None:
+    """Refuses a shape without points, or not in order."""
+    if not shape:
+        refuse("KP115", "at least one point must be given", ("shape",))
+    for index, (before, point) in enumerate(itertools.pairwise(shape), start=1):
+        if before.utilization >= point.utilization:
+            refuse(
+                "KP115",
+                "utilization values must be sorted in increasing order",
+                ("shape", index, "utilization"),
+            )
+
+
 class RequestedToCapacityRatioParam(Edge):
     shape: list[ShapePoint]
 
     @model_validator(mode="after")
     def _sorted(self) -> Self:
-        if not self.shape:
-            refuse("KP115", "at least one point must be given", ("shape",))
-        for index, (before, point) in enumerate(itertools.pairwise(self.shape), start=1):
-            if before.utilization >= point.utilization:
-                refuse(
-                    "KP115",
-                    "utilization values must be sorted in increasing order",
-                    ("shape", index, "utilization"),
-                )
+        check_shape(self.shape)
         return self
 
 
@@ -175,7 +180,16 @@ class PodTopologySpreadArgs(Edge):
 
 
 class VolumeBindingArgs(Edge):
+    """The shape scores how full storage becomes, with the gate StorageCapacityScoring."""
+
     bind_timeout_seconds: Annotated[int, Field(ge=0)] = 600
+    shape: list[ShapePoint] | None = None
+
+    @model_validator(mode="after")
+    def _is_sorted(self) -> Self:
+        if self.shape is not None:
+            check_shape(self.shape)
+        return self
 
 
 class DynamicResourcesArgs(Edge):

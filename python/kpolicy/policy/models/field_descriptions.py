@@ -62,7 +62,11 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "scored, in percent of all nodes.",
         "compatibility": "The release of kube-scheduler whose meaning the policy has.",
     },
-    "Compatibility": {"release": "A release of Kubernetes, as `1.16` or `v1.16.3`."},
+    "Compatibility": {
+        "release": "`auto` (the release of the cluster), a release to decide as, such as "
+        "`1.36`, or the earlier release of a legacy file.",
+        "featureGates": "Feature gates of kube-scheduler that are not as the release has them.",
+    },
     "ConfigMapReference": {
         "namespace": "The namespace of the ConfigMap.",
         "name": "The name of the ConfigMap.",
@@ -183,10 +187,13 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def describe_fields(schema: dict[str, Any]) -> None:
+def describe_fields(
+    schema: dict[str, Any],
+    descriptions: Mapping[str, Mapping[str, str]] = FIELD_DESCRIPTIONS,
+) -> None:
     """Add the descriptions to a JSON Schema as pydantic makes it."""
     for name, model in ((schema["title"], schema), *schema.get("$defs", {}).items()):
-        texts = FIELD_DESCRIPTIONS.get(name, {})
+        texts = descriptions.get(name, {})
         for field, of_field in model.get("properties", {}).items():
             if field in texts:
                 of_field["description"] = texts[field]

@@ -34,6 +34,9 @@ def minor_of(release: str) -> int | None:
     return int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else None
 
 
+# The release that is that of the cluster.
+AUTO: Final = "auto"
+
 _NANOSECONDS: Final = re.compile(r"([0-9]+)ns\Z")
 
 
@@ -70,6 +73,10 @@ Reason = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 Message = Annotated[str, StringConstraints(max_length=MESSAGE_CHARACTERS_MAX)]
 Weight = Annotated[int, Field(ge=0, le=WEIGHT_MAX)]
 Release = Annotated[str, StringConstraints(pattern=r"^v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$")]
+FollowedRelease = Annotated[
+    str,
+    StringConstraints(pattern=rf"^({AUTO}|v?[0-9]{{1,3}}\.[0-9]{{1,3}}(\.[0-9]{{1,3}})?)$"),
+]
 Duration = Annotated[str, StringConstraints(pattern=r"^([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$")]
 
 
@@ -283,9 +290,11 @@ class Extender(Edge):
 
 
 class Compatibility(Edge):
-    """The release to follow where kube-scheduler releases differ."""
+    """The release to follow where kube-scheduler releases differ: `auto` or 1.34 and later for all
+    that is decided; an earlier one for the meaning of legacy names."""
 
-    release: Release | None = None
+    release: FollowedRelease | None = None
+    feature_gates: dict[str, bool] = Field(default_factory=dict)
 
 
 class Spec(Edge):

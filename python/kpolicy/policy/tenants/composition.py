@@ -13,6 +13,7 @@ from typing import Any
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.assembly.assemble import Program, sealed
+from kpolicy.policy.assembly.releases import Followed
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import examine
 from kpolicy.policy.limits import (
@@ -62,40 +63,71 @@ def compile_tenant(
     return TenantPolicy(tenant, listed, compiled.program, compiled.diagnostics)
 
 
+def room_of_each(operator: Program, tenants: int) -> int:
+    """How many IR nodes each of so many tenants may add to the program of the operator. It depends
+    on how many tenants there are, and not on what the others write."""
+    operators = sum(map(_nodes, json.loads(operator.bytes)["profiles"]))
+    return (PROGRAM_NODES_MAX - operators) // max(tenants, 1)
+
+
+def no_room(nodes: int, room: int) -> Diagnostic | None:
+    """The finding about a tenant that adds more than its room."""
+    if nodes <= room:
+        return None
+    message = (
+        f"the expressions have {nodes:,} nodes with the operator's, which each profile repeats; of "
+        f"all tenants each has room for {room:,}"
+    )
+    return remark("KP136", message, hint="write fewer or smaller rules")
+
+
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """`left_out`: tenants for whom there was no room, with the reason."""
+    """`added`: IR nodes that are not the operator's profiles'. `weights`: the most that the scores
+    of a profile weigh."""
 
     program: Program
-    left_out: Mapping[str, Diagnostic]
+    added: int
+    weights: int
+
+    @property
+    def too_heavy(self) -> Diagnostic | None:
+        if self.weights <= WEIGHTS_MAX:
+            return None
+        message = f"the operator's weights leave no room: {self.weights:,} of {WEIGHTS_MAX:,}"
+        return remark("KP136", message)
 
 
 def compose(operator: Program, policies: Sequence[TenantPolicy]) -> Composed:
     """The program of the operator with the rules of all tenants whose policies compiled."""
     document = json.loads(operator.bytes)
-    del document["hash"]
+    for field in ("hash", *operator.followed.fields()):
+        del document[field]
     extenders: list[tuple[Extender, ...]] = [profile.extenders for profile in operator.profiles]
-    composition = _Composition(document, extenders)
-    left_out = {}
+    composition = _Composition(document, extenders, operator.followed)
     for policy in policies:
         if policy.program is not None:
-            why = composition.add(policy.tenant, json.loads(policy.program.bytes))
-            if why:
-                left_out[policy.tenant.name] = remark("KP136", why)
-    return Composed(composition.program(), left_out)
+            composition.add(policy.tenant, json.loads(policy.program.bytes))
+    return Composed(composition.program(), composition.added, composition.weights)
 
 
 class _Composition:
-    def __init__(self, document: dict[str, Any], extenders: list[tuple[Extender, ...]]) -> None:
+    def __init__(
+        self,
+        document: dict[str, Any],
+        extenders: list[tuple[Extender, ...]],
+        followed: Followed,
+    ) -> None:
+        self._followed = followed
         self._document = document
         self._extenders = extenders
         self._of_operator = list(zip(document["profiles"], extenders, strict=True))
         self._policies_from = len(document["policies"])
         self._limits = document.pop("limits", [{}] * self._policies_from)
-        self._nodes = sum(map(_nodes, document["profiles"]))
+        self.added = 0
+        self.weights = 0
 
-    def add(self, tenant: Tenant, added: dict[str, Any]) -> str:
-        """Why there is no room for the tenant; empty if its rules were added."""
+    def add(self, tenant: Tenant, added: dict[str, Any]) -> None:
         own = {profile["schedulerName"]: profile for profile in added["profiles"]}
         offset = len(self._document["policies"])
         profiles = [
@@ -103,20 +135,14 @@ class _Composition:
             for profile, extended in self._of_operator
             if profile["schedulerName"] in own
         ]
-        nodes = sum(_nodes(profile) for profile, _ in profiles)
-        if self._nodes + nodes > PROGRAM_NODES_MAX:
-            return f"the expressions of all tenants have more than {PROGRAM_NODES_MAX:,} nodes"
-        for profile, _ in profiles:
-            weights = sum(score["weight"] for score in profile["scores"])
-            if weights > WEIGHTS_MAX:
-                return f"the operator's weights leave no room: {weights:,} of {WEIGHTS_MAX:,}"
-        self._nodes += nodes
         self._document["policies"] += [f"{tenant.name}/{name}" for name in added["policies"]]
         self._limits = [*self._limits, *added.get("limits", [{}] * len(added["policies"]))]
         for profile, extended in profiles:
             self._document["profiles"].append(profile)
             self._extenders.append(extended)
-        return ""
+            self.added += _nodes(profile)
+            weights = sum(score["weight"] for score in profile["scores"])
+            self.weights = max(self.weights, weights)
 
     def _profile(
         self, tenant: Tenant, profile: dict[str, Any], own: dict[str, Any], offset: int
@@ -143,7 +169,7 @@ class _Composition:
         document = self._document
         if any(self._limits):
             document = {**document, "limits": self._limits}
-        return sealed(document, self._extenders)
+        return sealed(document, self._extenders, self._followed)
 
 
 def _renamed(entry: dict[str, Any], tenant: Tenant, offset: int) -> dict[str, Any]:

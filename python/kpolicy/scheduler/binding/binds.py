@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from kpolicy.clock import NANOSECONDS, NO_PULSE, Pulse, first_of
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import NO_PULSE, Pulse, first_of
 from kpolicy.cluster.writes.binder import Binding, SettledOutcome, Unknown
 from kpolicy.engine import Decision, Outcome
 from kpolicy.scheduler import limits
@@ -87,6 +88,8 @@ class Binds:
             self._reservations.close(reservation)
         else:
             end = await self._bind_now(placement, basis, pod_try, reservation)
+        if decision.writes and (end.settle is Outcome.GONE or end.retry):
+            await self._pre_binder.take_back(pod_try.pod, decision)
         pod_try.end(self._runtime.clock)
         # Unless the pod is tried again, it stays in the queue as under way until the watch shows it
         # on a node or gone: an older event that shows it pending may still come.
@@ -182,7 +185,7 @@ class Binds:
                 self._feed.queue.failed(uid, now_ns)
             elif end.settle is Outcome.GONE:
                 # The engine has removed the pod: a later watch event that says so changes nothing.
-                self._feed.remove(uid)
+                self._feed.queue.gone(uid)
         self._reservations.end(len(ended))
         await self._feed.take_wakes(wakes)
         self._feed.signals.work_came()

@@ -1,4 +1,5 @@
-"""What happens before a bind: the node is nominated, and volumes are bound and waited for.
+"""What happens before a bind: the node is nominated, volumes are bound and waited for, and claims
+on devices are written.
 
 One loop asks the engine about every volume that is waited for. Messages are kube-scheduler's.
 """
@@ -6,11 +7,14 @@ One loop asks the engine about every volume that is waited for. Messages are kub
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, assert_never
 
 from kpolicy.clock import NO_PULSE, Clock, Pulse
+from kpolicy.cluster.writes.claim_state import ClaimChange, ClaimUser
+from kpolicy.cluster.writes.claim_writer import ClaimNotWritten, ClaimWriter, ClaimWritten
 from kpolicy.cluster.writes.pod_status import PodStatusWriter
 from kpolicy.cluster.writes.volume_writer import (
     BindVolume,
@@ -24,6 +28,8 @@ from kpolicy.cluster.writes.volume_writer import (
 )
 from kpolicy.engine import (
     AwaitedVolume,
+    ClaimRelease,
+    ClaimWork,
     Decision,
     Outcome,
     VolumeProgress,
@@ -39,6 +45,7 @@ from kpolicy.scheduler.runtime import EngineThread
 _READ: Final = frozenset(
     {"persistentvolumes", "persistentvolumeclaims", "nodes", "csinodes", "pods"}
 )
+_DEVICES: Final = "DynamicResources"
 _TIMED_OUT: Final = "context deadline exceeded"
 
 
@@ -54,11 +61,13 @@ class PreBinds:
     def __init__(
         self,
         writer: VolumeWriter,
+        claims: ClaimWriter,
         nominations: Nominations,
         thread: EngineThread,
         clock: Clock,
     ) -> None:
         self._writer = writer
+        self._claims = claims
         self._nominations = nominations
         self._thread = thread
         self._clock = clock
@@ -82,8 +91,15 @@ class PreBinds:
                     if isinstance(volume, BindEnd):
                         return volume
                     awaited.append(volume)
+                case ClaimWork():
+                    if (end := await self._hold_claim(pod, write)) is not None:
+                        return end
+                case ClaimRelease():
+                    raise AssertionError("a placed pod gives nothing up")
                 case _:
                     assert_never(write)
+        if not awaited:
+            return None
         seconds_max = max(work.seconds_max for work in decision.volumes)
         progress = await self._wait(tuple(awaited), seconds_max)
         if progress is None:
@@ -94,6 +110,14 @@ class PreBinds:
             # The watch event of the pod has already removed it from the queue.
             return BindEnd(Outcome.FAILED)
         return _failed(f"binding volumes: {progress.message}")
+
+    async def take_back(self, pod: Attempt, decision: Decision) -> None:
+        """The pod was not bound. Its claims on devices are not reserved for it any more; volumes
+        stay as they are, as in kube-scheduler."""
+        user = ClaimUser(pod.namespace, pod.name, pod.uid)
+        for write in decision.writes:
+            if isinstance(write, ClaimWork) and write.claim:
+                await self._claims.take_back(user, write.claim)
 
     async def run(self, pulse: Pulse = NO_PULSE) -> None:
         """Asks the engine about all waiting pods, whenever there may be news of them."""
@@ -133,6 +157,22 @@ class PreBinds:
                     return BindEnd(Outcome.FAILED, retry=True)
         return AwaitedVolume(pod.uid, node, work.claim, work.volume, version)
 
+    async def _hold_claim(self, pod: Attempt, work: ClaimWork) -> BindEnd | None:
+        """Allocates a claim to the pod, and waits until its devices are ready."""
+        user = ClaimUser(pod.namespace, pod.name, pod.uid)
+        name = work.claim
+        if work.to_write:
+            match await self._claims.write(user, _change(work)):
+                case ClaimWritten(claim=claim):
+                    name = claim["metadata"]["name"]
+                case ClaimNotWritten(is_fenced=True):
+                    return BindEnd(Outcome.FAILED, retry=True)
+                case ClaimNotWritten(message=message):
+                    return _failed(message, _DEVICES)
+        if work.to_wait and (why := await self._claims.ready(user, name, work.seconds_max)):
+            return _failed(why, _DEVICES)
+        return None
+
     async def _wait(
         self, volumes: tuple[AwaitedVolume, ...], seconds_max: int
     ) -> VolumeProgress | None:
@@ -161,8 +201,16 @@ def _first(progress: Iterable[VolumeProgress]) -> VolumeProgress:
     return next((claim for claim in progress if claim.state != VolumeState.BOUND), bound)
 
 
-def _failed(why: str) -> BindEnd:
-    message = f'running PreBind plugin "VolumeBinding": {why}'
+def _change(work: ClaimWork) -> ClaimChange:
+    allocation = json.loads(work.allocation) if work.allocation else None
+    requests, mappings = (
+        json.loads(text) if text else [] for text in (work.requests, work.mappings)
+    )
+    return ClaimChange(work.claim, work.claim_uid, allocation, requests, mappings)
+
+
+def _failed(why: str, plugin: str = "VolumeBinding") -> BindEnd:
+    message = f'running PreBind plugin "{plugin}": {why}'
     return BindEnd(Outcome.FAILED, retry=True, message=message)
 
 

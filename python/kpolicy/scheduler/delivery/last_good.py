@@ -20,7 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from kpolicy.clock import api_micro_time
+from kpolicy.api_times import api_micro_time
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.request_failure import Status
 from kpolicy.policy.yaml.source import Source, Tenant

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Literal
 
-from kpolicy.clock import NO_PULSE, Clock, Pulse, api_micro_time
+from kpolicy.api_times import api_micro_time
+from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.writes.event_recorder import EventRecorder, Occurrence, Reference
 from kpolicy.diagnostics import Diagnostic, Severity

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from kpolicy.clock import NANOSECONDS, Clock, Pulse, first_of
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import Clock, Pulse, first_of
 from kpolicy.policy.assembly.params import wanted_config_maps
 from kpolicy.policy.yaml.source import Source
 from kpolicy.regular_files import read_file

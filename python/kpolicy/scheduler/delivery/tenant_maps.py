@@ -14,7 +14,8 @@ from hashlib import sha256
 from random import Random
 from typing import Any, Final
 
-from kpolicy.clock import NANOSECONDS, Clock, first_of
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import Clock, first_of
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX

@@ -14,7 +14,14 @@ from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.engine import Engine
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import Compiled
-from kpolicy.policy.tenants.composition import TenantPolicy, by_tenant, compile_tenant, compose
+from kpolicy.policy.tenants.composition import (
+    TenantPolicy,
+    by_tenant,
+    compile_tenant,
+    compose,
+    no_room,
+    room_of_each,
+)
 from kpolicy.policy.tenants.outcome import IN_FORCE, LAST_GOOD, REFUSED, TenantOutcome
 from kpolicy.policy.tenants.tenant_checks import TenantTerms
 from kpolicy.policy.yaml.source import Source, Tenant
@@ -26,10 +33,22 @@ _Basis: TypeAlias = tuple[_Sources, str]
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """`why`: a sentence if the policy cannot be put in force."""
+    """`why`: a sentence if the policy cannot be put in force. `added`: the IR nodes that it adds to
+    the operator's program."""
 
     policy: TenantPolicy
     why: str
+    added: int = 0
+
+    def within(self, room: int) -> _Tried:
+        """The same where the tenant may add so many nodes."""
+        finding = None if self.why else no_room(self.added, room)
+        if finding is None:
+            return self
+        diagnostics = (*self.policy.diagnostics, finding)
+        return replace(
+            self, policy=replace(self.policy, diagnostics=diagnostics), why=_errors(diagnostics)
+        )
 
 
 class TenantPrograms:
@@ -54,15 +73,14 @@ class TenantPrograms:
             return compiled
         wanted = by_tenant(sources)
         tried: dict[_Basis, _Tried] = {}
+        room = room_of_each(compiled.program, len(wanted))
         chosen = [
-            self._choose(tenant, listed, compiled.program, tried)
+            self._choose(tenant, listed, compiled.program, tried, room)
             for tenant, listed in wanted.items()
         ]
         self._tried = tried
         composed = compose(compiled.program, [policy for _, policy in chosen if policy is not None])
-        outcomes = [
-            _left_out(outcome, composed.left_out.get(outcome.tenant.name)) for outcome, _ in chosen
-        ]
+        outcomes = [outcome for outcome, _ in chosen]
         self._good = {
             outcome.tenant.name: good
             for outcome in outcomes
@@ -71,16 +89,21 @@ class TenantPrograms:
         return replace(compiled, program=composed.program, tenants=tuple(outcomes))
 
     def _choose(
-        self, tenant: Tenant, wanted: _Sources, operator: Program, tried: dict[_Basis, _Tried]
+        self,
+        tenant: Tenant,
+        wanted: _Sources,
+        operator: Program,
+        tried: dict[_Basis, _Tried],
+        room: int,
     ) -> tuple[TenantOutcome, TenantPolicy | None]:
         """What becomes of the tenant's policies, and the policy to add to the operator's."""
-        newest = self._try(tenant, wanted, operator, tried)
+        newest = self._try(tenant, wanted, operator, tried).within(room)
         diagnostics = newest.policy.diagnostics
         if not newest.why:
             return TenantOutcome(tenant, IN_FORCE, wanted, diagnostics), newest.policy
         good = tuple(replace(source, tenant=tenant) for source in self._good.get(tenant.name, ()))
         if good:
-            kept = self._try(tenant, good, operator, tried)
+            kept = self._try(tenant, good, operator, tried).within(room)
             if not kept.why:
                 outcome = TenantOutcome(tenant, LAST_GOOD, good, diagnostics, newest.why)
                 return outcome, kept.policy
@@ -99,11 +122,12 @@ class TenantPrograms:
         if policy.program is None:
             return _Tried(policy, _errors(policy.diagnostics))
         alone = compose(operator, [policy])
-        if alone.left_out:
-            return _Tried(policy, alone.left_out[tenant.name].message)
+        if (finding := alone.too_heavy) is not None:
+            diagnostics = (*policy.diagnostics, finding)
+            return _Tried(replace(policy, diagnostics=diagnostics), _errors(diagnostics))
         refusals = Engine(0, threads=1).load(alone.program.bytes)
         if not refusals:
-            return _Tried(policy, "")
+            return _Tried(policy, "", alone.added)
         first = refusals[0]
         why = f"the engine refused the program: {first.code} at {first.place}: {first.message}"
         return _Tried(policy, why)
@@ -118,11 +142,3 @@ def _errors(diagnostics: Sequence[Diagnostic]) -> str:
     where = f"{first.place}: " if first.place is not None else ""
     hint = f" ({first.hint})" if first.hint else ""
     return f"{count}, first: {where}{first.code} {first.message}{hint}"
-
-
-def _left_out(outcome: TenantOutcome, why: Diagnostic | None) -> TenantOutcome:
-    """The outcome of a tenant for whom there was no room beside the others."""
-    if why is None:
-        return outcome
-    diagnostics = (*outcome.diagnostics, why)
-    return TenantOutcome(outcome.tenant, REFUSED, (), diagnostics, why.message)

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from kpolicy.clock import NANOSECONDS, NO_PULSE, Clock, Pulse
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource

@@ -7,12 +7,15 @@ for nothing that it starts.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from kpolicy.cluster.writes.claim_state import ClaimUser
+from kpolicy.cluster.writes.claim_writer import ClaimNotWritten, ClaimWriter
 from kpolicy.cluster.writes.pod_status import ConditionReason
-from kpolicy.engine import Decision, Verdict
+from kpolicy.engine import ClaimRelease, Decision, Verdict
 from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodTry, Rejection
@@ -21,6 +24,8 @@ from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.preemption.preemptions import Preemptions
 from kpolicy.scheduler.runtime import Runtime
+
+_log = logging.getLogger(__name__)
 
 # Verdicts that are reported as the pod's condition, and its reason.
 _REPORTED: Final = {
@@ -60,7 +65,7 @@ def take(
         match Verdict(decision.verdict):
             case Verdict.PLACED:
                 batch_outcome.placements.append(Placement(pod, decision, began_ns))
-            case Verdict.PARKED:
+            case Verdict.PARKED | Verdict.NOT_READY:
                 held = bool(decision.victims)
                 queue.parked(pod.uid, decision.rejected_by, now_ns, held=held)
             case Verdict.FAILED:
@@ -90,12 +95,14 @@ class Consequences:
         *,
         binds: Binds,
         preemptions: Preemptions,
+        claims: ClaimWriter,
     ) -> None:
         self._metrics = runtime.metrics
         self._reservations = reservations
         self._reporter = reporter
         self._binds = binds
         self._preemptions = preemptions
+        self._claims = claims
 
     @property
     def room(self) -> int:
@@ -129,3 +136,22 @@ class Consequences:
             reporter.rejected(rejection, basis, tried)
             if rejection.decision.victims:
                 self._preemptions.start(rejection, tried, group)
+            for write in rejection.decision.writes:
+                if isinstance(write, ClaimRelease):
+                    group.create_task(self._give_up(rejection.pod, write))
+
+    async def _give_up(self, pod: Attempt, release: ClaimRelease) -> None:
+        """The change of the claim wakes the pod. If the write fails, the pod is tried again after
+        the next event."""
+        user = ClaimUser(pod.namespace, pod.name, pod.uid)
+        outcome = await self._claims.give_up(
+            user, release.claim, release.claim_uid, to_delete=release.to_delete
+        )
+        if isinstance(outcome, ClaimNotWritten) and not outcome.is_fenced:
+            _log.warning(
+                "could not give up claim %s/%s for pod %s: %s",
+                pod.namespace,
+                release.claim,
+                pod.name,
+                outcome.message,
+            )

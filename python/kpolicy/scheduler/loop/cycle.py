@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 
-from kpolicy.clock import NANOSECONDS, NO_PULSE, Pulse
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import NO_PULSE, Pulse
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
 from kpolicy.scheduler.loop.consequences import Consequences, take

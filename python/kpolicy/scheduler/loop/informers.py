@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kpolicy.api_times import api_time, whole_minute
 from kpolicy.clock import Clock
 from kpolicy.cluster.writes.pod_status import ConditionReason
 from kpolicy.engine import Decision
@@ -140,6 +141,7 @@ class PodTry:
             policies=self.policies,
             policy_hash=self.policy_hash,
             snapshot_version=basis.snapshot_version,
+            decided_as_of=api_time(whole_minute(basis.started_ns)),
             decision_id=self.decision_id,
         )
 

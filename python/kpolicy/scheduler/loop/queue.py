@@ -11,21 +11,23 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kpolicy.engine import PodChange
+from kpolicy.release_table import RELEASE_NAMES, RELEASES, ReleaseNames
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.loop.queued_pod import Attempt, Key, Lane, LaneHeap, QueuedPod
+from kpolicy.scheduler.loop.queued_pod import Attempt, Key, Lane, LaneHeap, QueuedPod, QueuePeriods
 from kpolicy.telemetry.attempt import TraceContext
 
 # Events of the queue's own making, by the names kube-scheduler's metrics have for them.
-POD_ADDED = "UnschedulablePodAdd"
-GATES_ELIMINATED = "UnschedulablePodUpdatePodSchedulingGatesEliminated"
 ATTEMPT_FAILED = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POPPED_EARLY = "PopFromBackoffQ"
 PARKED_TIMEOUT = "UnschedulableTimeout"
 # An event of kpolicy: a call of the engine ended before it came to the pod.
 UNDECIDED = "EngineCallEnded"
+
+KUBE_SCHEDULERS: Final = QueuePeriods()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +43,27 @@ class QueueStatistics:
     refused: int
 
 
+def _nobody_told(_uid: str) -> None:
+    pass
+
+
 class Queue:
-    def __init__(self, pods_max: int = limits.QUEUE_PODS_MAX) -> None:
+    """`on_left` is called with the uid of each pod that leaves the queue, because it is gone, on a
+    node, or no longer served."""
+
+    def __init__(
+        self,
+        pods_max: int = limits.QUEUE_PODS_MAX,
+        periods: QueuePeriods = KUBE_SCHEDULERS,
+        *,
+        on_left: Callable[[str], None] = _nobody_told,
+    ) -> None:
         tickets = itertools.count()
+        # The names of the release that is followed.
+        self.names: ReleaseNames = RELEASE_NAMES[RELEASES[-1]]
+        self.periods = periods
         self._pods_max = pods_max
+        self._on_left = on_left
         self._pods: dict[str, QueuedPod] = {}
         self._active = LaneHeap(tickets)
         self._backoff = LaneHeap(tickets)
@@ -97,18 +116,19 @@ class Queue:
         )
         self._pods[pod.uid] = pod
         if pending.gated:
-            self._enter(pod, Lane.GATED, POD_ADDED)
+            self._enter(pod, Lane.GATED, self.names.pod_added)
         else:
             pod.first_active_ns = now_ns
-            self._enter(pod, Lane.ACTIVE, POD_ADDED)
+            self._enter(pod, Lane.ACTIVE, self.names.pod_added)
         return True
 
     def gone(self, uid: str) -> QueuedPod | None:
-        """The pod is deleted, or on a node."""
+        """The pod is deleted, on a node, or no longer served."""
         pod = self._pods.pop(uid, None)
         if pod is not None:
             self._leave(pod)
             self._uncount(pod)
+            self._on_left(uid)
         return pod
 
     def wake(self, uid: str, event: str, now_ns: int) -> None:
@@ -233,7 +253,7 @@ class Queue:
 
     def flush(self, limit: int, now_ns: int) -> int:
         """Retries pods that have been parked for too long. Returns how many, at most `limit`."""
-        oldest_ns = now_ns - limits.PARKED_NS_MAX
+        oldest_ns = now_ns - self.periods.parked_ns_max
         old: list[QueuedPod] = []
         for pod in self._parked.values():
             if pod.timestamp_ns > oldest_ns or len(old) == limit:
@@ -291,7 +311,7 @@ class Queue:
             *waiting,
             attempts_under_way=len(self._pods) - sum(waiting),
             incoming=dict[tuple[str, ...], float](self._incoming),
-            rejected={key: count for key, count in self._rejected.items() if count},
+            rejected=dict[tuple[str, ...], float](self._rejected),
             flushed=self._flushed,
             refused=self._refused,
         )
@@ -302,7 +322,7 @@ class Queue:
         if pod.lane is Lane.GATED and not pending.gated:
             self._leave(pod)
             pod.first_active_ns = pod.first_active_ns or now_ns
-            self._enter(pod, Lane.ACTIVE, GATES_ELIMINATED)
+            self._enter(pod, Lane.ACTIVE, self.names.gates_gone)
         if pod.priority != pending.priority:
             pod.priority = pending.priority
             if pod.lane is Lane.ACTIVE:
@@ -329,7 +349,7 @@ class Queue:
         self._enter(pod, Lane.BACKOFF, ATTEMPT_FAILED)
 
     def _retry(self, pod: QueuedPod, event: str, now_ns: int) -> None:
-        lane = Lane.BACKOFF if pod.backoff_ends_ns() > now_ns else Lane.ACTIVE
+        lane = Lane.BACKOFF if pod.backoff_ends_ns(self.periods) > now_ns else Lane.ACTIVE
         self._enter(pod, lane, event)
 
     def _complete_backoff(self, heap: LaneHeap, now_ns: int) -> None:
@@ -353,7 +373,7 @@ class Queue:
         elif lane is Lane.ACTIVE:
             self._active.push(_order(pod), pod)
         else:
-            self._backoff_of(pod).push((pod.backoff_ends_ns(), *_order(pod)), pod)
+            self._backoff_of(pod).push((pod.backoff_ends_ns(self.periods), *_order(pod)), pod)
 
     def _leave(self, pod: QueuedPod) -> None:
         if pod.lane in self._by_arrival:
@@ -368,6 +388,9 @@ class Queue:
     def _uncount(self, pod: QueuedPod) -> None:
         for rule in pod.rejected_by:
             self._rejected[rule, pod.profile] -= 1
+            # Nothing is kept of rules that were renamed.
+            if not self._rejected[rule, pod.profile]:
+                del self._rejected[rule, pod.profile]
         pod.rejected_by = ()
 
 

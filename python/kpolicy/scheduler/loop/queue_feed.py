@@ -46,16 +46,10 @@ class Signals:
 
 
 class QueueFeed:
-    """`on_left` is called with the uid of each pod that leaves the queue, because it is gone, on a
-    node, or no longer served."""
-
-    def __init__(
-        self, queue: Queue, clock: Clock, signals: Signals, *, on_left: Callable[[str], None]
-    ) -> None:
+    def __init__(self, queue: Queue, clock: Clock, signals: Signals) -> None:
         self.queue = queue
         self.signals = signals
         self._clock = clock
-        self._on_left = on_left
         self._served: frozenset[str] = frozenset()
 
     def serve(self, profiles: frozenset[str]) -> None:
@@ -64,10 +58,6 @@ class QueueFeed:
 
     def serves(self, profile: str) -> bool:
         return profile in self._served or EVERY_PROFILE in self._served
-
-    def remove(self, uid: str) -> None:
-        if self.queue.gone(uid) is not None:
-            self._on_left(uid)
 
     async def take_pods(self, pods: list[PodChange]) -> None:
         await self._in_slices(pods, self._take_pod)
@@ -92,7 +82,7 @@ class QueueFeed:
         if pod.change == PodState.PENDING and self.serves(pod.scheduler_name):
             self.queue.changed(pod, now_ns)
         else:
-            self.remove(pod.uid)
+            self.queue.gone(pod.uid)
 
 
 class EngineSink:

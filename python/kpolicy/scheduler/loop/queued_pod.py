@@ -12,8 +12,25 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.scheduler import limits
 from kpolicy.telemetry.attempt import TraceContext
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePeriods:
+    """How long pods wait in the queue; the defaults are kube-scheduler's. A pod that did not fit or
+    failed backs off, from the first to the second of these times. One that was parked longer than
+    `parked_ns_max` is tried again, which is checked each `flush_period_s`."""
+
+    backoff_initial_ns: int = limits.BACKOFF_INITIAL_NS
+    backoff_ns_max: int = limits.BACKOFF_NS_MAX
+    parked_ns_max: int = limits.PARKED_NS_MAX
+    flush_period_s: float = limits.FLUSH_PERIOD_S
+
+    @property
+    def flush_period_ns(self) -> int:
+        return round(self.flush_period_s * NANOSECONDS)
 
 
 class Lane(StrEnum):
@@ -101,14 +118,16 @@ class QueuedPod:
             self.traced,
         )
 
-    def backoff_ends_ns(self) -> int:
+    def backoff_ends_ns(self, periods: QueuePeriods) -> int:
         """When its back-off ends. Errors count before rejections, as in kube-scheduler."""
         count = self.errors or self.rejections
         if count == 0:
             return self.timestamp_ns
         doublings = min(count - 1, limits.BACKOFF_DOUBLINGS_MAX)
-        longest_ns = limits.SET_ASIDE_BACKOFF_NS_MAX if self.is_set_aside else limits.BACKOFF_NS_MAX
-        return self.timestamp_ns + min(limits.BACKOFF_INITIAL_NS << doublings, longest_ns)
+        longest_ns = periods.backoff_ns_max
+        if self.is_set_aside:
+            longest_ns = max(longest_ns, limits.SET_ASIDE_BACKOFF_NS_MAX)
+        return self.timestamp_ns + min(periods.backoff_initial_ns << doublings, longest_ns)
 
 
 Key = tuple[int, ...]

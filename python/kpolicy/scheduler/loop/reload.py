@@ -17,6 +17,7 @@ from kpolicy.policy.compile import Compiled
 from kpolicy.policy.tenants.outcome import TenantOutcome, sources_in_force
 from kpolicy.policy.yaml.source import Source
 from kpolicy.regular_files import off_loop
+from kpolicy.release_table import RELEASE_NAMES
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.sources import PolicySource
 from kpolicy.scheduler.extenders.in_force import Extenders, ExtendersInForce
@@ -186,6 +187,7 @@ class Reloader:
 
     async def _enforce(self, program: Program, before: InForce | None) -> None:
         generation = before.generation + 1 if before is not None else 1
+        self._feed.queue.names = RELEASE_NAMES[program.followed.release]
         self.in_force = InForce(program, generation, self._runtime.clock.now_ns())
         for uid in self._feed.queue.unserved(self._feed.serves):
             self._feed.queue.gone(uid)

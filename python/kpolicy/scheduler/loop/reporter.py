@@ -85,8 +85,9 @@ class Reporter:
         if was_tried(decision):
             self._runtime.metrics.preemption_attempts.add()
         self._runtime.metrics.attempted(result, pod.profile, decision.took_ns / 1e9)
-        for rule in decision.rejected_by:
-            self._runtime.metrics.rule_rejections.add((pod.profile, rule))
+        metrics = self._runtime.metrics
+        for rule in metrics.rule_labels.distinct(decision.rejected_by):
+            metrics.rule_rejections.add((pod.profile, rule))
         self.tally["failed" if result == ERROR else "parked"] += 1
         pod_try.ended_ns = basis.started_ns + rejection.offset_ns + decision.took_ns
         self._trace(rejection, basis, pod_try, result)
@@ -156,6 +157,9 @@ class Reporter:
         replica no longer leads."""
         pod = room.plan.pod
         self._runtime.metrics.room_made(seconds, succeeded=room.is_made)
+        if room.is_displaced:
+            why = "preemption ended: a pod of higher priority takes the room"
+            _log.info("%s: %s", pod.key, why, extra={"node": room.plan.node})
         if room.trouble and self._queue.get(pod.uid) is not None:
             message = f"preemption on {room.plan.node} failed: {room.trouble}"
             self._report_failure(pod, ConditionReason.SCHEDULER_ERROR, message, "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.writes.evictor import Evicted, Eviction, EvictionOutcome, Evictor
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.reservations import Reservations
@@ -45,6 +45,8 @@ class Preemptions:
         # By uid. Two pods may have the same victim, which is evicted once.
         self._evicting: dict[str, asyncio.Future[EvictionOutcome]] = {}
         self._ended = asyncio.Event()
+        # By uid, the pods for which room is being made and whose nominations hold.
+        self._nominated: set[str] = set()
         self.under_way = 0
         self.outcomes: Counter[str] = Counter()
 
@@ -54,6 +56,7 @@ class Preemptions:
         if wanted.evictions:
             self._runtime.metrics.preemption_victims.observe(wanted.victims_total)
         self._displace(wanted)
+        self._nominated.add(rejection.pod.uid)
         group.create_task(self._make_room(wanted, pod_try))
 
     async def drain(self, seconds: float) -> bool:
@@ -67,6 +70,7 @@ class Preemptions:
     def _displace(self, wanted: Plan) -> None:
         """As in kube-scheduler: pods whose nominations are cleared are tried again at once."""
         for uid in wanted.displaced:
+            self._nominated.discard(uid)
             pod = self._feed.queue.get(uid)
             if pod is not None:
                 self._reporter.status.release(pod.namespace, pod.name, uid)
@@ -79,7 +83,10 @@ class Preemptions:
         # If this process ends here, the next leader finds the nomination, and gives the room to no
         # other pod.
         if not await self._is_claimed(wanted.pod.uid):
-            room.give_up(f"the nomination to {wanted.node} could not be written")
+            if wanted.pod.uid in self._nominated:
+                room.give_up(f"the nomination to {wanted.node} could not be written")
+            else:
+                room.displace()
         room.spent(
             "write nomination", started_ns, self._runtime.clock.now_ns(), failure=room.trouble
         )
@@ -109,6 +116,7 @@ class Preemptions:
     def _end(self, room: Room, seconds: float) -> None:
         pod, now_ns = room.plan.pod, self._runtime.clock.monotonic_ns()
         self.under_way -= 1
+        self._nominated.discard(pod.uid)
         self._ended.set()
         self._reporter.room_settled(room, seconds)
         if room.is_made:

@@ -79,6 +79,8 @@ class Room:
     plan: Plan
     evicted: list[str] = field(default_factory=list)
     is_over: bool = False
+    # A pod of higher priority took the room.
+    is_displaced: bool = False
     trouble: str = ""
     # How the time was spent, for the trace.
     steps: list[Step] = field(default_factory=list)
@@ -130,6 +132,9 @@ class Room:
             failure=self.trouble,
             children=tuple(self.steps),
         )
+
+    def displace(self) -> None:
+        self.is_displaced = self.is_over = True
 
     def give_up(self, trouble: str) -> None:
         """Ends the preemption. The first failure is the one that is reported."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.watch.listing import Roster, RosterPod, read_roster
 from kpolicy.scheduler import limits

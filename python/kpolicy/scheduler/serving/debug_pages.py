@@ -8,27 +8,30 @@ nothing meanwhile.
 from __future__ import annotations
 
 import asyncio
+import heapq
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from json import JSONDecoder
 from typing import Any, Final
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import Clock
 from kpolicy.diagnostics import did_you_mean
+from kpolicy.offline.answers.expression_values import steps
 from kpolicy.offline.reports import explanation_text
+from kpolicy.offline.reports.steps_text import steps_text
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.long_tasks import Parts
-from kpolicy.scheduler.loop.queued_pod import Lane, QueuedPod
+from kpolicy.scheduler.loop.queued_pod import Lane, QueuedPod, QueuePeriods
 from kpolicy.scheduler.runtime import Runtime
-from kpolicy.scheduler.serving.pending_pods import longest_pending
-from kpolicy.scheduler.serving.rule_parts import expression_of, parts_text
 from kpolicy.telemetry.health_server import Page, Serve
 
 _JSON: Final = "application/json"
 _USAGE: Final = "name one pod: /debug/explain?pod=NAMESPACE/NAME (&output=json, &top=N)\n"
 _RULE_USAGE: Final = "name all three: /debug/rule?pod=NAMESPACE/NAME&node=NAME&rule=NAME\n"
+_VARIABLES: Final = "variables."
 _LANES: Final = {
     Lane.ACTIVE: "waits for its turn",
     Lane.BACKOFF: "backs off",
@@ -133,7 +136,9 @@ class Pages:
             key = pod if "/" in pod else f"default/{pod}"
             request = {"ir": part, "pod": key, "node": node, "trace": True, "variables": {}}
             thread = self._thread
-            answer = await thread.call(thread.engine.evaluate, json.dumps(request).encode())
+            answer = await thread.call(
+                thread.engine.evaluate, json.dumps(request).encode(), self._clock.now_ns()
+            )
         evaluated = json.loads(answer)
         if "refused" in evaluated:
             return Page(f"{evaluated['refused']['message']}\n", 404)
@@ -155,11 +160,49 @@ class Pages:
     def _queue(self, key: str) -> dict[str, Any]:
         for pod in self._parts.feed.queue.entries():
             if pod.key == key:
-                return queue_state(pod, self._clock.monotonic_ns())
+                return queue_state(pod, self._parts.feed.queue.periods, self._clock.monotonic_ns())
         return {"lane": "none"}
 
 
-def queue_state(pod: QueuedPod, now_ns: int) -> dict[str, Any]:
+def longest_pending(pods: Iterable[QueuedPod], count: int, now_ns: int) -> list[dict[str, Any]]:
+    """Since they could first be tried; pods with gates, since they came into the queue."""
+    chosen = heapq.nsmallest(count, pods, key=lambda pod: (_since_ns(pod), pod.key))
+    return [
+        {
+            "pod": pod.key,
+            "scheduler": pod.profile,
+            "priority": pod.priority,
+            "queue": pod.lane.value,
+            "pendingSeconds": round((now_ns - _since_ns(pod)) / NANOSECONDS, 1),
+            "attempts": pod.attempts,
+            "rejectedBy": list(pod.rejected_by),
+        }
+        for pod in chosen
+    ]
+
+
+def _since_ns(pod: QueuedPod) -> int:
+    return pod.first_active_ns or pod.timestamp_ns
+
+
+def expression_of(program: bytes, rule: str) -> dict[str, Any] | None:
+    """Of the first profile that has the rule: profiles of one policy share its rules."""
+    for profile in json.loads(program)["profiles"]:
+        for entry in (*profile["filters"], *profile["scores"]):
+            if entry["name"] == rule and "expression" in entry:
+                found: dict[str, Any] = entry["expression"]
+                return found
+    return None
+
+
+def parts_text(expression: Mapping[str, Any], trace: Mapping[str, Any]) -> list[str]:
+    """A line for each part, below the part that it belongs to."""
+    sources: Mapping[str, str] = expression["sources"]
+    variables = {name.removeprefix(_VARIABLES): text for name, text in sources.items() if name}
+    return steps_text(steps(sources[""], expression, trace, variables))
+
+
+def queue_state(pod: QueuedPod, periods: QueuePeriods, now_ns: int) -> dict[str, Any]:
     """The pod's lane, how long it has waited there, and when it is tried next, if that is known."""
     state: dict[str, Any] = {
         "lane": pod.lane.value,
@@ -167,10 +210,10 @@ def queue_state(pod: QueuedPod, now_ns: int) -> dict[str, Any]:
         "sinceSeconds": _seconds(now_ns - pod.timestamp_ns),
     }
     if pod.lane is Lane.BACKOFF:
-        state["nextTrySecondsMax"] = _seconds(max(0, pod.backoff_ends_ns() - now_ns))
+        state["nextTrySecondsMax"] = _seconds(max(0, pod.backoff_ends_ns(periods) - now_ns))
     if pod.lane is Lane.PARKED and not pod.held:
-        flush_ns = pod.timestamp_ns + limits.PARKED_NS_MAX - now_ns
-        latest_ns = max(0, flush_ns) + round(limits.FLUSH_PERIOD_S * NANOSECONDS)
+        flush_ns = pod.timestamp_ns + periods.parked_ns_max - now_ns
+        latest_ns = max(0, flush_ns) + periods.flush_period_ns
         state["nextTrySecondsMax"] = _seconds(latest_ns)
     if pod.held:
         state["waitsForEvictions"] = True

@@ -28,6 +28,7 @@ from kpolicy.scheduler.problem_codes import (
 )
 from kpolicy.scheduler.runtime import EngineThread, Runtime, Tasks
 from kpolicy.scheduler.serving.debug_pages import Pages
+from kpolicy.scheduler.serving.pod_resources import PodResourceStream
 from kpolicy.telemetry.access import (
     DELEGATED,
     TOKEN,
@@ -40,7 +41,8 @@ from kpolicy.telemetry.access import (
     bearer_token,
     is_loopback,
 )
-from kpolicy.telemetry.health_server import Check, Checks, HttpServer, Listener, Served
+from kpolicy.telemetry.health_checks import Check, Checks
+from kpolicy.telemetry.health_server import HttpServer, Listener, Served
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Life:
 
     not_ready: Callable[[], str]
     stopping: Callable[[], str]
+    leads: Callable[[], bool]
     configuration: Callable[[], dict[str, Any]]
     heartbeats: Heartbeats
 
@@ -66,13 +69,16 @@ async def listen(
     serving = serving_of(options, client, clock)
     if isinstance(serving, Problem):
         return serving
+    informers = parts.informers
+    resources = PodResourceStream(runtime.engine, lambda: life.leads() and informers.synced)
     listener = Listener(options.bind_address, options.port, serving.tls, serving.guard)
     served = Served(
         runtime.metrics.registry,
-        checks(runtime.engine, parts.informers, life),
+        checks(runtime.engine, informers, life),
         life.configuration,
         before_scrape=runtime.engine.statistics.refresh,
         pages=Pages(parts, runtime).served(),
+        streams={"/metrics/resources": resources.pieces},
     )
     server = HttpServer(listener, served, clock)
     why = await server.start()

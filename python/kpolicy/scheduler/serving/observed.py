@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from kpolicy.cluster.api import ApiClient
@@ -18,6 +18,7 @@ from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.runtime import EngineStatistics, Runtime
 from kpolicy.telemetry.metrics import Labels
+from kpolicy.telemetry.rule_labels import RuleLabels
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
 # The verbs of client-go, where a watch is a GET.
@@ -40,7 +41,7 @@ def observe(parts: Parts, client: ApiClient, runtime: Runtime) -> None:
     runtime.metrics.extension_point_seconds.join(statistics.stages)
     runtime.metrics.plugin_seconds.join(statistics.plugins)
     for name, kind, text, read, labels in (
-        *_of_queue(parts.feed.queue),
+        *_of_queue(parts.feed.queue, runtime.metrics.rule_labels),
         *_of_informers(parts),
         *_of_writes(parts.reporter),
         *_of_binds(parts),
@@ -51,7 +52,19 @@ def observe(parts: Parts, client: ApiClient, runtime: Runtime) -> None:
         runtime.metrics.watch(name, kind, text, read, labels)
 
 
-def _of_queue(queue: Queue) -> tuple[_Metric, ...]:
+# An entity is a pod, or a group of pods, which the default gates of no release queue as one.
+_POD: Final = "pod"
+# Metrics that not every release has: text and labels.
+_ENTITIES: Final = {
+    "scheduler_queued_entities": ("Entities in a queue; since Kubernetes 1.37.", ("queue",)),
+    "scheduler_queue_incoming_entities_total": (
+        "Entities added to a queue, by the event that added them; since Kubernetes 1.37.",
+        ("queue", "event"),
+    ),
+}
+
+
+def _of_queue(queue: Queue, labels: RuleLabels) -> tuple[_Metric, ...]:
     def waiting() -> dict[Labels, float]:
         now = queue.statistics()
         return {
@@ -61,7 +74,20 @@ def _of_queue(queue: Queue) -> tuple[_Metric, ...]:
             ("gated",): now.gated,
         }
 
+    def of_release(name: str, read: Callable[[], Mapping[Labels, float]]) -> _Metric:
+        """Without values where the release has no such metric."""
+        text, labels = _ENTITIES[name]
+
+        def values() -> dict[Labels, float]:
+            found = read() if name in queue.names.metrics else {}
+            return {(*of, _POD): number for of, number in found.items()}
+
+        kind = "counter" if name.endswith("_total") else "gauge"
+        return name, kind, text, values, (*labels, "type")
+
     return (
+        of_release("scheduler_queued_entities", waiting),
+        of_release("scheduler_queue_incoming_entities_total", lambda: queue.statistics().incoming),
         (
             "scheduler_pending_pods",
             "gauge",
@@ -73,7 +99,7 @@ def _of_queue(queue: Queue) -> tuple[_Metric, ...]:
             "scheduler_unschedulable_pods",
             "gauge",
             "Unschedulable pods, by each rule that rejects them.",
-            lambda: queue.statistics().rejected,
+            lambda: labels.added_up(queue.statistics().rejected),
             ("plugin", "profile"),
         ),
         (

@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from kpolicy.clock import NANOSECONDS, Clock
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import Clock
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.engine import (
     Decision,
@@ -292,7 +293,7 @@ class Shadow:
             return
         concerned = self._concerned(decided, engine)
         opinions = engine.second_opinions(
-            [(decision.uid, decision.node) for decision, _ in decided]
+            [(decision.uid, decision.node) for decision, _ in decided], self._clock.now_ns()
         )
         for (decision, _), opinion in zip(decided, opinions, strict=True):
             compare = without_extenders if decision.uid in concerned else compared

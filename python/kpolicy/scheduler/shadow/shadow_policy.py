@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from kpolicy.clock import NO_PULSE, Clock, Pulse, api_micro_time
+from kpolicy.api_times import api_micro_time
+from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.engine import Applied, Decision, Engine, PodChange, PodState, Scheduled
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.scheduler import limits
@@ -28,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 # Calls that change what an engine holds.
-_FED: Final = frozenset({"list_begin", "list_page", "list_end", "watch", "settle"})
+_FED: Final = frozenset({"list_begin", "list_page", "list_end", "watch", "wrote", "settle"})
 
 
 class ShadowFeed:

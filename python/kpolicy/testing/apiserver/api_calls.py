@@ -148,12 +148,13 @@ class Drop(Enum):
 @dataclass(frozen=True, slots=True)
 class RequestFault:
     """Waits, then returns an error status or lets the request through; `drop` breaks the
-    connection."""
+    connection. `message` is that of the status."""
 
     delay_s: float = 0.0
     status: int | None = None
     retry_after_s: int | None = None  # for 429 and 503; None means one second
     drop: Drop = Drop.NEVER
+    message: str = ""
 
 
 class WatchFault(Enum):

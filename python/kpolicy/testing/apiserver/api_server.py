@@ -240,7 +240,7 @@ def _document(request: Request) -> Answer:
 
 
 def _refused_by(fault: RequestFault, code: int) -> Answer:
-    failure = failures.injected(code)
+    failure = failures.injected(code, fault.message)
     wait_s = 1 if fault.retry_after_s is None else fault.retry_after_s
     headers = (("Retry-After", str(wait_s)),) if code in (429, 503) else ()
     if code == 429:  # rejected before the request is read: plain text, as the real server does

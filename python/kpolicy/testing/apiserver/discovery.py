@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
+from kpolicy.release_table import RELEASES
 from kpolicy.testing.apiserver.api_calls import TEXT, Answer
 from kpolicy.testing.objects.resource_types import OBJECT_VERBS, RESOURCES, Resource
-from kpolicy.version import KUBERNETES_RELEASE
 
-# The release whose scheduler kpolicy follows, so that snapshots of this server are of that release.
-MAJOR, _, MINOR = KUBERNETES_RELEASE.partition(".")
+# The newest release that kpolicy follows, so that the scheduler of this server decides as that.
+MAJOR, _, MINOR = RELEASES[-1].partition(".")
 GIT_VERSION: Final = f"v{MAJOR}.{MINOR}.0+kpolicy.testing"
 
 _OPENAPI_V2_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from pydantic_core import to_json
 
-from kpolicy.clock import NANOSECONDS, Clock, api_time
+from kpolicy.api_times import NANOSECONDS, api_time
+from kpolicy.clock import Clock
 from kpolicy.testing import limits
 from kpolicy.testing.apiserver.api_calls import Answer, Request, Target
 from kpolicy.testing.apiserver.list_parameters import is_dry_run, list_parameters

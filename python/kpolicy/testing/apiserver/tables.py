@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from math import inf
 from typing import Any, Final
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.testing.objects.object_views import object_as
 from kpolicy.testing.objects.pod_admission import SCHEDULING_GATED, condition
 from kpolicy.testing.objects.resource_types import Resource

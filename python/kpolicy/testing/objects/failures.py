@@ -188,7 +188,7 @@ def too_large_revision(asked: int, current: int) -> ApiError:
     return ApiError(504, "Timeout", message, details)
 
 
-def injected(code: int) -> ApiError:
+def injected(code: int, own_message: str = "") -> ApiError:
     """Return what a server in trouble answers, by code."""
     reasons = {
         429: ("TooManyRequests", "Too many requests, please try again later."),
@@ -197,7 +197,7 @@ def injected(code: int) -> ApiError:
         504: ("Timeout", "Timeout: request did not complete within the allotted timeout"),
     }
     reason, message = reasons.get(code, ("InternalError", f"injected fault {code}"))
-    return ApiError(code, reason, message)
+    return ApiError(code, reason, own_message or message)
 
 
 def _details(resource: Resource, name: str, kind: str = "") -> dict[str, Any]:

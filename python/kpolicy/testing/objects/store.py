@@ -18,7 +18,8 @@ from uuid import UUID
 
 from pydantic_core import to_json
 
-from kpolicy.clock import Clock, api_time
+from kpolicy.api_times import api_time
+from kpolicy.clock import Clock
 from kpolicy.testing import limits
 from kpolicy.testing.objects import failures
 from kpolicy.testing.objects.resource_types import Resource

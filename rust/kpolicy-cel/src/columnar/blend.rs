@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use super::vector::{NO_CLASS, Vector, integers};
 use crate::bits::Bits;
 use crate::error::Fault;
-use crate::scalar::Evaluated;
-use crate::value::Value;
+use crate::value::{Evaluated, Value};
 
 /// `yes` where `truth`, an error where `error`, `no` elsewhere.
 pub(super) fn choose<'a>(

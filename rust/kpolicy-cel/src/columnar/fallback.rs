@@ -16,7 +16,7 @@ use crate::facts::{Answer, Column, Columns, Facts, Read};
 use crate::ir::{Expression, Operation};
 use crate::names::Name;
 use crate::prices::{CLASS, KERNELS, LANE};
-use crate::scalar::Evaluated;
+use crate::value::Evaluated;
 
 /// What is less than this part of a lane's limit is counted to all lanes alike.
 const CHEAP_SHARE: u64 = 64;
@@ -136,7 +136,7 @@ impl<'a> Machine<'a> {
             return (Err(budget.exhausted().at(index)), 0);
         }
         let facts = Lane { columns: self.columns, lane };
-        let outcome = self.expression.evaluate_node(index, &facts, &mut budget);
+        let outcome = self.expression.evaluate_node(index, &facts, &mut budget, &mut self.room);
         self.budget.settle(&budget);
         self.budget.count(LANE);
         let is_spent = u64::from(is_exceeded(&outcome));

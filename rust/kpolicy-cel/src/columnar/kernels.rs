@@ -28,7 +28,8 @@ pub(super) fn unary<'a>(kernel: Kernel, a: &Vector<'a>, lanes: usize) -> Option<
         (Kernel::ToDouble, Vector::Whole(values)) => {
             Some(Vector::Double { values: values.clone(), error: None })
         }
-        (Kernel::ToDouble, Vector::Double { .. })
+        (_, Vector::Same(Err(_)))
+        | (Kernel::ToDouble, Vector::Double { .. })
         | (Kernel::ToInt, Vector::Int { .. } | Vector::Whole(_)) => Some(a.clone()),
         _ => None,
     }

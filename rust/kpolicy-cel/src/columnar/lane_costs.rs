@@ -92,9 +92,13 @@ impl LaneCosts {
 
 /// What the scalar evaluator spends at most on the nodes that kernels evaluated.
 fn kernel_costs(expression: &Expression) -> u64 {
-    if let Some(units) = expression.kernel_units {
-        return units;
-    }
+    let kernels = |node: &Node| has_kernel(expression, node);
+    expression.kernel_units.unwrap_or_else(|| scalar_costs(expression, kernels))
+}
+
+/// What the scalar evaluator spends at most on the nodes that a walk from the root reaches. It goes on
+/// below those that are `open`.
+pub(super) fn scalar_costs(expression: &Expression, open: impl Fn(&Node) -> bool) -> u64 {
     let mut is_reached = vec![false; expression.nodes.len()];
     if let Some(root) = is_reached.get_mut(expression.root as usize) {
         *root = true;
@@ -105,7 +109,7 @@ fn kernel_costs(expression: &Expression) -> u64 {
             continue;
         }
         units = units.saturating_add(own(expression, node));
-        if !has_kernel(expression, node) {
+        if !open(node) {
             continue;
         }
         // An operand that several nodes share is charged for each of them.

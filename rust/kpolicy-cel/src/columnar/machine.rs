@@ -7,10 +7,12 @@ use crate::bits::Bits;
 use crate::budget::Budget;
 use crate::error::Fault;
 use crate::facts::Columns;
-use crate::functions::Kernel;
+use crate::functions::{Call, Family, Kernel};
 use crate::ir::{Expression, Node, Operation};
 use crate::prices::{KERNELS, LANE};
+use crate::room::Room;
 use crate::types::Type;
+use crate::value::Value;
 
 /// The part of what lanes may spend that evaluating them side by side may take, before they are left to
 /// the scalar evaluator: one in so many.
@@ -29,6 +31,8 @@ pub(super) struct Machine<'a> {
     left_min: u64,
     /// Results of shared nodes with the lanes they are good for.
     memos: Vec<Option<(Bits, Vector<'a>)>>,
+    /// Of the scalar evaluator, for parts without a kernel.
+    pub room: Room,
     /// The lanes in which a read has no value, once it was asked for.
     absent: Vec<Option<Bits>>,
 }
@@ -65,7 +69,19 @@ impl<'a> Machine<'a> {
         let most = budget.lane_limit().saturating_mul(lanes as u64) / COLUMNS_SHARE;
         let left_min = budget.left().saturating_sub(most);
         let is_settled = false;
-        Self { expression, columns, budget, lanes, costs, is_settled, left_min, memos, absent }
+        let room = Room::default();
+        Self {
+            expression,
+            columns,
+            budget,
+            lanes,
+            costs,
+            is_settled,
+            left_min,
+            memos,
+            room,
+            absent,
+        }
     }
 
     /// The root. Where columns turn out to cost too much, it is left to the scalar evaluator: a lane then
@@ -129,7 +145,7 @@ impl<'a> Machine<'a> {
             Operation::Or => Some(self.absorbing(node, needed, true)),
             Operation::Conditional => Some(self.conditional(node, needed)),
             Operation::Call { overload, .. } if has_kernel(self.expression, node) => {
-                self.kernel(overload.family.kernel, node, needed)
+                self.kernel(overload.family, node, needed)
             }
             _ => None,
         };
@@ -154,11 +170,12 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn kernel(&mut self, kernel: Kernel, node: &'a Node, needed: &Bits) -> Option<Vector<'a>> {
+    fn kernel(&mut self, family: &Family, node: &'a Node, needed: &Bits) -> Option<Vector<'a>> {
         match *node.args {
             [a] => {
                 let a = self.vector(a, needed);
-                kernels::unary(kernel, &a, self.lanes)
+                kernels::unary(family.kernel, &a, self.lanes)
+                    .or_else(|| called_once(family, node, &[&a]))
             }
             [a, b] => {
                 let a = self.vector(a, needed);
@@ -168,7 +185,8 @@ impl<'a> Machine<'a> {
                 if a.may_err() {
                     self.costs.blur_since(counted);
                 }
-                kernels::binary(kernel, &a, &b, self.lanes)
+                kernels::binary(family.kernel, &a, &b, self.lanes)
+                    .or_else(|| called_once(family, node, &[&a, &b]))
             }
             _ => None,
         }
@@ -220,4 +238,20 @@ impl<'a> Machine<'a> {
         }
         chosen
     }
+}
+
+/// What a call gives whose operands have the same value in all lanes: they may turn out to, although
+/// they rest on the lane. Making a text costs by its length, so that the scalar evaluator does it.
+fn called_once<'a>(family: &Family, node: &Node, operands: &[&Vector<'a>]) -> Option<Vector<'a>> {
+    let value = |operand: &&Vector<'a>| match operand {
+        Vector::Same(Ok(value)) => Some(value.clone()),
+        _ => None,
+    };
+    let args: Vec<Value> = operands.iter().map(value).collect::<Option<_>>()?;
+    if family.kernel == Kernel::Add && args.iter().any(|arg| matches!(arg, Value::String(_))) {
+        return None;
+    }
+    let mut call = Call { args: &args, pattern: None, budget: &mut Budget::new(u64::MAX) };
+    let outcome = (family.apply)(&mut call);
+    Some(Vector::Same(outcome.map_err(|fault| fault.at(node.origin))))
 }

@@ -20,8 +20,7 @@ pub use plan::ColumnarPlan;
 use crate::budget::Budget;
 use crate::facts::Columns;
 use crate::ir::Expression;
-use crate::scalar::Evaluated;
-use crate::value::Value;
+use crate::value::{Evaluated, Value};
 use machine::Machine;
 
 /// What a filter says of the lanes that were asked for: true, in error, or else false.

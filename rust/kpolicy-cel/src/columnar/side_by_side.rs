@@ -5,6 +5,7 @@
 //! a node that is asked by itself ends at the same limit. Any other is charged node by node: some of
 //! its lanes may be evaluated by the scalar evaluator from the start.
 
+use super::lane_costs::scalar_costs;
 use crate::budget::Budget;
 use crate::error::EvaluationError;
 use crate::functions::Kernel;
@@ -19,10 +20,18 @@ impl Expression {
         let of_nodes = self.nodes.iter().map(|node| self.kernels_of(node));
         let kernels = of_nodes.sum::<Option<u64>>().filter(|_| !self.nodes.is_empty());
         self.kernel_units = kernels.map(|kernels| kernels.div_ceil(KERNELS));
+        self.units_by_itself = self.kernel_units.map_or(0, |_| scalar_costs(self, |_| true));
+    }
+
+    /// What the scalar evaluator really takes for one world, at the most, where an evaluation costs as
+    /// much as kernels take for a lane. `None`: it costs what it takes.
+    pub fn units_by_itself(&self, limit: u64) -> Option<u64> {
+        let ends_at_once = self.kernels_exceed(limit);
+        self.is_side_by_side().then_some(if ends_at_once { 1 } else { self.units_by_itself })
     }
 
     /// Whether kernels do all of it, whatever the operands hold.
-    pub(crate) const fn is_side_by_side(&self) -> bool {
+    pub const fn is_side_by_side(&self) -> bool {
         self.kernel_units.is_some()
     }
 

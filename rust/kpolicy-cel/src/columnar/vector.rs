@@ -6,8 +6,7 @@ use super::{Score, ScoreValues};
 use crate::bits::Bits;
 use crate::error::{EvaluationError, Fault};
 use crate::facts::{Answer, Column, Dictionary, Read, value_of_answer};
-use crate::scalar::Evaluated;
-use crate::value::Value;
+use crate::value::{Evaluated, Value};
 
 /// The outcomes of a node in all lanes. Lanes that were not asked for hold anything.
 #[derive(Clone)]

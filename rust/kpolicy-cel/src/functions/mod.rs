@@ -43,6 +43,7 @@ use crate::value::Value;
 pub(crate) use collections::select;
 pub(crate) use numeric::double_to_int;
 pub(crate) use scoring::ratio_of;
+pub(crate) use times::window_of;
 
 /// The operands of one call.
 pub(crate) struct Call<'a> {

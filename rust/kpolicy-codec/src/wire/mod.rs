@@ -5,6 +5,7 @@
 
 pub(crate) mod affinity;
 pub(crate) mod container;
+pub(crate) mod device;
 pub(crate) mod map;
 pub(crate) mod meta;
 pub(crate) mod requirement_problem;

@@ -1,6 +1,6 @@
 //! Scalars in JSON: text, times and amounts, borrowed from the input or refused.
 
-use kpolicy_engine::model::Quantity;
+use kpolicy_engine::model::{Quantity, QuantityFormat, WrittenQuantity};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -106,6 +106,44 @@ impl<'de> Deserialize<'de> for Amount {
             return Err(D::Error::custom("an amount must not be negative"));
         }
         Ok(Self(amount))
+    }
+}
+
+/// A quantity with the form in which it is written; it may be negative.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Written(pub WrittenQuantity);
+
+impl<'de> Deserialize<'de> for Written {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = <&RawValue>::deserialize(deserializer)?.get();
+        let text: Cow<'_, str> = match written.as_bytes() {
+            [b'"', ..] => match inside_quotes(written) {
+                Some(text) => text.into(),
+                None => serde_json::from_str::<String>(written).map_err(Error::custom)?.into(),
+            },
+            [b'-' | b'0'..=b'9', ..] => written.into(),
+            _ => return Err(D::Error::custom("a quantity is a string or a number")),
+        };
+        let amount = quantity::parse(&text).map_err(Error::custom)?;
+        let text = text.trim();
+        let format = if text.ends_with('i') {
+            QuantityFormat::Binary
+        } else if text.contains(['e', 'E']) && !text.ends_with('E') {
+            QuantityFormat::Exponent
+        } else {
+            QuantityFormat::Decimal
+        };
+        Ok(Self(WrittenQuantity { amount, format }))
+    }
+}
+
+/// The JSON of a value, as it is written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Json(pub Box<str>);
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(<&RawValue>::deserialize(deserializer)?.get().into()))
     }
 }
 

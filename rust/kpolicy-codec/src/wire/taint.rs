@@ -26,6 +26,8 @@ impl<'de> Element<'de> for Toleration {
             operator: match &*wire.operator {
                 "" | "Equal" => TolerationOperator::Equal,
                 "Exists" => TolerationOperator::Exists,
+                "Lt" => TolerationOperator::Lt,
+                "Gt" => TolerationOperator::Gt,
                 _ => TolerationOperator::Unknown,
             },
             value: wire.value.boxed(),
@@ -52,7 +54,8 @@ mod tests {
     fn tolerations_are_read() {
         let tolerations = pod(r#"{"metadata": {"name": "p"}, "spec": {"tolerations": [
                 {"key": "k", "value": "v", "effect": "NoExecute", "tolerationSeconds": 3},
-                {"operator": "Exists"}, {"key": "k", "operator": "Lt", "value": "5"}]}}"#)
+                {"operator": "Exists"}, {"key": "k", "operator": "Lt", "value": "5"},
+                {"operator": "In"}]}}"#)
         .tolerations;
         let read: Vec<_> =
             tolerations.iter().map(|each| (&*each.key, each.operator, each.effect)).collect();
@@ -61,7 +64,8 @@ mod tests {
             [
                 ("k", TolerationOperator::Equal, Some(Effect::NoExecute)),
                 ("", TolerationOperator::Exists, None),
-                ("k", TolerationOperator::Unknown, None),
+                ("k", TolerationOperator::Lt, None),
+                ("", TolerationOperator::Unknown, None),
             ]
         );
     }

@@ -17,6 +17,9 @@ pub enum Verdict {
     Gone,
     /// The pod has scheduling gates; it is not tried.
     Gated,
+    /// The claims of the pod on devices are not ready. The pod is told nothing, as kube-scheduler does
+    /// not try it at all; the engine watches for what may help.
+    NotReady,
     /// Only of `choose`: nothing is decided, filter again.
     Stale,
     /// Judging it takes more work than one decision may, or looking for victims does: the message
@@ -62,7 +65,8 @@ pub struct Decision {
     /// Names of the rules that rejected nodes, sorted. Empty for a parked pod means that there were
     /// no nodes at all, which backs off like an error (kube-scheduler's no-nodes failure).
     pub rejected_by: Vec<Arc<str>>,
-    /// What is to be written before a placed pod may be bound; mostly nothing.
+    /// What is to be written before a placed pod may be bound, or what is to be given up for a pod that
+    /// was parked; mostly nothing.
     pub writes: Vec<PreBindWrite>,
 }
 

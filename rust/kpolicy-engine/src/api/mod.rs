@@ -23,7 +23,9 @@ pub use extenders::{
 pub use opinion::{Acted, Opinion};
 pub use statistics::{RuleStatistics, Statistics};
 pub use stopwatch::{Still, Stopwatch};
-pub use volumes::{AwaitedVolume, PreBindWrite, VolumeProgress, VolumeWork};
+pub use volumes::{
+    AwaitedVolume, ClaimRelease, ClaimWork, PreBindWrite, VolumeProgress, VolumeWork,
+};
 
 /// Why something was refused. `place` is a JSON path of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,11 +2,55 @@
 
 use std::sync::Arc;
 
+use crate::heap::HeapBytes;
+
 /// A write that a reservation waits for, by what it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PreBindWrite {
     /// A claim that is to be bound.
     Volume(VolumeWork),
+    /// A claim on devices that is to be allocated to the pod, or reserved for it.
+    Claim(ClaimWork),
+    /// Of a parked pod: a claim on devices that is to be given up, as it keeps the pod from its nodes.
+    Release(ClaimRelease),
+}
+
+/// A claim on devices that nobody else uses, in the namespace of the pod that it keeps from its nodes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimRelease {
+    /// The claim's name.
+    pub claim: Box<str>,
+    /// The claim's uid.
+    pub claim_uid: Box<str>,
+    /// It was made for extended resources, and is to be deleted; otherwise it loses its allocation.
+    pub is_to_delete: bool,
+}
+
+impl HeapBytes for ClaimRelease {
+    fn heap_bytes(&self) -> usize {
+        self.claim.heap_bytes() + self.claim_uid.heap_bytes()
+    }
+}
+
+/// One claim on devices of a placed pod, in its namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimWork {
+    /// The claim's name; empty if it is to be made, for extended resources.
+    pub claim: Box<str>,
+    /// The claim's uid, or empty.
+    pub claim_uid: Box<str>,
+    /// The JSON of `status.allocation` to be written; empty if the claim is allocated already.
+    pub allocation: Box<str>,
+    /// The JSON of `spec.devices.requests` of a claim that is to be made; empty otherwise.
+    pub requests: Box<str>,
+    /// The JSON of `requestMappings` of a claim that is to be made; empty otherwise.
+    pub mappings: Box<str>,
+    /// The API server does not say yet that the pod uses it.
+    pub is_to_write: bool,
+    /// Whether some device has conditions that must be true before the pod is bound.
+    pub is_to_wait: bool,
+    /// How long to wait for them, from the allocation on.
+    pub seconds_max: i64,
 }
 
 /// One claim of a placed pod, in its namespace: to be given a volume, or to be provisioned.

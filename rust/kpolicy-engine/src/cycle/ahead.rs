@@ -158,7 +158,7 @@ impl Shapes {
             }
             let Some(profile) = program.profiles.get(prospect.profile) else { continue };
             let mut key = ShapeKey::default();
-            key.set(prospect.profile, profile, &prospect.pod);
+            key.set(prospect.profile, profile, &prospect.pod, cluster);
             if !self.has(&key) && seen.insert(key.parts().into()) {
                 let pod = prospect.pod.as_ref();
                 let context = Context { profile, pod, cluster, meter: Unmetered };

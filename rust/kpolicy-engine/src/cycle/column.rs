@@ -96,7 +96,7 @@ pub(super) fn touched(change: &Change, reads: Reads) -> Option<NodeSlot> {
             parts.meets(reads.node.with(NodeParts::EXISTENCE)).then_some(*slot)
         }
         Change::PodPut(slot, _) | Change::PodTaken(slot, _) => reads.load.then_some(*slot),
-        Change::Object(_) => None,
+        Change::Object(_) | Change::Time(..) => None,
     }
 }
 

@@ -38,11 +38,11 @@ pub(super) enum Say<'a> {
 impl FitError {
     /// What the user reads of a pod that fits nowhere, and for which this came of making room.
     pub(crate) fn of(unplaced: Unplaced<'_>, room: Room) -> Self {
-        let Unplaced { profile, rejected, prepared, cluster, .. } = unplaced;
+        let Unplaced { question, profile, rejected, prepared, cluster } = unplaced;
         let before = rejected.pre_filter.as_deref().map(|(_, status)| status.message());
         let histogram = match before {
             Some(_) => Histogram::default(),
-            None => rejected.histogram(profile, prepared, cluster),
+            None => rejected.histogram(question.pod, profile, prepared, cluster),
         };
         let text = message::fit_error(
             cluster.nodes().len(),

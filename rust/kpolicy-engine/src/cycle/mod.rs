@@ -107,9 +107,9 @@ pub(crate) struct CacheSize {
 }
 
 /// What the rules of a profile read of a pod: pods with equal keys get equal answers of each.
-pub(crate) fn key_of(position: usize, profile: &Profile, pod: &Pod) -> Vec<u64> {
+pub(crate) fn key_of(position: usize, profile: &Profile, pod: &Pod, cluster: &Cluster) -> Vec<u64> {
     let mut key = ShapeKey::default();
-    key.set(position, profile, pod);
+    key.set(position, profile, pod, cluster);
     key.parts().to_vec()
 }
 
@@ -227,7 +227,7 @@ impl Cycle {
     ) -> Option<Timed<T>> {
         let mut stages = Stages::begin(stopwatch);
         let profile = question.program.profiles.get(question.profile)?;
-        self.key.set(question.profile, profile, question.pod);
+        self.key.set(question.profile, profile, question.pod, cluster);
         let context = Context { profile, pod: question.pod.as_ref(), cluster, meter };
         let Found { id, ahead } = match self.shapes.find(&self.key) {
             Some(found) => found,

@@ -1,21 +1,19 @@
 //! The stage after no node fits: preemption, and the text about it for the user.
 //!
-//! Specification (since 1.34): `DynamicResources` is asked before preemption, and reports so for a
-//! pod without claims. If a rule before it rejected the whole pod, it was never prepared, which
+//! Specification: `DynamicResources` is asked before preemption, and up to 1.36 reports so for a pod
+//! without claims. If a rule before it rejected the whole pod, it was never prepared, which
 //! ends the attempt with `not found`.
 
 use std::sync::Arc;
 
-use crate::api::Victim;
+use crate::api::{ClaimRelease, Victim};
 use crate::heap::HeapBytes;
-use crate::judging::Rejected;
 use crate::preemption::{self, Attempt, Candidate, CandidateMemo, Search, Trimmed, Unplaced};
-use crate::program::Profile;
 use crate::rules::Rejection;
+use crate::rules::dynamic_resources::PostFilter;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 use crate::timing::StatusCode;
 
-const NO_CLAIMS: &str = "no new claims to deallocate";
 const NOT_PREPARED: &str = "not found";
 const PREFIX: &str = "preemption: ";
 
@@ -25,7 +23,7 @@ pub(crate) struct Room {
     pub(crate) nominated: Option<NodeSlot>,
     /// In order of importance.
     pub(crate) victims: Vec<Victim>,
-    /// What goes behind the reasons; empty where room was found.
+    /// What goes behind the reasons. Up to 1.36 it is empty where room was found.
     pub(crate) message: String,
     /// An earlier nomination does not hold any more. In kube-scheduler it still holds if the pod
     /// may not evict any pod, or if looking for victims failed.
@@ -34,6 +32,8 @@ pub(crate) struct Room {
     pub(crate) is_settled: bool,
     /// Looking for victims takes more work than one decision may.
     pub(crate) is_too_much: bool,
+    /// What `DynamicResources` gives up for the pod.
+    pub(crate) gives_up: Option<ClaimRelease>,
     /// None of what extenders left makes room, or there is room that they were not asked about.
     pub(crate) is_spent: bool,
 }
@@ -41,7 +41,9 @@ pub(crate) struct Room {
 /// Victims are named by texts of the snapshot.
 impl HeapBytes for Room {
     fn heap_bytes(&self) -> usize {
-        self.victims.capacity() * size_of::<Victim>() + self.message.heap_bytes()
+        self.victims.capacity() * size_of::<Victim>()
+            + self.message.heap_bytes()
+            + self.gives_up.as_ref().map_or(0, HeapBytes::heap_bytes)
     }
 }
 
@@ -62,8 +64,8 @@ impl Room {
 enum Before {
     /// The profile does not have it.
     Silent,
-    /// It has nothing to do; preemption follows.
-    NoClaims,
+    /// It says what it did, or that it has nothing to do; preemption follows.
+    Says(&'static str),
     /// It fails, and preemption is not asked.
     Fails,
 }
@@ -71,7 +73,7 @@ enum Before {
 /// Nodes on which room can be made, for extenders to choose from.
 pub(crate) fn candidates(unplaced: Unplaced<'_>, memo: &mut CandidateMemo) -> Vec<Arc<Candidate>> {
     match &unplaced.profile.preemption {
-        Some(own) if before_preemption(unplaced.profile, unplaced.rejected) != Before::Fails => {
+        Some(own) if before_preemption(unplaced, None) != Before::Fails => {
             preemption::candidates(unplaced, Search::Enough(own.enough), memo)
         }
         _ => Vec::new(),
@@ -85,7 +87,19 @@ pub(crate) fn run(
     trimmed: Option<&Trimmed>,
     memo: &mut CandidateMemo,
 ) -> Room {
-    let before = before_preemption(unplaced.profile, unplaced.rejected);
+    let found = claims_given_up(unplaced);
+    let gives_up = found.as_ref().and_then(PostFilter::gives_up);
+    let before = before_preemption(unplaced, found.as_ref());
+    let room = making_room(unplaced, before, trimmed, memo);
+    Room { gives_up, ..room }
+}
+
+fn making_room(
+    unplaced: Unplaced<'_>,
+    before: Before,
+    trimmed: Option<&Trimmed>,
+    memo: &mut CandidateMemo,
+) -> Room {
     if before == Before::Fails {
         let message = NOT_PREPARED.to_owned();
         return Room { message, is_settled: true, ..Room::default() };
@@ -108,18 +122,13 @@ pub(crate) fn run(
         return Room {
             nominated: Some(chosen.slot),
             victims: chosen.victims.iter().map(|pod| victim(pod, unplaced.cluster)).collect(),
-            message: String::new(),
+            message: found_message(unplaced, chosen),
             is_tried: true,
             ..Room::default()
         };
     }
-    let text = format!("{PREFIX}{}", attempt.message(unplaced.cluster.nodes().len()));
     Room {
-        // kube-scheduler reports only the failure then, not the messages before it.
-        message: match attempt {
-            Attempt::Failed(_) => text,
-            _ => message(before, &text),
-        },
+        message: message_of(before, &attempt, unplaced.cluster),
         is_tried: matches!(attempt, Attempt::NotFound { .. }),
         is_settled: !matches!(attempt, Attempt::Failed(_) | Attempt::TooMuchWork { .. }),
         is_too_much: matches!(attempt, Attempt::TooMuchWork { .. }),
@@ -137,7 +146,17 @@ pub(crate) fn victim(pod: &Arc<Pod>, cluster: &Cluster) -> Victim {
     }
 }
 
-fn before_preemption(profile: &Profile, rejected: &Rejected) -> Before {
+/// What `DynamicResources` says of a pod that it has looked at.
+fn claims_given_up(unplaced: Unplaced<'_>) -> Option<PostFilter> {
+    let Unplaced { question, profile, rejected, cluster, .. } = unplaced;
+    let rule = profile.devices.filter(|_| rejected.pre_filter.is_none())?;
+    let own = profile.dynamic_resources();
+    let reached = rejected.nodes.iter().filter(|node| Some(node.filter) == own);
+    Some(PostFilter::of(rule, question.pod, cluster, reached.map(|node| node.slot)))
+}
+
+fn before_preemption(unplaced: Unplaced<'_>, found: Option<&PostFilter>) -> Before {
+    let Unplaced { question, profile, rejected, .. } = unplaced;
     match (profile.dynamic_resources(), rejected.pre_filter.as_deref()) {
         (None, _) => Before::Silent,
         (Some(own), Some((filter, status)))
@@ -145,16 +164,54 @@ fn before_preemption(profile: &Profile, rejected: &Rejected) -> Before {
         {
             Before::Fails
         }
-        (Some(_), _) => Before::NoClaims,
+        (Some(_), _) => {
+            let nothing = question.program.followed.traits().nothing_to_deallocate;
+            Before::Says(found.map_or(nothing, PostFilter::reason))
+        }
+    }
+}
+
+/// What goes behind the reasons where room was found. What was said before preemption is not
+/// reported then.
+fn found_message(unplaced: Unplaced<'_>, chosen: &Candidate) -> String {
+    let node = unplaced.cluster.nodes().view(chosen.slot);
+    match node.filter(|_| unplaced.question.program.followed.traits().tells_of_room) {
+        Some(node) => {
+            let (name, victims) = (&node.node.name, chosen.victims.len());
+            format!(
+                "{PREFIX}found a potential placement for pod on node {name}, preempting {victims} \
+                 victims"
+            )
+        }
+        None => String::new(),
+    }
+}
+
+/// What goes behind the reasons after looking for room in vain.
+fn message_of(before: Before, attempt: &Attempt, cluster: &Cluster) -> String {
+    let text = format!("{PREFIX}{}", attempt.message(cluster.nodes().len()));
+    // kube-scheduler reports only the failure then, not the messages before it.
+    if matches!(attempt, Attempt::Failed(_)) { text } else { message(before, &text) }
+}
+
+/// What goes behind the reasons of a pod for which this came of looking for room; `None` where room
+/// was found. Without an attempt the profile does not look.
+pub(crate) fn told(unplaced: Unplaced<'_>, attempt: Option<&Attempt>) -> Option<String> {
+    let found = claims_given_up(unplaced);
+    match (before_preemption(unplaced, found.as_ref()), attempt) {
+        (Before::Fails, _) => Some(NOT_PREPARED.to_owned()),
+        (before, None) => Some(message(before, "")),
+        (_, Some(attempt)) if attempt.chosen().is_some() => None,
+        (before, Some(attempt)) => Some(message_of(before, attempt, unplaced.cluster)),
     }
 }
 
 /// Joins the message before preemption with that of preemption, which may be empty.
 fn message(before: Before, preemption: &str) -> String {
     match before {
-        Before::Silent => preemption.to_owned(),
+        Before::Silent | Before::Says("") => preemption.to_owned(),
         Before::Fails => NOT_PREPARED.to_owned(),
-        Before::NoClaims if preemption.is_empty() => NO_CLAIMS.to_owned(),
-        Before::NoClaims => format!("{NO_CLAIMS}, {preemption}"),
+        Before::Says(what) if preemption.is_empty() => what.to_owned(),
+        Before::Says(what) => format!("{what}, {preemption}"),
     }
 }

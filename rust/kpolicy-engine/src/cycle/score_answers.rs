@@ -17,6 +17,9 @@ use crate::timing::{Meter, Point, StatusCode};
 use super::column::{Answers, Column, touched};
 use super::context::Context;
 
+/// Raw scores that are finished before the next are worked out: they never leave the nearest cache.
+const LANES_AT_ONCE: usize = 1_024;
+
 /// Answers by slot.
 #[derive(Debug, Default)]
 pub(super) enum ScoreAnswers {
@@ -237,6 +240,32 @@ fn raw_all(prepared: &dyn PreparedScore, cluster: &Cluster, raw: &mut [f64]) {
     }
 }
 
+/// Finished scores of all nodes, of a rule that normalises without looking at the others.
+fn finish_all(
+    prepared: &dyn PreparedScore,
+    normalization: &Normalization,
+    cluster: &Cluster,
+    scratch: &mut Scratch,
+    scores: &mut [u8],
+) {
+    if !prepared.has_ranges() {
+        scratch.resize(scores.len(), 0.0);
+        prepared.raw_all(cluster, scratch);
+        ready(normalization, scratch, scores);
+        return;
+    }
+    ranges(scores, |first, scores| {
+        let mut raw = [0.0; LANES_AT_ONCE];
+        let starts = (first..).step_by(LANES_AT_ONCE);
+        for (first, scores) in starts.zip(scores.chunks_mut(LANES_AT_ONCE)) {
+            if let Some(raw) = raw.get_mut(..scores.len()) {
+                prepared.raw_range(cluster, first, raw);
+                ready(normalization, raw, scores);
+            }
+        }
+    });
+}
+
 impl Answers for ScoreAnswers {
     type Rule = ScoreRule;
     type Prepared = dyn PreparedScore;
@@ -287,14 +316,13 @@ impl Answers for ScoreAnswers {
         let normalization = rule.scale.normalization(prepared);
         let slots = cluster.nodes().slots();
         if is_ready(normalization) {
-            scratch.resize(slots, 0.0);
-            raw_all(prepared, cluster, scratch);
-            meter.scored(cluster.nodes().len());
             let mut scores = match std::mem::take(self) {
                 Self::Ready(scores) => scores,
                 Self::Raw(_) | Self::None => Vec::with_capacity(slots),
             };
-            ready(normalization, scratch, &mut scores);
+            scores.resize(slots, 0);
+            finish_all(prepared, normalization, cluster, scratch, &mut scores);
+            meter.scored(cluster.nodes().len());
             *self = Self::Ready(scores);
             return;
         }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::heap::{flat_bytes, table_bytes};
 use crate::program::Profile;
 use crate::rules::{Code, Key};
-use crate::snapshot::Pod;
+use crate::snapshot::{Cluster, Pod};
 use crate::timing::Meter;
 
 use super::ahead::AheadTimes;
@@ -84,8 +84,8 @@ pub(super) struct ShapeKey {
 impl ShapeKey {
     /// The key of a pod: profile, then what each rule's column is found by; last what decides who may
     /// be evicted for it.
-    pub(super) fn set(&mut self, position: usize, profile: &Profile, pod: &Pod) {
-        self.key.clear();
+    pub(super) fn set(&mut self, position: usize, profile: &Profile, pod: &Pod, cluster: &Cluster) {
+        self.key.begin(pod, cluster);
         self.ends.clear();
         self.key.push(position as u64);
         self.ends.push(self.key.len());

@@ -39,6 +39,8 @@ pub(super) enum Barred {
     /// No profile serves it.
     Unserved(Arc<Pod>),
     Gated(Arc<Pod>, Status),
+    /// Its claims on devices are not ready. With the position of its profile.
+    Unclaimed(Arc<Pod>, usize, Status),
     /// Its spec asks for too much.
     Excessive(Arc<Pod>, Box<DecisionWork>),
 }
@@ -51,6 +53,10 @@ pub(super) fn admission(uid: &str, program: &Program, cluster: &Cluster) -> Resu
     };
     if let Some(status) = scheduling_gates::gate(&pod) {
         return Err(Barred::Gated(pod, status));
+    }
+    let own = program.profiles.get(profile);
+    if let Some(status) = own.and_then(|own| own.claims_not_ready(&pod, cluster)) {
+        return Err(Barred::Unclaimed(pod, profile, status));
     }
     let work = DecisionWork::of(&pod, cluster);
     if work.is_excessive() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::api::{Applied, BindOutcome, PodChange, PodState, Wake};
-use crate::event::{Event as Happening, Occurrence};
+use crate::event::Occurrence;
 use crate::model::{Event, Kind, Meta, Object};
 use crate::snapshot::Pod;
 
@@ -92,6 +92,17 @@ impl Engine {
         }
     }
 
+    /// The answer to a write of ours: the object as the API server has it now.
+    pub fn wrote(&mut self, object: Object, applied: &mut Applied) {
+        self.note_version(&object.meta().resource_version);
+        // A list that began before the write does not name the object.
+        if let Some(named) = self.lists.named.get_mut(&object.kind()) {
+            named.insert(identity(object.kind(), object.meta()));
+        }
+        let occurrence = self.cluster.wrote(object);
+        self.hear(occurrence.as_slice(), &mut applied.wakes);
+    }
+
     fn apply_gone(&mut self, kind: Kind, meta: &Meta, applied: &mut Applied) {
         match kind {
             Kind::Pod => {
@@ -122,7 +133,7 @@ impl Engine {
                 if entry.node().is_some() {
                     self.parked.remove(uid);
                 } else if occurrences.iter().any(gates_gone) {
-                    let event = Happening::PodGatesGone.label(false);
+                    let event = self.program.followed.release().gates_gone();
                     applied.wakes.push(Wake { uid: Arc::clone(uid), event });
                 }
                 applied.pods.push(self.change(entry));

@@ -77,7 +77,7 @@ impl Engine {
         let find = |uid: &Arc<str>| there.iter().find(|pod| pod.uid == *uid).cloned();
         let victims: Vec<Arc<Pod>> = left.victims.iter().map(find).collect::<Option<_>>()?;
         let violations = left.violations;
-        (!victims.is_empty()).then(|| Arc::new(Candidate { slot, victims, violations }))
+        (!victims.is_empty()).then(|| Arc::new(Candidate::new(slot, victims, violations)))
     }
 
     /// Those of these pods that are on nodes, and on which.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::cycle;
 use crate::explain::{self, Detail, Explaining, Lines};
 use crate::rules::decision_work::DecisionWork;
-use crate::rules::{priority_sort, scheduling_gates};
+use crate::rules::{dynamic_resources, priority_sort, scheduling_gates};
 use crate::snapshot::{Pod, PodEntry};
 
 use super::Engine;
@@ -71,11 +71,14 @@ impl Engine {
         if detail == Detail::Parts
             || !self.cluster.nominations().is_empty()
             || scheduling_gates::gate(pod).is_some()
+            // Claims that would be made are named after their pod.
+            || dynamic_resources::is_concerned(pod)
         {
             return None;
         }
         let position = self.program.profile_of(pod)?;
-        let mut key = cycle::key_of(position, self.program.profiles.get(position)?, pod);
+        let profile = self.program.profiles.get(position)?;
+        let mut key = cycle::key_of(position, profile, pod, &self.cluster);
         key.push(DecisionWork::of(pod, &self.cluster).entries());
         key.push(u64::from(pod.priority().cast_unsigned()));
         key.push(u64::from(pod.template.never_preempts));

@@ -9,35 +9,36 @@ mod apply;
 mod candidates;
 mod explanations;
 mod holdings;
+mod pod_resources;
 mod prospects;
 mod reservations;
 mod schedule;
 mod second_opinion;
 mod stale;
 mod stepwise;
+mod time;
 mod unit;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use kpolicy_cel::{Expression, Moments};
 use serde_json::Value;
 
-use crate::api::{PodChange, PodState, Refusal, RuleStatistics, Statistics};
+use crate::api::{PodChange, PodState, Refusal, RuleStatistics, Statistics, Wake};
 use crate::cycle::{CACHE_BYTES_MAX, Cycle};
 use crate::evaluate::{self, Query};
 use crate::judging::Tie;
 use crate::model::{ApiPaths, Kind};
 use crate::parked::Parked;
 use crate::program::{Program, Serving, TieBreak};
+use crate::release::Followed;
 use crate::rules::expression::{paths_of, verified};
 use crate::snapshot::{Cluster, PodEntry, Progress};
 use crate::threads::Threads;
 use crate::timing::Timings;
+pub use pod_resources::{Amount, PodResources};
 use prospects::NODES_A_PROSPECT;
-
-/// How many tenants have counts of their own; the others are counted together.
-const TENANTS_COUNTED_MAX: usize = 50;
-const OTHER_TENANTS: &str = "tenants:other";
 
 /// See `api` for the calls.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub struct Engine {
     program: Program,
     cycle: Cycle,
     parked: Parked,
+    /// Pods that time woke, until the caller asks.
+    woken_by_time: Vec<Wake>,
     lists: apply::Lists,
     paths: Arc<ApiPaths>,
     seed: u64,
@@ -71,15 +74,19 @@ impl Engine {
         let empty: Arc<str> = "".into();
         let program = Program {
             hash: Arc::clone(&empty),
+            followed: Followed::default(),
             tie_break: TieBreak::Random,
             profiles: Vec::new(),
             serving: Serving::default(),
+            moments: Moments::None,
+            waking: Moments::None,
         };
         Self {
             cluster: Cluster::default(),
             program,
             cycle: Cycle::default(),
             parked: Parked::default(),
+            woken_by_time: Vec::new(),
             lists: apply::Lists::default(),
             paths: Arc::default(),
             seed,
@@ -104,6 +111,7 @@ impl Engine {
         self.timings.follow(&self.program);
         self.loads += 1;
         self.parked.clear();
+        self.woken_by_time.clear();
         Ok(())
     }
 
@@ -143,6 +151,21 @@ impl Engine {
     pub fn keep(&mut self, ir: &Value) {
         if let Ok(expression) = verified(ir) {
             paths_of(&expression, Arc::make_mut(&mut self.paths));
+        }
+    }
+
+    /// The texts of selectors of devices that are not compiled: give them to `load_selectors` before
+    /// the next decision.
+    pub fn wanted_selectors(&self) -> Vec<String> {
+        self.cluster.objects().selectors.wanted().map(str::to_owned).collect()
+    }
+
+    /// Takes what texts of selectors compile to: the expression, or why there is none.
+    pub fn load_selectors(&mut self, compiled: &[(String, Result<Value, String>)]) {
+        for (text, compiled) in compiled {
+            let expression =
+                compiled.clone().and_then(|ir| Expression::verify(&ir).map_err(|why| why.message));
+            self.cluster.load_selector(text, expression);
         }
     }
 
@@ -213,23 +236,15 @@ impl Engine {
     }
 
     /// By scheduler name and rule. The rules of a tenant are counted together, by the name of the
-    /// tenant, and those of tenants beyond [`TENANTS_COUNTED_MAX`] as [`OTHER_TENANTS`].
+    /// tenant.
     fn rule_statistics(&self) -> BTreeMap<String, RuleStatistics> {
         let mut statistics = BTreeMap::<String, RuleStatistics>::new();
-        let mut named: BTreeSet<&str> = BTreeSet::new();
         for profile in &self.program.profiles {
             let scheduler = &profile.scheduler_name;
             for (name, counts) in &profile.counts {
                 let key = match &profile.tenant {
                     Some(tenant) if tenant.has(name) => {
-                        if named.len() < TENANTS_COUNTED_MAX {
-                            named.insert(&tenant.name);
-                        }
-                        if named.contains(&*tenant.name) {
-                            format!("{scheduler}/tenant:{}", tenant.name)
-                        } else {
-                            format!("{scheduler}/{OTHER_TENANTS}")
-                        }
+                        format!("{scheduler}/tenant:{}", tenant.name)
                     }
                     _ => format!("{scheduler}/{name}"),
                 };

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::api::{Batch, Decision, Stopwatch, Verdict};
+use crate::api::{Batch, Decision, PreBindWrite, Stopwatch, Verdict};
 use crate::cycle::{CycleOutcome, FitError, Timed, Watched, reference};
 use crate::judging::behind;
+use crate::program::Profile;
 use crate::rules::decision_work::work_per_call;
-use crate::rules::{Reservation, Stage, scheduling_gates};
+use crate::rules::{Reservation, Stage, dynamic_resources, scheduling_gates};
 use crate::snapshot::{NodeSlot, Pod};
 use crate::timing::{Lasted, Unmetered};
 
@@ -19,12 +20,15 @@ use super::reservations::writes;
 pub(super) struct NotReady {
     pub answer: Box<Decision>,
     pub units: u64,
+    /// Whose claims on devices are waited for, with the position of its profile.
+    waits: Option<(Arc<Pod>, usize)>,
 }
 
 impl Engine {
     /// Decides and assumes these pods in order, until that took [`work_per_call`]: the pods after the
     /// last decision are undecided, and nothing came of them. Of any pods one is decided.
-    pub fn schedule(&mut self, uids: &[Arc<str>], _: i64, stopwatch: &dyn Stopwatch) -> Batch {
+    pub fn schedule(&mut self, uids: &[Arc<str>], now_ns: i64, stopwatch: &dyn Stopwatch) -> Batch {
+        self.set_time(now_ns);
         self.cluster.settle_order();
         let units_max = work_per_call(self.cluster.nodes().len());
         let mut units = 0_u64;
@@ -62,11 +66,25 @@ impl Engine {
         self.parked.remove(uid);
         let ready = match self.admitted(uid) {
             Ok(ready) => ready,
-            Err(NotReady { answer, units }) => return (*answer, units),
+            Err(not_ready) => {
+                let units = not_ready.units;
+                return (self.kept_out(not_ready), units);
+            }
         };
         let timed = self.judge(&ready, left, stopwatch);
         let decision = self.carried_out(&ready.pod, ready.profile, &timed.outcome);
         (with_times(decision, &timed.lasted), ready.units)
+    }
+
+    /// The answer about a pod that is not judged. If it waits for its claims, it is parked.
+    pub(super) fn kept_out(&mut self, not_ready: NotReady) -> Decision {
+        let NotReady { answer, waits, .. } = not_ready;
+        if let Some((pod, profile)) = waits {
+            let own = self.program.profiles.get(profile);
+            let rule = own.and_then(Profile::dynamic_resources);
+            self.parked.park(&pod, profile, rule.as_slice(), &self.program, &answer.message);
+        }
+        *answer
     }
 
     /// What becomes of a pod that is ready; nothing comes of it yet.
@@ -127,6 +145,7 @@ impl Engine {
     pub(super) fn admitted(&self, uid: &Arc<str>) -> Result<Ready, NotReady> {
         self.cluster.progress().beat();
         admission(uid, &self.program, &self.cluster).map_err(|barred| {
+            let mut waits = None;
             let (answer, units) = match barred {
                 Barred::NotPending => (self.unknown(uid), 0),
                 Barred::Unserved(pod) => (self.decision(&pod, Verdict::Gone), 0),
@@ -136,13 +155,20 @@ impl Engine {
                     decision.rejected_by = vec![scheduling_gates::NAME.into()];
                     (decision, 0)
                 }
+                Barred::Unclaimed(pod, profile, status) => {
+                    let mut decision = self.decision(&pod, Verdict::NotReady);
+                    decision.message = status.message().into();
+                    decision.rejected_by = vec![dynamic_resources::NAME.into()];
+                    waits = Some((pod, profile));
+                    (decision, 0)
+                }
                 Barred::Excessive(pod, work) => {
                     let mut decision = self.decision(&pod, Verdict::SetAside);
                     decision.message = work.to_string().into();
                     (decision, work.entries())
                 }
             };
-            NotReady { answer: Box::new(answer), units }
+            NotReady { answer: Box::new(answer), units, waits }
         })
     }
 
@@ -207,6 +233,8 @@ impl Engine {
         decision.message = Arc::clone(&fit_error.message);
         decision.rejected_by.clone_from(&fit_error.rejected_by);
         decision.victims.clone_from(&fit_error.room.victims);
+        decision.writes =
+            fit_error.room.gives_up.iter().cloned().map(PreBindWrite::Release).collect();
         decision.nominated_node = self.name_of(fit_error.room.nominated);
         if fit_error.room.is_tried {
             let node = &decision.nominated_node;

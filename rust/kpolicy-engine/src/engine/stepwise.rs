@@ -84,9 +84,9 @@ impl Engine {
             return self.decide(uid, stopwatch);
         }
         self.parked.remove(uid);
-        let ready = match self.ready(uid) {
+        let ready = match self.admitted(uid) {
             Ok(ready) => ready,
-            Err(answer) => return *answer,
+            Err(not_ready) => return self.kept_out(not_ready),
         };
         let extended = extended(self);
         let (pod, profile) = (&ready.pod, ready.profile);

@@ -37,9 +37,10 @@ impl Engine {
     pub fn schedule_unit(
         &mut self,
         uids: &[Arc<str>],
-        _: i64,
+        now_ns: i64,
         stopwatch: &dyn Stopwatch,
     ) -> ScheduledUnit {
+        self.set_time(now_ns);
         ScheduledUnit {
             decided: self.place_unit(uids, stopwatch),
             program_hash: Arc::clone(&self.program.hash),

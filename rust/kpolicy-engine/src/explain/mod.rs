@@ -1,6 +1,7 @@
 //! Explains a pod as a JSON line: every verdict, score and reason. Uses `cycle::reference`, with
 //! the same rules that decide.
 
+mod devices;
 mod lines;
 
 use std::collections::BTreeSet;
@@ -8,21 +9,24 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::cycle::post_filter;
 use crate::cycle::reference::{self, Asked, Fresh, Judgement, NodeJudgement};
-use crate::event::{Event, Events};
-use crate::judging::verdicts::outside;
+use crate::event::{Event, Events, Whose};
 use crate::judging::{Question, Rejected, Tie, choose};
 use crate::message::{self, Histogram, NO_NODES};
 use crate::parked::events_of;
 use crate::preemption::{self, Attempt, Candidate, CandidateMemo, Search, Unplaced};
 use crate::program::{Profile, Program};
 use crate::rules::decision_work::DecisionWork;
+use crate::rules::dynamic_resources::{self, PostFilter, Shown};
 use crate::rules::expression::Witness;
 use crate::rules::{FilterRule, Status, scheduling_gates};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 use crate::threads::Threads;
 
 pub(crate) use lines::Lines;
+
+use devices::{add_devices, bind};
 
 const NO_POTENTIAL_NODES: &str = "no potential nodes";
 
@@ -53,14 +57,23 @@ pub(crate) fn explained(pod: &Arc<Pod>, work: Explaining<'_>) -> Option<Map<Stri
     let position = program.profile_of(pod)?;
     let profile = program.profiles.get(position)?;
     let mut object = Map::new();
+    if program.reads_time() {
+        object.insert("time".into(), cluster.moment().text().into());
+    }
     if let Some(status) = scheduling_gates::gate(pod) {
         object.insert("preEnqueue".into(), rendered(scheduling_gates::NAME, &status));
         let gates_gone = Events::of(&[Event::PodGatesGone]);
-        let waits = vec![waited_for(scheduling_gates::NAME, gates_gone, false)];
+        let pending = Whose::Pending(program.followed.traits().pending_pod);
+        let waits = vec![waited_for(scheduling_gates::NAME, gates_gone, pending)];
         object.insert("waitsFor".into(), waits.into());
+    } else if let Some(status) = profile.claims_not_ready(pod, cluster) {
+        object.insert("preEnqueue".into(), rendered(dynamic_resources::NAME, &status));
+        let own = profile.dynamic_resources().and_then(|position| profile.filters.get(position));
+        let waits = own.map(|rule| waited_for(&rule.name, events_of(rule), Whose::Assigned));
+        object.insert("waitsFor".into(), waits.into_iter().collect());
     } else if cluster.nodes().is_empty() {
         object.insert("message".into(), NO_NODES.into());
-        let waits = vec![waited_for("", Events::of(&[Event::NodeAdd]), true)];
+        let waits = vec![waited_for("", Events::of(&[Event::NodeAdd]), Whose::Assigned)];
         object.insert("waitsFor".into(), waits.into());
     } else {
         let work = DecisionWork::of(pod, cluster);
@@ -87,7 +100,12 @@ fn judged(
     let mut fresh = Fresh::of(profile, pod, cluster);
     let asked = if matches!(detail, Detail::Nodes(_)) { Asked::First } else { Asked::Every };
     let judgement = reference::judge(&mut fresh, pod, program, profile, cluster, asked);
-    object.insert("nodes".into(), node_lines(&judgement, profile, cluster, detail));
+    let devices = profile
+        .devices
+        .and_then(|rule| Some((rule, dynamic_resources::shown(rule, pod, cluster)?)));
+    let shown = devices.as_ref().map(|(_, shown)| shown);
+    let lines = node_lines(&judgement, pod, profile, cluster, (detail, shown));
+    object.insert("nodes".into(), lines);
     if detail == Detail::Parts {
         object.insert("seen".into(), seen(pod, &judgement, profile, cluster));
     }
@@ -103,24 +121,43 @@ fn judged(
     }
     if !judgement.feasible.is_empty() {
         chosen(question, &judgement, cluster, detail, object);
+        if let Some(shown) = shown {
+            bind(shown, cluster, object);
+        }
         return;
     }
     counted(&judgement, 0, detail, object);
     let prepared = fresh.prepared();
     let histogram = match before {
         Some(_) => Histogram::default(),
-        None => rejected.histogram(profile, &prepared, cluster),
+        None => rejected.histogram(pod, profile, &prepared, cluster),
     };
     let before = before.map(|(_, status)| status.message()).unwrap_or_default();
-    let text = message::fit_error(cluster.nodes().len(), &before, &histogram, "");
-    object.insert("message".into(), text.into());
+    let text = |told: &str| message::fit_error(cluster.nodes().len(), &before, &histogram, told);
+    object.insert("message".into(), text("").into());
     if matches!(detail, Detail::Nodes(_)) {
         return;
     }
-    object.insert("waitsFor".into(), waits(rejected, profile));
-    if profile.preemption.is_some() {
-        let unplaced = Unplaced { question, profile, rejected, prepared: &prepared, cluster };
-        let attempt = preemption::attempt(unplaced, Search::Whole, &mut CandidateMemo::default());
+    object.insert("waitsFor".into(), waits(rejected, profile, cluster));
+    if let Some((rule, _)) = &devices {
+        let own = profile.dynamic_resources();
+        // It is not asked where a rule before it rejects.
+        let is_asked = |node: &&NodeJudgement| match &node.filter {
+            Some((filter, _)) => Some(*filter) >= own && !node.is_outside,
+            None => !node.is_outside,
+        };
+        let reached = judgement.nodes.iter().filter(is_asked).map(|node| node.slot);
+        let found = PostFilter::of(*rule, question.pod, cluster, reached);
+        object.insert("dra".into(), found.to_json());
+    }
+    let unplaced = Unplaced { question, profile, rejected, prepared: &prepared, cluster };
+    let looks = profile.preemption.is_some();
+    let attempt =
+        looks.then(|| preemption::attempt(unplaced, Search::Whole, &mut CandidateMemo::default()));
+    if let Some(told) = post_filter::told(unplaced, attempt.as_ref()) {
+        object.insert("fullMessage".into(), text(&told).into());
+    }
+    if let Some(attempt) = attempt {
         let mut rendered = preempted(&attempt, cluster);
         let spared = by_node(preemption::spared(unplaced), cluster);
         if !spared.is_empty() {
@@ -154,15 +191,23 @@ fn seen(pod: &Pod, judgement: &Judgement, profile: &Profile, cluster: &Cluster) 
 
 /// What each rejecting rule waits for. kube-scheduler tries the pod again when any of them sees a
 /// chance in an event.
-fn waits(rejected: &Rejected, profile: &Profile) -> Value {
+fn waits(rejected: &Rejected, profile: &Profile, cluster: &Cluster) -> Value {
     let rules = rejected.rules().into_iter();
     let rules = rules.filter_map(|position| profile.filters.get(position));
-    rules.map(|rule| waited_for(&rule.name, events_of(rule), true)).collect()
+    let waits = |rule: &FilterRule| {
+        let mut waits = waited_for(&rule.name, events_of(rule), Whose::Assigned);
+        let next = rule.moments().changes_after(cluster.moment());
+        if let (Some(next), Some(fields)) = (next, waits.as_object_mut()) {
+            fields.insert("at".into(), next.text().into());
+        }
+        waits
+    };
+    rules.map(waits).collect()
 }
 
-/// `is_assigned`: of pods on nodes; otherwise of the waiting pod itself.
-fn waited_for(plugin: &str, events: Events, is_assigned: bool) -> Value {
-    let labels: Vec<&str> = events.iter().map(|event| event.label(is_assigned)).collect();
+/// Events of pods on nodes, or of the waiting pod itself.
+fn waited_for(plugin: &str, events: Events, whose: Whose) -> Value {
+    let labels: Vec<&str> = events.iter().map(|event| event.label(whose)).collect();
     let words: Vec<String> = match events {
         Events::ALL => vec!["anything changes".to_owned()],
         some => some.iter().map(Event::words).collect(),
@@ -250,44 +295,45 @@ fn node_name(slot: NodeSlot, cluster: &Cluster) -> Option<&str> {
     Some(cluster.nodes().view(slot)?.node.name.as_ref())
 }
 
-/// The line of each node. For a node that was left out beforehand, kube-scheduler names the rules
-/// that narrowed the nodes and all rules that rejected a node before it.
+/// The line of each node; those that were left out beforehand have one status.
 fn node_lines(
     judgement: &Judgement,
+    pod: &Pod,
     profile: &Profile,
     cluster: &Cluster,
-    detail: Detail<'_>,
+    (detail, devices): (Detail<'_>, Option<&Shown>),
 ) -> Value {
-    let name = |filter: &usize| Some(Arc::clone(&profile.filters.get(*filter)?.name));
-    let narrowed_by = &judgement.rejected.narrowed_by;
-    let mut named: BTreeSet<Arc<str>> = narrowed_by.iter().filter_map(name).collect();
-    let mut lines: Vec<Value> = Vec::new();
+    let outside = judgement.rejected.status_outside(pod, profile, cluster);
     let is_wanted = |node: &NodeJudgement| match detail {
         Detail::Nodes(wanted) => {
             node_name(node.slot, cluster).is_some_and(|name| wanted.contains(name))
         }
         Detail::Decision | Detail::Parts => true,
     };
-    for node in &judgement.nodes {
-        if is_wanted(node) {
-            lines.push(node_line(node, &named, profile, cluster));
+    let mut lines: Vec<Value> = Vec::new();
+    for node in judgement.nodes.iter().filter(|node| is_wanted(node)) {
+        let mut line = node_line(node, outside.as_ref(), profile, cluster);
+        if let (false, Some(shown), Some(object)) = (node.is_outside, devices, line.as_object_mut())
+        {
+            add_devices(shown, node, cluster, object);
         }
-        named.extend(node.filter.iter().filter_map(|(filter, _)| name(filter)));
+        lines.push(line);
     }
     lines.into()
 }
 
 fn node_line(
     node: &NodeJudgement,
-    rejecting: &BTreeSet<Arc<str>>,
+    outside: Option<&Status>,
     profile: &Profile,
     cluster: &Cluster,
 ) -> Value {
     let mut line = Map::new();
     line.insert("name".into(), node_name(node.slot, cluster).unwrap_or_default().into());
     if node.is_outside {
-        let names: Vec<Arc<str>> = rejecting.iter().cloned().collect();
-        line.insert("filter".into(), rendered("PreFilter", &outside(&names)));
+        if let Some(status) = outside {
+            line.insert("filter".into(), rendered("PreFilter", status));
+        }
         return line.into();
     }
     if let Some((filter, status)) = &node.filter {

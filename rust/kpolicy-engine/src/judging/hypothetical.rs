@@ -86,8 +86,19 @@ impl<'a> HypotheticalNode<'a> {
 
     /// The first filter that rejects the node, by position, and its verdict.
     pub(crate) fn rejection(&self) -> Option<(usize, Code)> {
+        self.first(|_| true)
+    }
+
+    /// As [`HypotheticalNode::rejection`], where all filters that do not rest on the pods of a node let it
+    /// pass.
+    pub(crate) fn rejection_by_pods(&self) -> Option<(usize, Code)> {
+        self.first(|filter| filter.rests_on_pods())
+    }
+
+    fn first(&self, is_asked: impl Fn(&dyn PreparedFilter) -> bool) -> Option<(usize, Code)> {
         self.filters.0.iter().enumerate().find_map(|(position, filter)| {
-            let code = filter.as_ref()?.check(self.cluster, self.node.view());
+            let filter = filter.as_deref().filter(|filter| is_asked(*filter))?;
+            let code = filter.check(self.cluster, self.node.view());
             (!code.passes()).then_some((position, code))
         })
     }

@@ -27,6 +27,8 @@ pub struct Controller {
     pub meta: Meta,
     /// `spec.selector`; `None` where absent.
     pub selector: Option<Selector>,
+    /// `spec.replicas`, 1 where absent.
+    pub replicas: i32,
 }
 
 /// A `PodDisruptionBudget`: how many of its pods may be evicted now.

@@ -6,7 +6,9 @@
 
 pub(crate) mod affinity;
 pub mod api_values;
+pub(crate) mod claim;
 pub(crate) mod cluster;
+pub(crate) mod device;
 pub(crate) mod kind;
 pub(crate) mod labels;
 pub(crate) mod node;
@@ -20,16 +22,25 @@ pub(crate) mod volume;
 
 pub use affinity::{Affinity, NodeSelector, NodeSelectorTerm, PodAffinityTerm, SpreadConstraint};
 pub use api_values::{ApiPaths, ApiValues};
+pub use claim::{
+    AllocatedConfig, AllocatedDevice, Allocation, Ask, ClaimConfig, ClaimConstraint, ClaimTemplate,
+    ConstraintKind, Consumer, DeviceClass, DeviceRequest, DeviceStatus, DeviceToleration, Mode,
+    ResourceClaim, Wanted,
+};
 pub use cluster::{Controller, DisruptionBudget, Namespace, Service};
+pub use device::{
+    Attribute, CounterSet, Device, DeviceCapacity, DeviceTaint, DeviceTaintRule, RequestPolicy,
+    ResourceSlice, SlicePlace, ValidRange, WrittenSelector,
+};
 pub use kind::Kind;
 pub use labels::Labels;
 pub use node::{Effect, Image, Node, Taint};
 pub use object::{Event, Object};
 pub use pod::{
-    Container, HostPort, OwnerReference, Phase, Pod, StatusResources, Toleration,
-    TolerationOperator,
+    ClaimSource, Container, HostPort, OwnerReference, Phase, Pod, PodClaim, StatusResources,
+    Toleration, TolerationOperator,
 };
-pub use quantity::Quantity;
+pub use quantity::{Quantity, QuantityFormat, WrittenQuantity};
 pub use resources::ResourceList;
 pub use selector::{Requirement, Selector, SelectorOperator};
 pub use storage::{
@@ -80,6 +91,17 @@ macro_rules! object_kinds {
             PodDisruptionBudget(
                 "PodDisruptionBudget", "poddisruptionbudgets", ["policy"], "v1", Namespaced
             ): DisruptionBudget in budgets, decoder pod_disruption_budget;
+            DeviceClass("DeviceClass", "deviceclasses", ["resource.k8s.io"], "v1", Cluster):
+                DeviceClass in device_classes, decoder device_class;
+            ResourceSlice("ResourceSlice", "resourceslices", ["resource.k8s.io"], "v1", Cluster):
+                ResourceSlice in resource_slices, decoder resource_slice;
+            ResourceClaim("ResourceClaim", "resourceclaims", ["resource.k8s.io"], "v1", Namespaced):
+                ResourceClaim in resource_claims, decoder resource_claim;
+            ResourceClaimTemplate(
+                "ResourceClaimTemplate", "resourceclaimtemplates", ["resource.k8s.io"], "v1", Namespaced
+            ): ClaimTemplate in claim_templates, decoder resource_claim_template;
+            DeviceTaintRule("DeviceTaintRule", "devicetaintrules", ["resource.k8s.io"], "v1", Cluster):
+                DeviceTaintRule in device_taint_rules, decoder device_taint_rule;
         }
     };
 }

@@ -47,14 +47,19 @@ pub struct Pod {
     pub overhead: ResourceList,
     /// `spec.resources.requests`, where present.
     pub pod_level_requests: Option<ResourceList>,
+    /// `spec.resources.limits`.
+    pub pod_level_limits: ResourceList,
     /// Resources of the pod as a whole in `status`.
     pub status_resources: Option<Box<StatusResources>>,
     /// Condition `PodResizePending` with reason `Infeasible`.
     pub resize_infeasible: bool,
     /// `spec.volumes`.
     pub volumes: Box<[Volume]>,
-    /// Names of `spec.resourceClaims`.
-    pub resource_claims: Box<[Box<str>]>,
+    /// `spec.resourceClaims`.
+    pub resource_claims: Box<[PodClaim]>,
+    /// `status.resourceClaimStatuses`: names in the pod, and the claims made for them (`None`: none is
+    /// needed).
+    pub claim_statuses: Box<[ClaimStatus]>,
     /// The pod group that `spec` names.
     pub pod_group: Option<Box<str>>,
     /// `spec.hostNetwork`.
@@ -67,6 +72,30 @@ pub struct Pod {
     pub preempted_by_scheduler: bool,
     /// Values that expressions read by API path.
     pub api_values: ApiValues,
+}
+
+/// A name in the pod, and the claim made for it.
+pub(crate) type ClaimStatus = (Box<str>, Option<Box<str>>);
+
+/// An entry of `spec.resourceClaims`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct PodClaim {
+    /// Its name in the pod.
+    pub name: Box<str>,
+    /// Which claim it is.
+    pub source: ClaimSource,
+}
+
+/// Which claim a pod uses.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub enum ClaimSource {
+    /// The claim of this name.
+    Claim(Box<str>),
+    /// The one that was made from a template for this pod.
+    Template,
+    /// A source of a later release.
+    #[default]
+    Unknown,
 }
 
 /// `status.phase` of a pod.
@@ -166,6 +195,10 @@ pub enum TolerationOperator {
     Equal,
     /// Any value of the taint is tolerated.
     Exists,
-    /// `Lt` and `Gt` are behind an alpha gate that is off, and anything else is unknown.
+    /// The taint's value is a smaller number; only with a feature gate.
+    Lt,
+    /// The taint's value is a greater number; only with a feature gate.
+    Gt,
+    /// Anything else, which tolerates nothing.
     Unknown,
 }

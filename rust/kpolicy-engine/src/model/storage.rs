@@ -86,6 +86,8 @@ pub struct CsiDriver {
     pub meta: Meta,
     /// `spec.storageCapacity`: the driver publishes `CSIStorageCapacity` objects.
     pub storage_capacity: bool,
+    /// `spec.preventPodSchedulingIfMissing`: nodes without the driver take no pods that need it.
+    pub prevents_where_missing: bool,
 }
 
 /// How much a driver can provision of a class in one topology segment.

@@ -138,7 +138,7 @@ impl<'a> Emptied<'a> {
         work: &mut Budget,
     ) -> Result<Result<Candidate, Unhelpful>, Fault> {
         work.charge(prices.nominating(self.nominated))?;
-        work.charge(prices.asking(self.worlds()))?;
+        work.charge(prices.asking_all(self.worlds()))?;
         if let Some(rejection) = self.rejection() {
             return Ok(Err(unhelpful(unplaced, rejection)));
         }
@@ -158,7 +158,7 @@ impl<'a> Emptied<'a> {
         }
         self.gone.sort_unstable_by(|left, right| by_importance(left, right));
         let victims = self.gone.iter().map(|victim| Arc::clone(victim)).collect();
-        Ok(Ok(Candidate { slot: node.slot, victims, violations }))
+        Ok(Ok(Candidate::new(node.slot, victims, violations)))
     }
 
     /// With the nominated pods first, as when filtering.
@@ -167,17 +167,26 @@ impl<'a> Emptied<'a> {
     }
 
     fn fits(&self) -> bool {
-        self.both().all(|node| node.rejection().is_none())
+        self.rejecting().is_none()
     }
 
     fn rejection(&self) -> Option<Rejection> {
-        self.both().find_map(|node| {
-            let (filter, code) = node.rejection()?;
-            Some((filter, code, node.describe(filter, code)?))
+        let (node, filter, code) = self.rejecting()?;
+        Some((filter, code, node.describe(filter, code)?))
+    }
+
+    /// What does not rest on pods is asked only of the first.
+    fn rejecting(&self) -> Option<(&HypotheticalNode<'a>, usize, Code)> {
+        self.both().enumerate().find_map(|(position, node)| {
+            let (filter, code) = match position {
+                0 => node.rejection(),
+                _ => node.rejection_by_pods(),
+            }?;
+            Some((node, filter, code))
         })
     }
 
-    /// Puts pods back, in order, as long as the pod fits.
+    /// Puts pods back, in order, as long as the pod fits. It fits without them.
     fn put_back(
         &mut self,
         pods: Vec<&'a Arc<Pod>>,
@@ -186,9 +195,9 @@ impl<'a> Emptied<'a> {
     ) -> Result<(), Fault> {
         let worlds = self.worlds();
         for pod in pods {
-            work.charge(prices.moving(pod, worlds).saturating_add(prices.asking(worlds)))?;
+            work.charge(prices.moving(pod, worlds).saturating_add(prices.asking_again(worlds)))?;
             self.each(|node| node.put(pod));
-            if !self.fits() {
+            if self.both().any(|node| node.rejection_by_pods().is_some()) {
                 self.each(|node| node.take(pod));
                 self.gone.push(pod);
             }

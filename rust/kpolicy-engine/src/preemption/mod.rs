@@ -30,6 +30,7 @@ use crate::program::{CRITERIA, Criterion, Enough, Profile};
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
 use dry_run::DryRuns;
+use pick::Measures;
 use stretch::{STRETCH_MAX, Tried, tried};
 use victims::Evictable;
 
@@ -83,6 +84,15 @@ pub struct Candidate {
     pub victims: Vec<Arc<Pod>>,
     /// How many of them go beyond a disruption budget.
     pub violations: usize,
+    /// What each criterion says of it, worked out once: it is compared in later searches too.
+    measures: Measures,
+}
+
+impl Candidate {
+    pub(crate) fn new(slot: NodeSlot, victims: Vec<Arc<Pod>>, violations: usize) -> Self {
+        let measures = Measures::of(&victims, violations);
+        Self { slot, victims, violations, measures }
+    }
 }
 
 impl Eq for Candidate {}

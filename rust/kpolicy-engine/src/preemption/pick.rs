@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::judging::Tie;
 use crate::program::{CRITERIA, Criterion};
-use crate::snapshot::{Cluster, NodeSlot};
+use crate::snapshot::{Cluster, NodeSlot, Pod};
 
 use super::victims::started;
 use super::{Candidate, Unplaced};
@@ -53,28 +53,46 @@ fn best(
 fn rank(candidate: &Candidate, order: &[Criterion]) -> Rank {
     let mut rank = Rank::default();
     for (place, criterion) in rank.iter_mut().zip(order) {
-        *place = measure(candidate, *criterion);
+        *place = candidate.measures.by(*criterion);
     }
     rank
 }
 
-fn measure(candidate: &Candidate, criterion: Criterion) -> i64 {
-    let victims = &candidate.victims;
-    let count = |pods: usize| i64::try_from(pods).unwrap_or(i64::MAX);
-    match criterion {
-        Criterion::FewestPdbViolations => count(candidate.violations),
-        Criterion::LowestMaxPriority => {
-            victims.first().map_or(i64::MIN, |victim| i64::from(victim.priority()))
-        }
-        Criterion::SmallestPrioritySum => {
-            victims.iter().map(|victim| i64::from(victim.priority()) + PRIORITY_OFFSET).sum()
-        }
-        Criterion::FewestVictims => count(victims.len()),
-        Criterion::LatestStart => {
-            let highest = victims.iter().map(|victim| victim.priority()).max();
-            let of_highest = victims.iter().filter(|victim| Some(victim.priority()) == highest);
+/// What each criterion says of a candidate; smaller is better.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measures {
+    violations: i64,
+    max_priority: i64,
+    priority_sum: i64,
+    victims: i64,
+    latest_start: i64,
+}
+
+impl Measures {
+    pub(super) fn of(victims: &[Arc<Pod>], violations: usize) -> Self {
+        let count = |pods: usize| i64::try_from(pods).unwrap_or(i64::MAX);
+        let highest = victims.iter().map(|victim| victim.priority()).max();
+        let of_highest = victims.iter().filter(|victim| Some(victim.priority()) == highest);
+        Self {
+            violations: count(violations),
+            max_priority: victims.first().map_or(i64::MIN, |victim| i64::from(victim.priority())),
+            priority_sum: victims
+                .iter()
+                .map(|victim| i64::from(victim.priority()) + PRIORITY_OFFSET)
+                .sum(),
+            victims: count(victims.len()),
             // The complement turns the order around, also where nothing has started.
-            !of_highest.map(|victim| started(victim)).min().unwrap_or(i64::MAX)
+            latest_start: !of_highest.map(|victim| started(victim)).min().unwrap_or(i64::MAX),
+        }
+    }
+
+    const fn by(self, criterion: Criterion) -> i64 {
+        match criterion {
+            Criterion::FewestPdbViolations => self.violations,
+            Criterion::LowestMaxPriority => self.max_priority,
+            Criterion::SmallestPrioritySum => self.priority_sum,
+            Criterion::FewestVictims => self.victims,
+            Criterion::LatestStart => self.latest_start,
         }
     }
 }
@@ -114,7 +132,7 @@ mod tests {
             });
             let victims = victims.collect();
             let slot = cluster.nodes().find(&name)?;
-            candidates.push(Arc::new(Candidate { slot, victims, violations: *violations }));
+            candidates.push(Arc::new(Candidate::new(slot, victims, *violations)));
         }
         cluster.settle_order();
         best(&candidates, order, Tie { rule, seed, decision: 1, preferred: None }, &cluster)

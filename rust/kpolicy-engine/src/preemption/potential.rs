@@ -20,15 +20,17 @@ pub(super) fn nodes(unplaced: Unplaced<'_>) -> Vec<NodeSlot> {
     }
     let mut is_potential = vec![false; unplaced.cluster.nodes().slots()];
     let mut known: FxHashMap<(usize, Code), Rejection> = FxHashMap::default();
-    for node in &unplaced.rejected.nodes {
-        let rejection = if rejects_by_code(unplaced, node) {
-            let known = known.entry((node.filter, node.code));
-            *known.or_insert_with(|| rejection_of(unplaced, node))
-        } else {
-            rejection_of(unplaced, node)
-        };
-        if let Some(cell) = is_potential.get_mut(node.slot.index()) {
-            *cell = rejection == Rejection::Unschedulable;
+    for nodes in unplaced.rejected.nodes.chunk_by(NodeRejection::is_alike) {
+        let Some(first) = nodes.first() else { continue };
+        let of_all = rejects_by_code(unplaced, first).then(|| {
+            let known = known.entry((first.filter, first.code));
+            *known.or_insert_with(|| rejection_of(unplaced, first))
+        });
+        for node in nodes {
+            let rejection = of_all.unwrap_or_else(|| rejection_of(unplaced, node));
+            if let Some(cell) = is_potential.get_mut(node.slot.index()) {
+                *cell = rejection == Rejection::Unschedulable;
+            }
         }
     }
     let is_potential = |slot: &NodeSlot| is_potential.get(slot.index()) == Some(&true);

@@ -21,8 +21,7 @@ use super::Unplaced;
 /// All that a search may take in a cluster as it is.
 pub(super) fn of_search(cluster: &Cluster) -> Budget {
     let nodes = cluster.nodes();
-    let placed = nodes.iter().map(|view| view.load.pods.len()).sum();
-    Budget::new(search_units_max(nodes.len(), placed))
+    Budget::new(search_units_max(nodes.len(), nodes.pods()))
 }
 
 /// Prices that follow from the pod that needs room and from the number of nodes. Pods may share what
@@ -30,7 +29,9 @@ pub(super) fn of_search(cluster: &Cluster) -> Budget {
 /// known holds only for a pod of equal prices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PodPrices {
+    /// Asking the filters that rest on the pods of a node, and the others.
     asking: u64,
+    asking_others: u64,
     own_terms: u64,
     /// What filters count of each pod of a node, and of each that comes or goes.
     counting: u64,
@@ -53,8 +54,11 @@ impl PodPrices {
         prepared: &PreparedFilters<'_>,
         cluster: &Cluster,
     ) -> Self {
-        let in_expressions: u64 =
-            prepared.iter().flatten().map(|filter| filter.units_a_check()).sum();
+        let in_expressions = |rest_on_pods: bool| {
+            let filters = prepared.iter().flatten();
+            let asked = filters.filter(|filter| filter.rests_on_pods() == rest_on_pods);
+            asked.fold(0, |sum: u64, filter| sum.saturating_add(filter.units_a_check()))
+        };
         let counting = prepared.iter().flatten().map(|filter| filter.units_a_pod()).sum();
         let affinity = &question.pod.template.pod_affinity;
         let constraints = question.pod.template.spread.iter();
@@ -62,7 +66,8 @@ impl PodPrices {
         Self {
             asking: ASKING
                 .saturating_add(ASKING_ENTRY.saturating_mul(question.entries))
-                .saturating_add(in_expressions),
+                .saturating_add(in_expressions(true)),
+            asking_others: in_expressions(false),
             own_terms: of_terms(&affinity.required)
                 .saturating_add(of_terms(&affinity.anti_required))
                 .saturating_add(of_constraints.sum()),
@@ -73,8 +78,8 @@ impl PodPrices {
     }
 
     /// All of them, to tell pods apart by.
-    pub(crate) const fn parts(self) -> [u64; 4] {
-        [self.asking, self.own_terms, self.counting, self.copying]
+    pub(crate) const fn parts(self) -> [u64; 5] {
+        [self.asking, self.asking_others, self.own_terms, self.counting, self.copying]
     }
 }
 
@@ -92,7 +97,12 @@ impl<'a> Prices<'a> {
     }
 
     /// Asking all filters about the node, with and without nominated pods.
-    pub(super) const fn asking(&self, worlds: u64) -> u64 {
+    pub(super) const fn asking_all(&self, worlds: u64) -> u64 {
+        self.asking_again(worlds).saturating_add(self.of_pod.asking_others)
+    }
+
+    /// Asking those again that rest on the pods of the node.
+    pub(super) const fn asking_again(&self, worlds: u64) -> u64 {
         self.of_pod.asking.saturating_mul(worlds)
     }
 

@@ -13,11 +13,14 @@ mod tenant;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use kpolicy_cel::Moments;
 use serde_json::Value;
 
 use crate::api::Refusal;
 use crate::fields::{CONFLICT, Fields, Refusals, UNKNOWN};
 use crate::model::{ApiPaths, Kind};
+use crate::release::{self, Followed};
+use crate::rules::FilterRule;
 use crate::snapshot::Pod;
 
 pub use preemption::{CRITERIA, Criterion, Enough, Preemption};
@@ -43,10 +46,16 @@ pub(crate) enum TieBreak {
 #[derive(Debug)]
 pub struct Program {
     pub(crate) hash: Arc<str>,
+    /// The release of Kubernetes whose decisions it makes.
+    pub(crate) followed: Followed,
     pub(crate) tie_break: TieBreak,
     /// Each serves the pods of one scheduler name, or of any; of one tenant, or of all.
     pub profiles: Vec<Profile>,
     pub(crate) serving: Serving,
+    /// What its rules read of the moment of the decision.
+    pub(crate) moments: Moments,
+    /// What its filters do: whom they rejected is to be told.
+    pub(crate) waking: Moments,
 }
 
 impl Program {
@@ -64,6 +73,11 @@ impl Program {
     pub(crate) fn profile_of(&self, pod: &Pod) -> Option<usize> {
         let named = |name: &str| self.serving.profile_of(name, pod.namespace());
         named(&pod.template.scheduler_name).or_else(|| named(ANY_SCHEDULER))
+    }
+
+    /// Whether a rule reads the moment of the decision.
+    pub(crate) fn reads_time(&self) -> bool {
+        self.moments != Moments::None
     }
 
     /// What the expressions of all profiles have spent so far, and looking for victims.
@@ -90,9 +104,7 @@ impl Program {
             for (audit, _) in &profile.audits {
                 kinds.extend(audit.kinds());
             }
-            if profile.reads_namespaces {
-                kinds.push(Kind::Namespace);
-            }
+            kinds.extend(&profile.kinds_of_conditions);
             if profile.preemption.is_some() {
                 kinds.push(Kind::PodDisruptionBudget);
             }
@@ -110,6 +122,7 @@ fn read(document: &Value, refusals: &mut Refusals) -> Option<Program> {
     let policies = fields.texts("policies", refusals);
     let tie_break = fields.text_or("tieBreak", "random", refusals);
     let items = fields.list("profiles", refusals);
+    let followed = release::read(&mut fields, refusals)?;
     let tie_break = match tie_break? {
         "random" => TieBreak::Random,
         "name" => TieBreak::Name,
@@ -124,7 +137,7 @@ fn read(document: &Value, refusals: &mut Refusals) -> Option<Program> {
     let mut profiles: Vec<Profile> = Vec::new();
     let mut serving = Serving::default();
     for (place, item) in items? {
-        if let Some(profile) = profile::read(item, &place, &limits, refusals) {
+        if let Some(profile) = profile::read(item, &place, (followed, &limits), refusals) {
             if !serving.add(&profile, profiles.len()) {
                 let message = format!("two profiles serve {:?}", profile.scheduler_name);
                 refusals.add(CONFLICT, &place, message, "a pod has one profile");
@@ -134,5 +147,9 @@ fn read(document: &Value, refusals: &mut Refusals) -> Option<Program> {
     }
     fields.finish(refusals);
     format?;
-    Some(Program { hash: hash?.into(), tie_break, profiles, serving })
+    let filters = profiles.iter().flat_map(|profile| &profile.filters);
+    let waking = filters.map(FilterRule::moments).fold(Moments::None, Moments::with);
+    let others = profiles.iter().map(Profile::other_moments).fold(Moments::None, Moments::with);
+    let moments = waking.clone().with(others);
+    Some(Program { hash: hash?.into(), followed, tie_break, profiles, serving, moments, waking })
 }

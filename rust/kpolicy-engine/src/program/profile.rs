@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
+use kpolicy_cel::Moments;
 use serde_json::Value;
 
-use crate::model::ApiPaths;
+use crate::model::{ApiPaths, Kind};
+use crate::release::Followed;
+use crate::rules::dynamic_resources::DynamicResources;
 use crate::rules::expression::{
     self, Conditions, EvaluationCounts, Ledger, Limits, VictimRule, Witness,
 };
 use crate::rules::gang_scheduling::{self, GangScheduling};
 use crate::rules::{
-    Filter, FilterRule, Scale, Score, ScoreRule, catalog, dynamic_resources, scale,
+    Filter, FilterRule, Scale, Score, ScoreRule, Status, catalog, dynamic_resources, scale,
 };
+
+use crate::snapshot::{Cluster, Pod};
 
 use super::preemption::{self, Preemption};
 use super::tenant::{self, Tenant};
@@ -42,12 +47,14 @@ pub struct Profile {
     pub counts: Vec<(Arc<str>, Arc<EvaluationCounts>)>,
     /// Rules that can say what each part of their expressions gave, filters first.
     pub(crate) witnesses: Vec<Witness>,
-    /// Match conditions, or who may be evicted, read namespaces.
-    pub(crate) reads_namespaces: bool,
+    /// Kinds of objects that match conditions read, or who may be evicted.
+    pub(crate) kinds_of_conditions: Vec<Kind>,
     /// What expressions read by API path.
     pub(crate) paths: ApiPaths,
     /// `None`: this profile never evicts.
     pub preemption: Option<Preemption>,
+    /// `DynamicResources` with its arguments, where the profile has it.
+    pub(crate) devices: Option<DynamicResources>,
 }
 
 impl Profile {
@@ -62,10 +69,29 @@ impl Profile {
         self.preemption.as_ref()?.victims.as_ref()
     }
 
+    /// What is read of the moment of the decision, except by filters.
+    pub(super) fn other_moments(&self) -> Moments {
+        let scores = self.scores.iter().map(ScoreRule::moments);
+        let audits = self.audits.iter().map(|(audit, _)| audit.moments());
+        let victims = self.victims().map(|rule| rule.moments().clone());
+        scores.chain(audits).chain(victims).fold(Moments::None, Moments::with)
+    }
+
     /// The position of `DynamicResources` among the filters, which shapes what users read when a
     /// pod fits nowhere.
     pub(crate) fn dynamic_resources(&self) -> Option<usize> {
         self.filters.iter().position(|filter| filter.name.as_ref() == dynamic_resources::NAME)
+    }
+
+    /// Why kube-scheduler does not try the pod at all: its claims on devices are not ready.
+    pub(crate) fn claims_not_ready(&self, pod: &Pod, cluster: &Cluster) -> Option<Status> {
+        if pod.template.resource_claims.is_empty() {
+            return None;
+        }
+        let rule = self.filters.get(self.dynamic_resources()?)?;
+        // A policy may say that it does not hold for this pod.
+        rule.prepare(pod, cluster)?;
+        dynamic_resources::pre_enqueue(self.devices?, pod, cluster)
     }
 }
 
@@ -75,7 +101,7 @@ struct Read {
     counts: Option<Arc<EvaluationCounts>>,
     is_audit: bool,
     witness: Option<Witness>,
-    reads_namespace: bool,
+    kinds: Vec<Kind>,
     paths: ApiPaths,
 }
 
@@ -83,14 +109,14 @@ struct ReadScore {
     rule: ScoreRule,
     counts: Option<Arc<EvaluationCounts>>,
     witness: Option<Witness>,
-    reads_namespace: bool,
+    kinds: Vec<Kind>,
     paths: ApiPaths,
 }
 
 pub(super) fn read(
     item: &Value,
     place: &str,
-    policies: &[Limits],
+    (followed, policies): (Followed, &[Limits]),
     refusals: &mut Refusals,
 ) -> Option<Profile> {
     let mut fields = Fields::of(item, place, refusals)?;
@@ -118,16 +144,21 @@ pub(super) fn read(
         preemption,
         counts: Vec::new(),
         witnesses: Vec::new(),
-        reads_namespaces: false,
+        kinds_of_conditions: Vec::new(),
         paths: ApiPaths::default(),
+        devices: None,
     };
     for (place, item) in filters? {
-        let Some(read) = read_filter(item, &place, policies.len(), &mut ledger, refusals) else {
+        let of = (followed, policies.len());
+        let Some(read) = read_filter(item, &place, of, &mut ledger, refusals) else {
             continue;
         };
-        profile.reads_namespaces |= read.reads_namespace;
+        profile.kinds_of_conditions.extend(read.kinds);
         profile.paths.add_all(&read.paths);
         let name = Arc::clone(&read.rule.name);
+        if *name == *dynamic_resources::NAME {
+            profile.devices = devices(item, followed);
+        }
         match (read.is_audit, &read.counts) {
             (true, Some(counts)) => profile.audits.push((read.rule, Arc::clone(counts))),
             _ => profile.filters.push(read.rule),
@@ -139,10 +170,11 @@ pub(super) fn read(
     let rule: Box<dyn Filter> = Box::new(GangScheduling);
     profile.filters.push(FilterRule::new(gang_scheduling::NAME.into(), None, rule));
     for (place, item) in scores? {
-        let Some(read) = read_score(item, &place, policies.len(), &mut ledger, refusals) else {
+        let of = (followed, policies.len());
+        let Some(read) = read_score(item, &place, of, &mut ledger, refusals) else {
             continue;
         };
-        profile.reads_namespaces |= read.reads_namespace;
+        profile.kinds_of_conditions.extend(read.kinds);
         profile.paths.add_all(&read.paths);
         let name = Arc::clone(&read.rule.name);
         profile.counts.extend(read.counts.map(|counts| (name, counts)));
@@ -151,11 +183,11 @@ pub(super) fn read(
     }
     ledger.settle();
     let of_victims =
-        profile.victims().map(|rule| (rule.counts(), rule.paths(), rule.reads_namespace()));
-    if let Some((counts, paths, reads_namespace)) = of_victims {
+        profile.victims().map(|rule| (rule.counts(), rule.paths(), rule.kinds().to_vec()));
+    if let Some((counts, paths, kinds)) = of_victims {
         profile.counts.push(counts);
         profile.paths.add_all(&paths);
-        profile.reads_namespaces |= reads_namespace;
+        profile.kinds_of_conditions.extend(kinds);
     }
     let score_rules = &profile.scores;
     let weights: i64 = score_rules.iter().map(|score: &ScoreRule| score.weight).sum();
@@ -167,10 +199,18 @@ pub(super) fn read(
     Some(profile)
 }
 
+/// The arguments of `DynamicResources`, which were found right before.
+fn devices(item: &Value, followed: Followed) -> Option<DynamicResources> {
+    let mut refusals = Refusals::default();
+    let mut args = Fields::of(item.get("args")?, "", &mut refusals)?;
+    dynamic_resources::from_args(&mut args, followed, &mut refusals)
+}
+
+/// `None`: it is refused, or there is no such filter in the release.
 fn read_filter(
     item: &Value,
     place: &str,
-    policies: usize,
+    (followed, policies): (Followed, usize),
     ledger: &mut Ledger,
     refusals: &mut Refusals,
 ) -> Option<Read> {
@@ -187,7 +227,10 @@ fn read_filter(
                     unknown_builtin(&fields, builtin, &known, refusals);
                     return None;
                 };
-                let rule = make(&mut args, refusals);
+                if !catalog::filters_in(builtin, followed) {
+                    return None;
+                }
+                let rule = make(&mut args, followed, refusals);
                 args.finish(refusals);
                 (rule?, None, false, None)
             }
@@ -200,22 +243,23 @@ fn read_filter(
         };
     fields.finish(refusals);
     let conditions = conditions.map(Arc::new);
-    let reads_namespace = conditions.as_deref().is_some_and(Conditions::reads_namespace);
+    let kinds = conditions.as_deref().map(Conditions::kinds).unwrap_or_default();
     let witness = Witness::of_filter(&name, conditions.as_ref(), part);
     Some(Read {
         rule: FilterRule::new(name, conditions, rule),
         counts,
         is_audit,
         witness,
-        reads_namespace,
+        kinds,
         paths,
     })
 }
 
+/// As [`read_filter`].
 fn read_score(
     item: &Value,
     place: &str,
-    policies: usize,
+    (followed, policies): (Followed, usize),
     ledger: &mut Ledger,
     refusals: &mut Refusals,
 ) -> Option<ReadScore> {
@@ -236,7 +280,10 @@ fn read_score(
                 unknown_builtin(&fields, builtin, &known, refusals);
                 return None;
             };
-            let rule = make(&mut args, refusals);
+            if !catalog::scores_in(builtin, followed) {
+                return None;
+            }
+            let rule = make(&mut args, followed, refusals);
             args.finish(refusals);
             (rule?, None, None)
         }
@@ -253,10 +300,10 @@ fn read_score(
         Some(_) | None => Scale::Hundred,
     };
     let conditions = conditions.map(Arc::new);
-    let reads_namespace = conditions.as_deref().is_some_and(Conditions::reads_namespace);
+    let kinds = conditions.as_deref().map(Conditions::kinds).unwrap_or_default();
     let witness = Witness::of_score(&name, conditions.as_ref(), part);
     let rule = ScoreRule::new(name, weight?, scale, conditions, rule);
-    Some(ReadScore { rule, counts, witness, reads_namespace, paths })
+    Some(ReadScore { rule, counts, witness, kinds, paths })
 }
 
 /// Which document a rule is from, by its position; the first where the entry does not say.

@@ -9,4 +9,4 @@ pub(crate) mod names;
 pub(crate) mod pod;
 
 pub(crate) use amounts::{Allocatable, Amounts};
-pub(crate) use pod::{NonZero, Requests};
+pub(crate) use pod::{NonZero, Requests, limits};

@@ -23,6 +23,17 @@ pub(crate) fn is_scalar(name: &str) -> bool {
         || is_extended(name)
 }
 
+/// The unit of a scalar, as kube-scheduler's `/metrics/resources` names it; empty for devices.
+pub(crate) fn unit(scalar: &str) -> &'static str {
+    if scalar.starts_with(HUGE_PAGES_PREFIX) {
+        "bytes"
+    } else if scalar.starts_with(ATTACHABLE_PREFIX) {
+        "integer"
+    } else {
+        ""
+    }
+}
+
 /// A resource that a device plugin or an administrator brought, such as `example.com/gpu`.
 pub(crate) fn is_extended(name: &str) -> bool {
     let Some((domain, local)) = name.split_once('/') else { return false };

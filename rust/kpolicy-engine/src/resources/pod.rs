@@ -113,30 +113,56 @@ impl Requests {
     }
 }
 
+/// What the pod may use at most: of resources that a container or the pod as a whole limits. No rule
+/// reads it.
+pub(crate) fn limits(pod: &Pod, names_held: &mut Interner<Arc<str>>) -> Amounts {
+    let mut limited = over_containers(pod, |container, _| Sums::of(&container.limits));
+    for (name, quantity) in pod.pod_level_limits.iter() {
+        if is_supported_at_pod_level(name) {
+            limited.change(name, |_| *quantity);
+        }
+    }
+    for (name, quantity) in pod.overhead.iter() {
+        if limited.get(name).is_some_and(|limit| limit != Quantity::ZERO) {
+            limited.change(name, |limit| limit.plus(*quantity));
+        }
+    }
+    Amounts::rounded(limited.0.iter().copied(), names_held)
+}
+
 fn sum(pod: &Pod, reading: Reading) -> Sums<'_> {
+    let mut running = over_containers(pod, |container, resizable| {
+        of_container(pod, container, resizable, reading)
+    });
+    if reading.pod_level {
+        replace_by_pod_level(&mut running, pod, reading);
+    }
+    running.add(&Sums::of(&pod.overhead));
+    running
+}
+
+/// The most that containers have together at any time; `asked` is also told whether a container can
+/// be resized.
+fn over_containers<'a>(pod: &'a Pod, asked: impl Fn(&'a Container, bool) -> Sums<'a>) -> Sums<'a> {
     let mut running = Sums::default();
     for container in &pod.containers {
-        running.add(&of_container(pod, container, true, reading));
+        running.add(&asked(container, true));
     }
     let mut sidecars = Sums::default();
     let mut starting = Sums::default();
     for container in &pod.init_containers {
-        let asked = of_container(pod, container, container.restarts_always, reading);
+        let own = asked(container, container.restarts_always);
         if container.restarts_always {
-            running.add(&asked);
-            sidecars.add(&asked);
+            running.add(&own);
+            sidecars.add(&own);
             starting.raise(&sidecars);
         } else {
-            let mut together = asked;
+            let mut together = own;
             together.add(&sidecars);
             starting.raise(&together);
         }
     }
     running.raise(&starting);
-    if reading.pod_level {
-        replace_by_pod_level(&mut running, pod, reading);
-    }
-    running.add(&Sums::of(&pod.overhead));
     running
 }
 
@@ -199,7 +225,7 @@ fn names_a_supported_one(list: &ResourceList) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{NonZero, Requests};
+    use super::{NonZero, Requests, limits};
     use crate::intern::Interner;
     use crate::model::pod::StatusResources;
     use crate::model::{Container, Pod, Quantity, ResourceList};
@@ -244,6 +270,35 @@ mod tests {
         // cpu: max(200 + 100, max(250, 250 + 100)) + 1; memory: max(20 + 10, 10 + 5) + 1.
         let fit = requests(&pod).fit;
         assert_eq!((fit.cpu_milli, fit.memory), (351, 31));
+    }
+
+    #[test]
+    fn limits_are_summed_as_requests_and_overhead_raises_only_what_is_limited() {
+        let limited = |cpu_milli, memory| Container {
+            limits: list(cpu_milli, memory),
+            ..Container::default()
+        };
+        let unlimited_memory = Container {
+            limits: [("cpu", Quantity::from_units(1))].into_iter().collect(),
+            ..Container::default()
+        };
+        let mut names = Interner::default();
+        let pod = Pod {
+            containers: [limited(200, 0)].into(),
+            init_containers: [
+                Container { restarts_always: true, ..limited(100, 0) },
+                unlimited_memory,
+            ]
+            .into(),
+            overhead: list(1, 1),
+            ..Pod::default()
+        };
+        // cpu: max(200 + 100, 1000 + 100) + 1; memory is not limited, so that overhead adds nothing.
+        let sum = limits(&pod, &mut names);
+        assert_eq!((sum.cpu_milli, sum.memory), (1_101, 0));
+        let whole = Pod { pod_level_limits: list(500, 50), ..pod };
+        let sum = limits(&whole, &mut names);
+        assert_eq!((sum.cpu_milli, sum.memory), (501, 51));
     }
 
     #[test]

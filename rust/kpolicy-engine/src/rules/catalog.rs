@@ -4,13 +4,15 @@
 //! (`SchedulingGates`, `PrioritySort`, `DefaultBinder`) are not rules: gates and order hold always.
 
 use crate::fields::{Fields, Refusals};
+use crate::release::Followed;
 
 use super::{BUILT_INS, Filter, Score};
 
 /// Reads the arguments of a filter. `None`: the refusals say why.
-pub(crate) type MakeFilter = fn(&mut Fields<'_>, &mut Refusals) -> Option<Box<dyn Filter>>;
+pub(crate) type MakeFilter =
+    fn(&mut Fields<'_>, Followed, &mut Refusals) -> Option<Box<dyn Filter>>;
 /// Reads the arguments of a score. `None`: the refusals say why.
-pub(crate) type MakeScore = fn(&mut Fields<'_>, &mut Refusals) -> Option<Box<dyn Score>>;
+pub(crate) type MakeScore = fn(&mut Fields<'_>, Followed, &mut Refusals) -> Option<Box<dyn Score>>;
 
 /// A plugin of kube-scheduler that filters, scores, or both.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +21,8 @@ pub struct BuiltIn {
     pub name: &'static str,
     filter: Option<MakeFilter>,
     score: Option<MakeScore>,
+    filters_in: fn(Followed) -> bool,
+    scores_in: fn(Followed) -> bool,
     /// Whether the default profile of kube-scheduler has it.
     pub is_default: bool,
     /// Its weight in the default profile; 0 if it does not score there.
@@ -33,7 +37,15 @@ impl BuiltIn {
 
     /// A plugin that a policy must ask for.
     pub(super) const fn optional(name: &'static str) -> Self {
-        Self { name, filter: None, score: None, is_default: false, weight: 0 }
+        Self {
+            name,
+            filter: None,
+            score: None,
+            filters_in: |_| true,
+            scores_in: |_| true,
+            is_default: false,
+            weight: 0,
+        }
     }
 
     pub(super) const fn filter(self, make: MakeFilter) -> Self {
@@ -46,6 +58,16 @@ impl BuiltIn {
 
     pub(super) const fn weight(self, weight: i64) -> Self {
         Self { weight, ..self }
+    }
+
+    /// It filters in some of the releases only, or behind a feature gate.
+    pub(super) const fn filters_where(self, holds: fn(Followed) -> bool) -> Self {
+        Self { filters_in: holds, ..self }
+    }
+
+    /// It scores in some of the releases only, or behind a feature gate.
+    pub(super) const fn scores_where(self, holds: fn(Followed) -> bool) -> Self {
+        Self { scores_in: holds, ..self }
     }
 
     /// Whether the plugin can filter.
@@ -71,6 +93,17 @@ pub fn filter(name: &str) -> Option<MakeFilter> {
 /// The reader of a score's arguments by the plugin's name; `None` if it does not score.
 pub fn score(name: &str) -> Option<MakeScore> {
     named(name)?.score
+}
+
+/// Whether a plugin filters in what the program follows; where it does not, its entry counts for
+/// nothing, as in kube-scheduler.
+pub(crate) fn filters_in(name: &str, followed: Followed) -> bool {
+    named(name).is_none_or(|built_in| (built_in.filters_in)(followed))
+}
+
+/// As [`filters_in`], for scores.
+pub(crate) fn scores_in(name: &str, followed: Followed) -> bool {
+    named(name).is_none_or(|built_in| (built_in.scores_in)(followed))
 }
 
 /// Names that filter, in order of name.

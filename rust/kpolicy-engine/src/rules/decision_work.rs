@@ -36,6 +36,12 @@ fn spec_units_max(nodes: usize) -> u64 {
     units_max(nodes) / 2
 }
 
+/// What finding out why nodes were rejected may take, of what one decision may take: as much as the
+/// expressions of a profile may.
+pub(crate) fn reasons_units_max(nodes: usize) -> u64 {
+    units_max(nodes) / 4
+}
+
 /// After so many units a call hands back the pods that it has not decided.
 pub fn work_per_call(nodes: usize) -> u64 {
     units_max(nodes).saturating_mul(DECISIONS_A_CALL)

@@ -79,7 +79,7 @@ impl DefaultSelector {
 
 /// Puts into a rule's key what [`DefaultSelector::of`] reads of a pod.
 pub(crate) fn key(pod: &Pod, key: &mut super::Key) {
-    key.push(pod.identity.id());
+    key.push_seen(pod);
     key.push(pod.template.owner.as_ref().map_or(u64::MAX, Shared::id));
 }
 
@@ -179,7 +179,7 @@ mod tests {
 
     fn controller(pairs: &str) -> Arc<Controller> {
         let meta = Meta { namespace: "ns".into(), name: "owner".into(), ..Meta::default() };
-        Arc::new(Controller { meta, selector: Some(selector(pairs)) })
+        Arc::new(Controller { meta, selector: Some(selector(pairs)), ..Controller::default() })
     }
 
     fn selected(cluster: &mut Cluster, version: &str, kind: &str, sources: Sources) -> String {

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use kpolicy_cel::Moments;
+
 use crate::event::{Event, Events, Occurrence};
 use crate::model::Kind;
 use crate::part::Parts;
@@ -69,8 +71,13 @@ pub trait Filter: Debug + Send + Sync {
     }
 
     /// Kinds that must be watched for this rule, besides pods and nodes.
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &[Kind] {
         &[]
+    }
+
+    /// What it reads of the moment of the decision.
+    fn moments(&self) -> &Moments {
+        &Moments::None
     }
 
     /// What it promises a pod on a node that it let through, and what is to be written for that
@@ -117,6 +124,12 @@ pub trait PreparedFilter: Debug + Send + Sync {
         0
     }
 
+    /// Whether pods that are put on a node or taken away for the sake of argument may change its verdict
+    /// there.
+    fn rests_on_pods(&self) -> bool {
+        true
+    }
+
     /// What it may take to count a pod of a node where pods are put and taken for the sake of argument,
     /// in units: one that was there before, comes or goes.
     fn units_a_pod(&self) -> u64 {
@@ -154,6 +167,17 @@ pub trait PreparedFilter: Debug + Send + Sync {
 
     /// What a code that `check` gave for this node means.
     fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status;
+
+    /// As `describe`, without what takes units to find out.
+    fn describe_briefly(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
+        self.describe(cluster, node, code)
+    }
+
+    /// What one `describe` may take, in units: that of an expression.
+    fn units_a_description(&self, code: Code) -> u64 {
+        let _ = code;
+        0
+    }
 
     /// Whether equal codes have equal descriptions on all nodes.
     fn describes_by_code(&self) -> bool {

@@ -1,8 +1,8 @@
 //! `ImageLocality`: nodes that have the pod's images already are better, the larger the images and
 //! the more nodes have them.
 //!
-//! Specification: images of init containers and containers count each time they are named, image
-//! volumes too (from 1.36); only containers raise the upper threshold. Departs: where nodes report
+//! Specification: images of init containers and containers count each time they are named; image
+//! volumes too from 1.36 on, and from 1.37 on they raise the upper threshold as well. Departs: where nodes report
 //! different sizes for one image, kube-scheduler takes that of whichever node reported first and
 //! counts nodes as of that node's last change. Here the first node by name counts, and all nodes as
 //! they are: no result depends on history. Reads: `node.status.images`; the pod's images and image
@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::heap::table_bytes;
 use crate::model::VolumeSource;
+use crate::release::{Followed, ImageVolumes};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeSlot, NodeView, Pod};
 
 use super::{HeldBytes, Key, PreparedScore, Reads, Refresh, Score};
@@ -22,11 +23,17 @@ pub(crate) const NAME: &str = "ImageLocality";
 
 const MIB: i64 = 1024 * 1024;
 const BYTES_MIN: i64 = 23 * MIB;
-const BYTES_MAX_PER_CONTAINER: i64 = 1000 * MIB;
+const BYTES_MAX_PER_IMAGE: i64 = 1000 * MIB;
 const SCORE_MAX: i64 = 100;
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct ImageLocality;
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ImageLocality {
+    volumes: ImageVolumes,
+}
+
+pub(crate) fn of(followed: Followed) -> ImageLocality {
+    ImageLocality { volumes: followed.traits().image_volumes }
+}
 
 #[derive(Debug)]
 struct PreparedImageLocality {
@@ -38,22 +45,25 @@ struct PreparedImageLocality {
 impl Score for ImageLocality {
     fn key(&self, pod: &Pod, key: &mut Key) {
         key.push(pod.template.images.id());
-        for reference in volumes(pod) {
+        for reference in self.volumes(pod) {
             key.push_text(reference);
         }
     }
 
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
         let mut named: BTreeMap<Box<str>, i64> = BTreeMap::new();
-        for image in images(pod) {
+        let of_containers =
+            pod.template.images.init_containers.iter().chain(&pod.template.images.containers);
+        let of_containers = of_containers.map(AsRef::as_ref);
+        for image in of_containers.clone().chain(self.volumes(pod)) {
             *named.entry(normalized(image)).or_default() += 1;
         }
-        let containers =
-            pod.template.images.init_containers.len() + pod.template.images.containers.len();
-        let containers = i64::try_from(containers).unwrap_or(i64::MAX);
+        let raises = self.volumes == ImageVolumes::InBoth;
+        let raising = of_containers.count() + self.volumes(pod).filter(|_| raises).count();
+        let raising = i64::try_from(raising).unwrap_or(i64::MAX);
         Some(Box::new(PreparedImageLocality {
             bytes: bytes(&named, cluster),
-            bytes_max: BYTES_MAX_PER_CONTAINER.saturating_mul(containers),
+            bytes_max: BYTES_MAX_PER_IMAGE.saturating_mul(raising),
         }))
     }
 }
@@ -94,17 +104,17 @@ impl PreparedScore for PreparedImageLocality {
     }
 }
 
-fn images(pod: &Pod) -> impl Iterator<Item = &str> {
-    let images = &pod.template.images;
-    images.init_containers.iter().chain(&images.containers).map(AsRef::as_ref).chain(volumes(pod))
-}
-
-/// Images that the pod mounts.
-fn volumes(pod: &Pod) -> impl Iterator<Item = &str> {
-    pod.template.volumes.iter().filter_map(|volume| match &volume.source {
-        VolumeSource::Image { reference } => Some(reference.as_ref()),
-        _ => None,
-    })
+impl ImageLocality {
+    /// Images that the pod mounts, where they count.
+    fn volumes(self, pod: &Pod) -> impl Iterator<Item = &str> {
+        let counts = self.volumes != ImageVolumes::NotCounted;
+        pod.template.volumes.iter().filter(move |_| counts).filter_map(|volume| {
+            match &volume.source {
+                VolumeSource::Image { reference } => Some(reference.as_ref()),
+                _ => None,
+            }
+        })
+    }
 }
 
 /// A name without a tag means `latest`; a colon before the last slash is a port.

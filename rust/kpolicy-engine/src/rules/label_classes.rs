@@ -72,11 +72,31 @@ impl LabelClasses {
         codes: &mut [Code],
         check: impl Fn(NodeView<'_>) -> Code,
     ) {
+        self.ask_all(cluster, codes, Code::PASS, check);
+    }
+
+    /// As `check_all`, for scores.
+    pub(crate) fn score_all(
+        &self,
+        cluster: &Cluster,
+        raw: &mut [f64],
+        score: impl Fn(NodeView<'_>) -> f64,
+    ) {
+        self.ask_all(cluster, raw, 0.0, score);
+    }
+
+    fn ask_all<T: Copy>(
+        &self,
+        cluster: &Cluster,
+        cells: &mut [T],
+        of_none: T,
+        ask: impl Fn(NodeView<'_>) -> T,
+    ) {
         let view = |member: &Option<NodeSlot>| cluster.nodes().view((*member)?);
-        let verdict = |member| view(member).map_or(Code::PASS, &check);
-        let verdicts: Vec<Code> = self.members.iter().map(verdict).collect();
-        for (code, class) in codes.iter_mut().zip(&self.by_slot) {
-            *code = verdicts.get(*class as usize).copied().unwrap_or(Code::PASS);
+        let answer = |member| view(member).map_or(of_none, &ask);
+        let answers: Vec<T> = self.members.iter().map(answer).collect();
+        for (cell, class) in cells.iter_mut().zip(&self.by_slot) {
+            *cell = answers.get(*class as usize).copied().unwrap_or(of_none);
         }
     }
 }

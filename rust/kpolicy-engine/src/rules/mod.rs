@@ -11,6 +11,7 @@ pub mod catalog;
 pub(crate) mod container_limits;
 pub mod decision_work;
 pub(crate) mod default_selector;
+pub(crate) mod devices;
 mod disks;
 pub(crate) mod dynamic_resources;
 pub(crate) mod equal_priority;
@@ -32,6 +33,7 @@ pub(crate) mod node_ports;
 pub(crate) mod node_prefer_avoid_pods;
 pub(crate) mod node_resources_balanced;
 pub(crate) mod node_resources_fit;
+mod node_resources_hints;
 pub(crate) mod node_resources_least_allocated;
 pub(crate) mod node_resources_most_allocated;
 pub(crate) mod node_selection;
@@ -68,6 +70,7 @@ pub(crate) mod volume_migration;
 pub(crate) mod volume_restrictions;
 pub(crate) mod volume_zone;
 
+use crate::release::Gate;
 use catalog::BuiltIn;
 
 pub use filter::{Filter, NodeNames, PreparedFilter, Stage, more_events};
@@ -82,84 +85,105 @@ pub use score::{Feasible, PreparedScore, Score};
 pub use status::{Code, Fault, Rejection, Status};
 
 /// Every built-in, in the order of kube-scheduler's default profile (`MultiPoint`), which is also the
-/// order of filters. Weights are those of release 1.36 with its default feature gates.
+/// order of filters. What differs between releases is in `release`; weights do not.
 /// `make generated` writes the names for Python.
 pub const BUILT_INS: &[BuiltIn] = &[
     BuiltIn::of_default(node_unschedulable::NAME)
-        .filter(|_, _| Some(Box::new(node_unschedulable::NodeUnschedulable))),
-    BuiltIn::of_default(node_name::NAME).filter(|_, _| Some(Box::new(node_name::NodeName))),
+        .filter(|_, followed, _| Some(Box::new(node_unschedulable::of(followed)))),
+    BuiltIn::of_default(node_name::NAME).filter(|_, _, _| Some(Box::new(node_name::NodeName))),
     BuiltIn::of_default(taint_toleration::NAME)
-        .filter(|_, _| Some(Box::new(taint_toleration::TaintToleration)))
-        .score(|_, _| Some(Box::new(taint_toleration::TaintToleration)))
+        .filter(|_, followed, _| Some(Box::new(taint_toleration::of(followed))))
+        .score(|_, followed, _| Some(Box::new(taint_toleration::of(followed))))
         .weight(3),
     BuiltIn::of_default(node_affinity::NAME)
-        .filter(|args, refusals| Some(Box::new(node_affinity::from_args(args, refusals)?)))
-        .score(|args, refusals| Some(Box::new(node_affinity::from_args(args, refusals)?)))
+        .filter(|args, _, refusals| Some(Box::new(node_affinity::from_args(args, refusals)?)))
+        .score(|args, _, refusals| Some(Box::new(node_affinity::from_args(args, refusals)?)))
         .weight(2),
-    BuiltIn::of_default(node_ports::NAME).filter(|_, _| Some(Box::new(node_ports::NodePorts))),
+    BuiltIn::of_default(node_ports::NAME).filter(|_, _, _| Some(Box::new(node_ports::NodePorts))),
     BuiltIn::of_default(node_resources_fit::NAME)
-        .filter(|args, refusals| Some(Box::new(node_resources_fit::filter(args, refusals)?)))
-        .score(|args, refusals| Some(Box::new(node_resources_fit::score(args, refusals)?)))
+        .filter(|args, followed, refusals| {
+            Some(Box::new(node_resources_fit::filter(args, followed, refusals)?))
+        })
+        .score(|args, _, refusals| Some(Box::new(node_resources_fit::score(args, refusals)?)))
         .weight(1),
     BuiltIn::of_default(volume_restrictions::NAME)
-        .filter(|_, _| Some(Box::new(volume_restrictions::VolumeRestrictions))),
+        .filter(|_, _, _| Some(Box::new(volume_restrictions::VolumeRestrictions))),
     // The limits of one kind of volume; upstream until 1.33, and named by legacy policies.
     BuiltIn::optional(node_volume_limits::EBS.name)
-        .filter(|_, _| Some(Box::new(&node_volume_limits::EBS))),
+        .filter(|_, _, _| Some(Box::new(&node_volume_limits::EBS))),
     BuiltIn::optional(node_volume_limits::GCE_PD.name)
-        .filter(|_, _| Some(Box::new(&node_volume_limits::GCE_PD))),
+        .filter(|_, _, _| Some(Box::new(&node_volume_limits::GCE_PD))),
     BuiltIn::of_default(node_volume_limits::NAME)
-        .filter(|_, _| Some(Box::new(node_volume_limits::NodeVolumeLimits))),
+        .filter(|_, followed, _| Some(Box::new(node_volume_limits::of(followed)))),
     BuiltIn::optional(node_volume_limits::AZURE_DISK.name)
-        .filter(|_, _| Some(Box::new(&node_volume_limits::AZURE_DISK))),
+        .filter(|_, _, _| Some(Box::new(&node_volume_limits::AZURE_DISK))),
     BuiltIn::optional(node_volume_limits::CINDER.name)
-        .filter(|_, _| Some(Box::new(&node_volume_limits::CINDER))),
-    // Scores only with an alpha gate that is off, so it is a filter here.
+        .filter(|_, _, _| Some(Box::new(&node_volume_limits::CINDER))),
     BuiltIn::of_default(volume_binding::NAME)
-        .filter(|args, refusals| Some(Box::new(volume_binding::from_args(args, refusals)?))),
-    BuiltIn::of_default(volume_zone::NAME).filter(|_, _| Some(Box::new(volume_zone::VolumeZone))),
+        .filter(|args, followed, refusals| {
+            Some(Box::new(volume_binding::from_args(args, followed, refusals)?))
+        })
+        .score(|args, followed, refusals| {
+            Some(Box::new(volume_binding::score_from_args(args, followed, refusals)?))
+        })
+        .scores_where(|followed| followed.has(Gate::StorageCapacityScoring))
+        .weight(1),
+    BuiltIn::of_default(volume_zone::NAME)
+        .filter(|_, _, _| Some(Box::new(volume_zone::VolumeZone))),
     BuiltIn::of_default(pod_topology_spread::NAME)
-        .filter(|args, refusals| Some(Box::new(pod_topology_spread::from_args(args, refusals)?)))
-        .score(|args, refusals| Some(Box::new(pod_topology_spread::from_args(args, refusals)?)))
+        .filter(|args, followed, refusals| {
+            Some(Box::new(pod_topology_spread::from_args(args, followed, refusals)?))
+        })
+        .score(|args, followed, refusals| {
+            Some(Box::new(pod_topology_spread::from_args(args, followed, refusals)?))
+        })
         .weight(2),
     BuiltIn::of_default(inter_pod_affinity::NAME)
-        .filter(|args, refusals| Some(Box::new(inter_pod_affinity::from_args(args, refusals)?)))
-        .score(|args, refusals| Some(Box::new(inter_pod_affinity::from_args(args, refusals)?)))
+        .filter(|args, _, refusals| Some(Box::new(inter_pod_affinity::from_args(args, refusals)?)))
+        .score(|args, _, refusals| Some(Box::new(inter_pod_affinity::from_args(args, refusals)?)))
         .weight(2),
     BuiltIn::of_default(dynamic_resources::NAME)
-        .filter(|args, _| Some(Box::new(dynamic_resources::from_args(args))))
-        .score(|args, _| Some(Box::new(dynamic_resources::from_args(args))))
+        .filter(|args, followed, refusals| {
+            Some(Box::new(dynamic_resources::from_args(args, followed, refusals)?))
+        })
+        .score(|args, followed, refusals| {
+            Some(Box::new(dynamic_resources::from_args(args, followed, refusals)?))
+        })
+        .scores_where(|followed| followed.traits().scores_devices)
         .weight(2),
     BuiltIn::of_default(node_resources_balanced::NAME)
-        .score(|args, refusals| Some(Box::new(node_resources_balanced::from_args(args, refusals)?)))
+        .score(|args, followed, refusals| {
+            Some(Box::new(node_resources_balanced::from_args(args, followed, refusals)?))
+        })
         .weight(1),
     BuiltIn::of_default(image_locality::NAME)
-        .score(|_, _| Some(Box::new(image_locality::ImageLocality)))
+        .score(|_, followed, _| Some(Box::new(image_locality::of(followed))))
         .weight(1),
     BuiltIn::of_default(node_declared_features::NAME)
-        .filter(|_, _| Some(Box::new(node_declared_features::NodeDeclaredFeatures))),
+        .filter(|_, _, _| Some(Box::new(node_declared_features::NodeDeclaredFeatures)))
+        .filters_where(|followed| followed.has(Gate::NodeDeclaredFeatures)),
     // Known to the legacy Policy only.
     BuiltIn::optional(node_label::NAME)
-        .filter(|args, refusals| Some(Box::new(node_label::from_args(args, refusals)?)))
-        .score(|args, refusals| Some(Box::new(node_label::from_args(args, refusals)?))),
+        .filter(|args, _, refusals| Some(Box::new(node_label::from_args(args, refusals)?)))
+        .score(|args, _, refusals| Some(Box::new(node_label::from_args(args, refusals)?))),
     BuiltIn::optional(service_affinity::NAME)
-        .filter(|args, refusals| Some(Box::new(service_affinity::from_args(args, refusals)?)))
-        .score(|args, refusals| Some(Box::new(service_affinity::from_args(args, refusals)?))),
+        .filter(|args, _, refusals| Some(Box::new(service_affinity::from_args(args, refusals)?)))
+        .score(|args, _, refusals| Some(Box::new(service_affinity::from_args(args, refusals)?))),
     BuiltIn::optional(selector_spread::NAME)
-        .score(|args, refusals| Some(Box::new(selector_spread::from_args(args, refusals)?))),
+        .score(|args, _, refusals| Some(Box::new(selector_spread::from_args(args, refusals)?))),
     BuiltIn::optional(node_prefer_avoid_pods::NAME)
-        .score(|_, _| Some(Box::new(node_prefer_avoid_pods::NodePreferAvoidPods))),
-    BuiltIn::optional(node_resources_least_allocated::NAME).score(|args, refusals| {
+        .score(|_, _, _| Some(Box::new(node_prefer_avoid_pods::NodePreferAvoidPods))),
+    BuiltIn::optional(node_resources_least_allocated::NAME).score(|args, _, refusals| {
         Some(Box::new(node_resources_least_allocated::from_args(args, refusals)?))
     }),
-    BuiltIn::optional(node_resources_most_allocated::NAME).score(|args, refusals| {
+    BuiltIn::optional(node_resources_most_allocated::NAME).score(|args, _, refusals| {
         Some(Box::new(node_resources_most_allocated::from_args(args, refusals)?))
     }),
-    BuiltIn::optional(requested_to_capacity_ratio::NAME).score(|args, refusals| {
+    BuiltIn::optional(requested_to_capacity_ratio::NAME).score(|args, _, refusals| {
         Some(Box::new(requested_to_capacity_ratio::from_args(args, refusals)?))
     }),
     BuiltIn::optional(resource_limits::NAME)
-        .score(|_, _| Some(Box::new(resource_limits::ResourceLimits))),
+        .score(|_, _, _| Some(Box::new(resource_limits::ResourceLimits))),
     BuiltIn::optional(equal_priority::NAME)
-        .score(|_, _| Some(Box::new(equal_priority::EqualPriority))),
+        .score(|_, _, _| Some(Box::new(equal_priority::EqualPriority))),
 ];

@@ -1,13 +1,14 @@
 //! `NodeResourcesBalancedAllocation`: better where the pod makes a node's resources more evenly used.
 //!
-//! Specification (1.36): 50 and half of how the balance would change; balance is 100 less a
-//! hundredfold standard deviation of the used shares; requests count without defaults; pods that
-//! ask for none of the resources are not scored.
+//! Specification: balance is 100 less a hundredfold standard deviation of the used shares; from 1.36
+//! on the score is 50 and half of how it would change, before that the balance with the pod. Requests
+//! count without defaults; pods that ask for none of the resources are not scored.
 
 use multiversion::multiversion;
 
 use crate::fields::{Fields, Refusals};
 use crate::intern::Name;
+use crate::release::{BalanceScored, Followed};
 use crate::resources::names;
 use crate::snapshot::columns::{self, Columns, approximate};
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
@@ -29,6 +30,7 @@ const OLD_MINOR_LAST: i64 = 22;
 #[derive(Debug)]
 pub(crate) struct NodeResourcesBalancedAllocation {
     resources: Box<[WeightedResource]>,
+    scored: BalanceScored,
     /// As an old release scored.
     old: Option<Balance>,
 }
@@ -44,6 +46,7 @@ enum Which {
 #[derive(Debug)]
 struct PreparedNodeResourcesBalanced {
     parts: Vec<(Which, i64)>,
+    scored: BalanceScored,
 }
 
 impl Score for NodeResourcesBalancedAllocation {
@@ -73,6 +76,7 @@ impl Score for NodeResourcesBalancedAllocation {
         };
         Some(Box::new(PreparedNodeResourcesBalanced {
             parts: self.resources.iter().filter_map(part).collect(),
+            scored: self.scored,
         }))
     }
 
@@ -124,7 +128,10 @@ impl PreparedScore for PreparedNodeResourcesBalanced {
                 after.push(share(held.saturating_add(*asked)));
             }
         }
-        score(balance(&before), balance(&after))
+        match self.scored {
+            BalanceScored::WithPod => balance(&after),
+            BalanceScored::Change => score(balance(&before), balance(&after)),
+        }
     }
 
     fn raw_all(&self, cluster: &Cluster, raw: &mut [f64]) {
@@ -136,7 +143,7 @@ impl PreparedScore for PreparedNodeResourcesBalanced {
     }
 
     fn raw_range(&self, cluster: &Cluster, first: usize, raw: &mut [f64]) {
-        if !self.raw_exactly(cluster.nodes().columns(), first, raw) {
+        if !self.raw_exactly(cluster.nodes().columns_of(raw.len()), first, raw) {
             one_by_one(self, cluster, first, raw);
         }
     }
@@ -159,12 +166,38 @@ impl PreparedNodeResourcesBalanced {
             return false;
         }
         let asked = [*cpu_asked, *memory_asked].map(approximate);
-        change_of_balance(columns, first, asked, raw);
+        match self.scored {
+            BalanceScored::WithPod => balance_with_pod(columns, first, asked, raw),
+            BalanceScored::Change => change_of_balance(columns, first, asked, raw),
+        }
         true
     }
 }
 
-/// The score of CPU and memory, for the nodes of the slots from `first` on.
+/// The balance of CPU and memory with the pod, for the nodes of the slots from `first` on.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn balance_with_pod(
+    columns: &Columns,
+    first: usize,
+    [cpu_asked, memory_asked]: [f64; 2],
+    raw: &mut [f64],
+) {
+    let [cpu, memory, _] = &columns.allocatable;
+    let [cpu_held, memory_held, _] = &columns.requested;
+    let columns = [cpu, memory, cpu_held, memory_held];
+    let [cpu, memory, cpu_held, memory_held] = columns.map(|column| columns::behind(column, first));
+    let has = cpu.iter().zip(memory);
+    let held = cpu_held.iter().zip(memory_held);
+    for (cell, (has, held)) in raw.iter_mut().zip(has.zip(held)) {
+        let cpu_share = at_most_one((held.0 + cpu_asked) / has.0);
+        let memory_share = at_most_one((held.1 + memory_asked) / has.1);
+        let is_two = *has.0 > 0.0 && *has.1 > 0.0;
+        *cell = if is_two { balance_of_two(cpu_share, memory_share) } else { SCORE_MAX };
+    }
+}
+
+/// How the pod changes the balance of CPU and memory, as a score, for the nodes of the slots from
+/// `first` on.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 fn change_of_balance(
     columns: &Columns,
@@ -207,9 +240,15 @@ fn balance_of_two(first: f64, second: f64) -> f64 {
 /// From the plugin's args.
 pub(crate) fn from_args(
     args: &mut Fields<'_>,
+    followed: Followed,
     refusals: &mut Refusals,
 ) -> Option<NodeResourcesBalancedAllocation> {
-    Some(NodeResourcesBalancedAllocation { resources: resources(args, refusals)?, old: None })
+    let scored = followed.traits().balance;
+    Some(NodeResourcesBalancedAllocation {
+        resources: resources(args, refusals)?,
+        scored,
+        old: None,
+    })
 }
 
 #[cfg(test)]

@@ -13,15 +13,19 @@ use crate::event::{Event, Events, Occurrence};
 use crate::fields::{Fields, Refusals, UNKNOWN};
 use crate::heap::HeapBytes;
 use crate::intern::{Name, Shared};
+use crate::model::Kind;
 use crate::part::{Part, Parts};
+use crate::release::Followed;
 use crate::resources::{Amounts, Requests, names};
+use crate::rules::devices::extended::class_behind;
 use crate::snapshot::columns::{self, Columns};
-use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
+use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::filter::one_by_one;
+use super::node_resources_hints as hints;
 use super::resource_args::{default_resources, resources, shape};
 use super::resource_scoring::{ResourceScoring, Strategy};
-use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Rejection, Status};
+use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Rejection, Status};
 
 pub(crate) const NAME: &str = "NodeResourcesFit";
 pub(crate) const TOO_MANY_PODS: &str = "Too many pods";
@@ -39,6 +43,7 @@ const BEYOND_EMPTY_NODE: u16 = 1 << 14;
 pub(crate) struct NodeResourcesFit {
     ignored: Vec<Box<str>>,
     ignored_groups: Vec<Box<str>>,
+    pub(super) followed: Followed,
 }
 
 #[derive(Debug, Clone)]
@@ -54,6 +59,8 @@ struct Scalar {
     amount: i64,
     /// The reason text for a node that is short of it.
     reason: Box<str>,
+    /// A class of devices stands behind it: a node that has none of its own is judged by that.
+    is_of_devices: bool,
 }
 
 impl HeapBytes for Scalar {
@@ -63,7 +70,7 @@ impl HeapBytes for Scalar {
 }
 
 impl NodeResourcesFit {
-    fn ignores(&self, name: &str) -> bool {
+    pub(super) fn ignores(&self, name: &str) -> bool {
         let group = name.split('/').next().unwrap_or_default();
         names::is_extended(name)
             && (self.ignored.iter().any(|ignored| ignored.as_ref() == name)
@@ -76,24 +83,29 @@ impl Filter for NodeResourcesFit {
         key.push(pod.template.requests.id());
     }
 
-    fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         let requests = pod.template.requests.clone();
         let counts = |(name, amount): &&(Name, i64)| *amount > 0 && !self.ignores(name);
         let scalar = |(name, amount): &(Name, i64)| Scalar {
             name: name.clone(),
             amount: *amount,
             reason: format!("Insufficient {}", &**name).into(),
+            is_of_devices: class_behind(name, cluster, self.followed).is_some(),
         };
         let scalars = requests.fit.scalars.iter().filter(counts).map(scalar).collect();
         Some(Box::new(PreparedNodeResourcesFit { requests, scalars }))
     }
 
     fn events(&self) -> Events {
-        Events::of(&[Event::PodDelete, Event::PodScaleDown, Event::NodeAdd, Event::NodeAllocatable])
+        hints::events(self.followed)
     }
 
     fn parts(&self) -> Parts {
         Parts::of(&[Part::NodeExistence, Part::NodeAllocatable, Part::Load])
+    }
+
+    fn kinds(&self) -> &[Kind] {
+        hints::kinds(self.followed)
     }
 
     /// Another pod on a node frees nothing, and labels request nothing.
@@ -101,51 +113,8 @@ impl Filter for NodeResourcesFit {
         Events::of(&[Event::PodAdd, Event::PodLabel])
     }
 
-    fn wakes(&self, pod: &Pod, event: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
-        match occurrence {
-            Occurrence::Pod { is_assigned, .. } if event == Event::PodDelete => *is_assigned,
-            Occurrence::Pod { old: Some(old), new: Some(new), .. } => {
-                new.uid == pod.uid || frees(pod, old, new)
-            }
-            Occurrence::Node { old, new: Some(new), .. } => {
-                self.fits_empty(pod, new) && old.as_ref().is_none_or(|old| grew(pod, old, new))
-            }
-            _ => false,
-        }
-    }
-}
-
-/// Whether a pod on a node gave up some of what this one asks for.
-fn frees(pod: &Pod, old: &Pod, new: &Pod) -> bool {
-    let (wanted, old, new) = (&pod.requests().fit, &old.requests().held, &new.requests().held);
-    (wanted.cpu_milli > 0 && new.cpu_milli < old.cpu_milli)
-        || (wanted.memory > 0 && new.memory < old.memory)
-        || (wanted.ephemeral_storage > 0 && new.ephemeral_storage < old.ephemeral_storage)
-        || wanted.scalars.iter().any(|(name, _)| new.scalar(name) < old.scalar(name))
-}
-
-/// Whether a node offers more of something that the pod asks for.
-fn grew(pod: &Pod, old: &Node, new: &Node) -> bool {
-    let wanted = &pod.requests().fit;
-    let (had, has) = (&old.allocatable.amounts, &new.allocatable.amounts);
-    new.allocatable.pods > old.allocatable.pods
-        || (wanted.cpu_milli > 0 && has.cpu_milli > had.cpu_milli)
-        || (wanted.memory > 0 && has.memory > had.memory)
-        || (wanted.ephemeral_storage > 0 && has.ephemeral_storage > had.ephemeral_storage)
-        || wanted.scalars.iter().any(|(name, _)| has.scalar(name) > had.scalar(name))
-}
-
-impl NodeResourcesFit {
-    fn fits_empty(&self, pod: &Pod, node: &Node) -> bool {
-        let (wanted, has) = (&pod.requests().fit, &node.allocatable.amounts);
-        node.allocatable.pods >= 1
-            && wanted.cpu_milli <= has.cpu_milli
-            && wanted.memory <= has.memory
-            && wanted.ephemeral_storage <= has.ephemeral_storage
-            && wanted
-                .scalars
-                .iter()
-                .all(|(name, amount)| self.ignores(name) || *amount <= has.scalar(name))
+    fn wakes(&self, pod: &Pod, event: Event, occurrence: &Occurrence, cluster: &Cluster) -> bool {
+        hints::wakes(self, pod, event, occurrence, cluster)
     }
 }
 
@@ -172,8 +141,10 @@ impl PreparedNodeResourcesFit {
         judge(wanted.memory, has.memory, held.memory, MEMORY);
         let ephemeral = (has.ephemeral_storage, held.ephemeral_storage);
         judge(wanted.ephemeral_storage, ephemeral.0, ephemeral.1, EPHEMERAL_STORAGE);
-        for (index, Scalar { name, amount, .. }) in self.scalars.iter().enumerate() {
-            judge(*amount, has.scalar(name), held.scalar(name), Self::scalar_bit(index));
+        for (index, Scalar { name, amount, is_of_devices, .. }) in self.scalars.iter().enumerate() {
+            if !*is_of_devices || has.scalar(name) != 0 {
+                judge(*amount, has.scalar(name), held.scalar(name), Self::scalar_bit(index));
+            }
         }
         bits
     }
@@ -188,8 +159,10 @@ impl PreparedNodeResourcesFit {
 
     fn scalar_reasons(&self, node: NodeView<'_>, code: Code) -> Vec<Cow<'static, str>> {
         let is_short = |(index, scalar): (usize, &Scalar)| {
-            let Scalar { name, amount, reason } = scalar;
-            let short = if self.describes_by_code() {
+            let Scalar { name, amount, reason, is_of_devices } = scalar;
+            let short = if *is_of_devices && node.node.allocatable.amounts.scalar(name) == 0 {
+                false
+            } else if self.describes_by_code() {
                 code.meaning() & Self::scalar_bit(index) != 0
             } else {
                 let has = node.node.allocatable.amounts.scalar(name);
@@ -250,6 +223,12 @@ fn mark_short(codes: &mut [Code], wanted: i64, has: &[f64], held: &[f64], bit: u
 impl PreparedFilter for PreparedNodeResourcesFit {
     fn reads(&self) -> Reads {
         Reads::parts(NodeParts::ALLOCATABLE).and_load()
+    }
+
+    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
+        let is_stale = |change: &Change| matches!(change, Change::Object(Kind::DeviceClass));
+        let is_stale = !self.scalars.is_empty() && changes.iter().any(is_stale);
+        if is_stale { Refresh::Again } else { Refresh::Nodes }
     }
 
     fn check(&self, _: &Cluster, node: NodeView<'_>) -> Code {
@@ -322,12 +301,16 @@ impl PreparedFilter for PreparedNodeResourcesFit {
 }
 
 /// The filter, from the plugin's args.
-pub(crate) fn filter(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<NodeResourcesFit> {
+pub(crate) fn filter(
+    args: &mut Fields<'_>,
+    followed: Followed,
+    refusals: &mut Refusals,
+) -> Option<NodeResourcesFit> {
     let ignored = args.texts("ignoredResources", refusals)?;
     let groups = args.texts("ignoredResourceGroups", refusals)?;
     args.optional("scoringStrategy");
     let owned = |texts: Vec<&str>| texts.into_iter().map(Into::into).collect();
-    Some(NodeResourcesFit { ignored: owned(ignored), ignored_groups: owned(groups) })
+    Some(NodeResourcesFit { ignored: owned(ignored), ignored_groups: owned(groups), followed })
 }
 
 /// The score, from the plugin's args.

@@ -4,36 +4,43 @@
 use crate::event::{Event, Events, Occurrence};
 use crate::model::{Effect, Taint, Toleration};
 use crate::part::{Part, Parts};
+use crate::release::Followed;
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
-use super::tolerations::tolerates;
+use super::tolerations::{Operators, tolerates};
 use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Status};
 
 pub(crate) const NAME: &str = "NodeUnschedulable";
 pub(crate) const UNSCHEDULABLE: &str = "node(s) were unschedulable";
 
 #[derive(Debug)]
-pub(crate) struct NodeUnschedulable;
+pub(crate) struct NodeUnschedulable {
+    operators: Operators,
+}
+
+pub(crate) fn of(followed: Followed) -> NodeUnschedulable {
+    NodeUnschedulable { operators: Operators::of(followed) }
+}
 
 #[derive(Debug, Clone)]
 struct PreparedNodeUnschedulable;
 
-fn tolerates_cordon(tolerations: &[Toleration]) -> bool {
+fn tolerates_cordon(tolerations: &[Toleration], operators: Operators) -> bool {
     let cordon = Taint {
         key: "node.kubernetes.io/unschedulable".into(),
         value: "".into(),
         effect: Effect::NoSchedule,
     };
-    tolerations.iter().any(|toleration| tolerates(toleration, &cordon))
+    tolerations.iter().any(|toleration| tolerates(toleration, &cordon, operators))
 }
 
 impl Filter for NodeUnschedulable {
     fn key(&self, pod: &Pod, key: &mut Key) {
-        key.push(u64::from(tolerates_cordon(&pod.template.tolerations)));
+        key.push(u64::from(tolerates_cordon(&pod.template.tolerations, self.operators)));
     }
 
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
-        (!tolerates_cordon(&pod.template.tolerations))
+        (!tolerates_cordon(&pod.template.tolerations, self.operators))
             .then(|| -> Box<dyn PreparedFilter> { Box::new(PreparedNodeUnschedulable) })
     }
 
@@ -56,7 +63,7 @@ impl Filter for NodeUnschedulable {
                 !new.object.unschedulable && old.as_ref().is_none_or(|old| old.object.unschedulable)
             }
             Occurrence::Pod { new: Some(new), .. } => {
-                new.uid == pod.uid && tolerates_cordon(&new.template.tolerations)
+                new.uid == pod.uid && tolerates_cordon(&new.template.tolerations, self.operators)
             }
             _ => false,
         }

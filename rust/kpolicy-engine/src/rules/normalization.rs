@@ -151,18 +151,19 @@ impl Normalization {
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // held within 0–100
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
-fn as_they_are(raw: &[f64], scores: &mut Vec<u8>) {
-    scores.extend(raw.iter().map(|raw| held(*raw, |raw| raw) as u8));
+fn as_they_are(raw: &[f64], scores: &mut [u8]) {
+    for (score, raw) in scores.iter_mut().zip(raw) {
+        *score = held(*raw, |raw| raw) as u8;
+    }
 }
 
 /// The scores of nodes whose rule normalises without looking at the others.
-pub(crate) fn ready(normalization: &Normalization, raw: &[f64], scores: &mut Vec<u8>) {
-    scores.clear();
+pub(crate) fn ready(normalization: &Normalization, raw: &[f64], scores: &mut [u8]) {
     if *normalization == Normalization::AsIs {
         as_they_are(raw, scores);
     } else {
         let of = |raw: &f64| u8::try_from(normalization.apply(&Fitted::NONE, *raw)).unwrap_or(0);
-        scores.extend(raw.iter().map(of));
+        scores.iter_mut().zip(raw).for_each(|(score, raw)| *score = of(raw));
     }
 }
 

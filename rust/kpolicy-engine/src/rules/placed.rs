@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use kpolicy_cel::Moments;
+
 use crate::event::{Event, Events, Occurrence};
 use crate::heap::HeapBytes;
 use crate::model::Kind;
@@ -130,8 +132,13 @@ impl FilterRule {
     }
 
     /// As [`Filter::kinds`].
-    pub fn kinds(&self) -> &'static [Kind] {
+    pub fn kinds(&self) -> &[Kind] {
         self.rule.kinds()
+    }
+
+    /// As [`Filter::moments`], with its conditions.
+    pub(crate) fn moments(&self) -> Moments {
+        moments_of(self.rule.moments(), self.conditions.as_deref())
     }
 
     /// As [`Filter::reserve`], whether or not its conditions hold: a pod with claims needs them bound.
@@ -205,13 +212,25 @@ impl ScoreRule {
         rests_on_cluster(self.conditions.as_deref())
     }
 
-    pub(crate) fn kinds(&self) -> &'static [Kind] {
+    pub(crate) fn kinds(&self) -> &[Kind] {
         self.rule.kinds()
+    }
+
+    /// As [`FilterRule::moments`].
+    pub(crate) fn moments(&self) -> Moments {
+        moments_of(self.rule.moments(), self.conditions.as_deref())
+    }
+}
+
+fn moments_of(own: &Moments, conditions: Option<&Conditions>) -> Moments {
+    match conditions {
+        Some(conditions) => own.clone().with(conditions.moments.clone()),
+        None => own.clone(),
     }
 }
 
 fn rests_on_cluster(conditions: Option<&Conditions>) -> bool {
-    conditions.is_some_and(|conditions| conditions.needs.is_of_cluster())
+    conditions.is_some_and(Conditions::may_change)
 }
 
 /// Whether what conditions rest on changed.

@@ -185,7 +185,7 @@ impl PreparedScore for PreparedResourceScoring {
     }
 
     fn raw_range(&self, cluster: &Cluster, first: usize, raw: &mut [f64]) {
-        if !self.raw_exactly(cluster.nodes().columns(), first, raw) {
+        if !self.raw_exactly(cluster.nodes().columns_of(raw.len()), first, raw) {
             one_by_one(self, cluster, first, raw);
         }
     }

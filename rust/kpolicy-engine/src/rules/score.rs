@@ -4,6 +4,8 @@
 
 use std::fmt::Debug;
 
+use kpolicy_cel::Moments;
+
 use crate::model::Kind;
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
@@ -26,8 +28,13 @@ pub trait Score: Debug + Send + Sync {
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>>;
 
     /// As [`super::Filter::kinds`].
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &[Kind] {
         &[]
+    }
+
+    /// As [`super::Filter::moments`].
+    fn moments(&self) -> &Moments {
+        &Moments::None
     }
 
     /// From now on it scores as kube-scheduler 1.`minor` did, as far as releases disagree. `true`: on

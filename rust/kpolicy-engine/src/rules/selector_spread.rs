@@ -70,7 +70,7 @@ impl Score for SelectorSpread {
         Some(Box::new(PreparedSelectorSpread { source, pods, zones: NodeZones::of(cluster) }))
     }
 
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &[Kind] {
         let only_services = Sources { services: self.sources.services, ..Sources::NONE };
         if self.sources == only_services { &[Kind::Service] } else { default_selector::KINDS }
     }

@@ -5,9 +5,10 @@ use crate::event::{Event, Events, Occurrence};
 use crate::intern::Shared;
 use crate::model::{Effect, Taint, Toleration};
 use crate::part::{Part, Parts};
+use crate::release::Followed;
 use crate::snapshot::{Cluster, Node, NodeParts, NodeView, Pod};
 
-use super::tolerations::{first_untolerated_hard, tolerates};
+use super::tolerations::{Operators, first_untolerated_hard, tolerates};
 use super::{
     Code, Filter, HeldBytes, Key, Normalization, PreparedFilter, PreparedScore, Reads, Score,
     Status,
@@ -17,20 +18,27 @@ pub(crate) const NAME: &str = "TaintToleration";
 pub(crate) const UNTOLERATED: &str = "node(s) had untolerated taint(s)";
 
 #[derive(Debug)]
-pub(crate) struct TaintToleration;
+pub(crate) struct TaintToleration {
+    operators: Operators,
+}
+
+pub(crate) fn of(followed: Followed) -> TaintToleration {
+    TaintToleration { operators: Operators::of(followed) }
+}
 
 #[derive(Debug, Clone)]
 struct PreparedTaintToleration {
     tolerations: Shared<Box<[Toleration]>>,
+    operators: Operators,
 }
 
 impl PreparedTaintToleration {
-    fn of(pod: &Pod) -> Self {
-        Self { tolerations: pod.template.tolerations.clone() }
+    fn of(pod: &Pod, operators: Operators) -> Self {
+        Self { tolerations: pod.template.tolerations.clone(), operators }
     }
 
     fn code(&self, taints: &[Taint]) -> Code {
-        match first_untolerated_hard(taints, &self.tolerations) {
+        match first_untolerated_hard(taints, &self.tolerations, self.operators) {
             Some(_) => Code::reject(1),
             None => Code::PASS,
         }
@@ -42,8 +50,9 @@ impl PreparedTaintToleration {
             toleration.effect.is_none_or(|effect| effect == Effect::PreferNoSchedule)
         };
         let count = taints.iter().filter(|taint| {
+            let tolerated = |soft| tolerates(soft, taint, self.operators);
             taint.effect == Effect::PreferNoSchedule
-                && !self.tolerations.iter().filter(is_soft).any(|soft| tolerates(soft, taint))
+                && !self.tolerations.iter().filter(is_soft).any(tolerated)
         });
         count.fold(0.0, |sum, _| sum + 1.0)
     }
@@ -55,7 +64,7 @@ impl Filter for TaintToleration {
     }
 
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedFilter>> {
-        Some(Box::new(PreparedTaintToleration::of(pod)))
+        Some(Box::new(PreparedTaintToleration::of(pod, self.operators)))
     }
 
     fn events(&self) -> Events {
@@ -68,7 +77,8 @@ impl Filter for TaintToleration {
 
     fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
         let tolerated = |node: &Node, pod: &Pod| {
-            first_untolerated_hard(&node.taints, &pod.template.tolerations).is_none()
+            first_untolerated_hard(&node.taints, &pod.template.tolerations, self.operators)
+                .is_none()
         };
         match occurrence {
             Occurrence::Node { old, new: Some(new), .. } => {
@@ -116,7 +126,7 @@ impl Score for TaintToleration {
     }
 
     fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
-        Some(Box::new(PreparedTaintToleration::of(pod)))
+        Some(Box::new(PreparedTaintToleration::of(pod, self.operators)))
     }
 }
 

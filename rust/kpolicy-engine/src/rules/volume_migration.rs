@@ -1,7 +1,7 @@
 //! In-tree volumes as the CSI drivers that replaced them see them: the driver of each plugin, the
 //! handle of a volume there, and its node affinity.
 //!
-//! Specification: `csi-translation-lib`, with the migrations that are on in kube-scheduler 1.36.
+//! Specification: `csi-translation-lib`, with the migrations that are on in kube-scheduler since 1.34.
 
 use crate::model::{
     CsiNode, Labels, NodeSelector, NodeSelectorTerm, PersistentVolume, Requirement,
@@ -48,7 +48,7 @@ static CINDER: Plugin = plugin!(
     true
 );
 static AZURE_DISK: Plugin = plugin!("azure-disk", "disk.csi.azure.com", None, true);
-static PORTWORX: Plugin = plugin!("portworx-volume", "pxd.portworx.com", None, true);
+pub(crate) static PORTWORX: Plugin = plugin!("portworx-volume", "pxd.portworx.com", None, true);
 static AZURE_FILE: Plugin = plugin!("azure-file", "file.csi.azure.com", None, false);
 static VSPHERE: Plugin = plugin!("vsphere-volume", "csi.vsphere.vmware.com", None, false);
 

@@ -104,9 +104,10 @@ impl Filter for VolumeRestrictions {
         ])
     }
 
-    /// The hint looks only at pods of the pod's own namespace.
+    /// The hint looks only at pods of the pod's own namespace, and not at a node that takes its pods
+    /// along.
     fn narrow_events(&self) -> Events {
-        Events::of(&[Event::PodDelete])
+        Events::of(&[Event::PodDelete, Event::NodeDelete])
     }
 
     fn wakes(&self, pod: &Pod, _: Event, occurrence: &Occurrence, _: &Cluster) -> bool {
@@ -120,7 +121,7 @@ impl Filter for VolumeRestrictions {
             }
             Occurrence::Object(replaced) => claims::changed_claim(replaced)
                 .is_some_and(|claim| claims::names_directly(pod, claim)),
-            Occurrence::Pod { old: None, .. } => false,
+            Occurrence::Pod { old: None, .. } | Occurrence::Time { .. } => false,
         }
     }
 
@@ -131,7 +132,7 @@ impl Filter for VolumeRestrictions {
         }
     }
 
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &[Kind] {
         &[Kind::PersistentVolumeClaim]
     }
 }
@@ -194,7 +195,7 @@ impl PreparedFilter for PreparedVolumeRestrictions {
                 Change::Object(Kind::PersistentVolumeClaim) => return Refresh::Again,
                 Change::PodPut(_, pod) => self.count(pod, 1),
                 Change::PodTaken(_, pod) => self.count(pod, -1),
-                Change::Object(_) | Change::Node(..) => {}
+                Change::Object(_) | Change::Node(..) | Change::Time(..) => {}
             }
         }
         if was_used == self.is_used_elsewhere() { Refresh::Nodes } else { Refresh::All }

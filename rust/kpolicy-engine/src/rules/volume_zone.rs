@@ -88,11 +88,11 @@ impl Filter for VolumeZone {
         match occurrence {
             Occurrence::Node { .. } => true,
             Occurrence::Object(replaced) => object_wakes(pod, replaced),
-            Occurrence::Pod { .. } => false,
+            Occurrence::Pod { .. } | Occurrence::Time { .. } => false,
         }
     }
 
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &[Kind] {
         &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::StorageClass]
     }
 }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{self, Kind, Object};
+use crate::model;
 
 use super::Cluster;
 use super::log::Change;
@@ -16,7 +16,6 @@ use super::objects::Replaced;
 use super::occurrence::Occurrence;
 use super::pod::Pod;
 use super::pods::{Place, PodEntry};
-use super::promises::key_of;
 
 impl Cluster {
     /// Puts nodes in order of their names and of their zones, as a cycle does before it chooses among them.
@@ -325,41 +324,8 @@ impl Cluster {
         }
     }
 
-    /// Keeps an object of another kind than pods and nodes.
-    pub fn set_object(&mut self, object: Object) -> Option<Occurrence> {
-        let key = (!self.promises.is_empty()).then(|| key_of(object.kind(), object.meta()));
-        let replaced = self.objects.set(object)?;
-        if let Some((confirmed, key)) =
-            key.and_then(|key| Some((self.promises.confirmed(&key)?, key)))
-        {
-            if replaced.new.as_ref() == Some(confirmed) {
-                // Said before: the promise stands.
-                replaced.old.and_then(|own| self.objects.set(own));
-                return None;
-            }
-            self.promises.end(&key);
-        }
-        (replaced.old != replaced.new).then(|| self.note_object(replaced))
-    }
-
-    /// Deletes an object of another kind; `None` if it is not there.
-    pub fn remove_object(&mut self, kind: Kind, namespace: &str, name: &str) -> Option<Occurrence> {
-        let replaced = self.objects.remove(kind, namespace, name)?;
-        self.promises.end(&(kind, namespace.into(), name.into()));
-        Some(self.note_object(replaced))
-    }
-
-    /// Namespace and name of all objects of a kind (not of pods, which go by uid).
-    pub(crate) fn object_keys(&self, kind: Kind) -> Vec<(Box<str>, Box<str>)> {
-        match kind {
-            Kind::Node => {
-                self.nodes.iter().map(|view| ("".into(), view.node.name.as_ref().into())).collect()
-            }
-            _ => self.objects.keys(kind),
-        }
-    }
-
     pub(super) fn note_object(&mut self, replaced: Replaced) -> Occurrence {
+        self.read_labels.follow_object(&replaced);
         self.log.push(Change::Object(replaced.kind));
         Occurrence::Object(replaced)
     }

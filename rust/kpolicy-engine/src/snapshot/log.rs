@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use kpolicy_cel::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::model::Kind;
@@ -30,21 +31,23 @@ pub enum Change {
     PodTaken(NodeSlot, Arc<Pod>),
     /// An object of another kind appeared, changed or vanished.
     Object(Kind),
+    /// Time passed, from a moment to another one.
+    Time(Timestamp, Timestamp),
 }
 
 impl Change {
-    /// The node that it is about; `None` for objects of other kinds.
+    /// The node that it is about; `None` for objects of other kinds and for time.
     pub fn slot(&self) -> Option<NodeSlot> {
         match self {
             Self::Node(slot, _) | Self::PodPut(slot, _) | Self::PodTaken(slot, _) => Some(*slot),
-            Self::Object(_) => None,
+            Self::Object(_) | Self::Time(..) => None,
         }
     }
 
     fn pod(&self) -> Option<&Arc<Pod>> {
         match self {
             Self::PodPut(_, pod) | Self::PodTaken(_, pod) => Some(pod),
-            Self::Node(..) | Self::Object(_) => None,
+            Self::Node(..) | Self::Object(_) | Self::Time(..) => None,
         }
     }
 }

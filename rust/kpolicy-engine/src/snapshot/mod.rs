@@ -7,8 +7,13 @@
 pub(crate) mod attached;
 pub(crate) mod census;
 pub(crate) mod columns;
+pub(crate) mod covering;
+pub(crate) mod device_selectors;
+pub(crate) mod device_slices;
+pub(crate) mod devices_in_use;
 pub(crate) mod domains;
 pub(crate) mod evictions;
+pub(crate) mod extended_resources;
 pub(crate) mod images;
 pub(crate) mod log;
 pub(crate) mod node;
@@ -20,8 +25,10 @@ pub(crate) mod pod;
 pub(crate) mod pods;
 mod progress;
 pub(crate) mod promises;
+pub(crate) mod read_labels;
 mod tables;
 pub(crate) mod taint_sets;
+mod written;
 
 mod changes;
 mod label_keys;
@@ -29,7 +36,10 @@ mod lanes_read;
 
 use std::sync::Arc;
 
+use kpolicy_cel::{Expression, Timestamp};
+
 use crate::intern::Name;
+use crate::model::Kind;
 
 pub use census::Census;
 pub use domains::Domains;
@@ -47,7 +57,19 @@ pub use pods::{Nominations, PodEntry, Pods};
 pub use progress::Progress;
 
 use promises::Promises;
+use read_labels::ReadLabels;
 use tables::Tables;
+use written::Written;
+
+/// The epoch, until a time is told.
+#[derive(Debug)]
+struct Moment(Timestamp);
+
+impl Default for Moment {
+    fn default() -> Self {
+        Self(Timestamp::new(0, 0).unwrap_or(Timestamp::MIN))
+    }
+}
 
 /// The snapshot: all objects that rules may read, indexed for them, and the log of changes.
 #[derive(Debug, Default)]
@@ -59,12 +81,39 @@ pub struct Cluster {
     evictions: Evictions,
     objects: Objects,
     promises: Promises,
+    written: Written,
+    read_labels: ReadLabels,
     log: Log,
     tables: Tables,
     progress: Arc<Progress>,
+    moment: Moment,
+    /// The time that the caller told last, in seconds since the epoch. The moment is its minute.
+    now_seconds: i64,
 }
 
 impl Cluster {
+    /// The moment as of which rules decide, a whole minute.
+    pub fn moment(&self) -> Timestamp {
+        self.moment.0
+    }
+
+    /// The time that the caller told last, in seconds since the epoch, for time-outs.
+    pub(crate) fn now_seconds(&self) -> i64 {
+        self.now_seconds
+    }
+
+    pub(crate) fn set_now_seconds(&mut self, seconds: i64) {
+        self.now_seconds = seconds;
+    }
+
+    /// Rules decide as of this moment from now on. Caches follow where `is_noted`.
+    pub(crate) fn set_moment(&mut self, moment: Timestamp, is_noted: bool) {
+        if is_noted {
+            self.log.push(Change::Time(self.moment.0, moment));
+        }
+        self.moment = Moment(moment);
+    }
+
     /// Nodes by slot, with the load of pods on each.
     pub fn nodes(&self) -> &Nodes {
         &self.nodes
@@ -96,6 +145,17 @@ impl Cluster {
     /// Objects that stand as decided, not as the API server has them yet.
     pub(crate) fn promises(&self) -> &Promises {
         &self.promises
+    }
+
+    /// Takes compiled selectors of devices. What was judged without them is judged again.
+    pub(crate) fn load_selector(&mut self, text: &str, compiled: Result<Expression, String>) {
+        self.objects.selectors.load(text, compiled);
+        self.log.push(Change::Object(Kind::DeviceClass));
+    }
+
+    /// Which labels of pods selectors read.
+    pub(crate) fn read_labels(&self) -> &ReadLabels {
+        &self.read_labels
     }
 
     /// Whoever works for long on the snapshot reports it there.
@@ -143,7 +203,9 @@ impl Cluster {
 
     /// A row for a pod that is not in the snapshot.
     pub fn row(&mut self, pod: crate::model::Pod) -> Arc<Pod> {
-        Arc::new(self.tables.pod(pod))
+        let row = self.tables.pod(pod);
+        self.read_labels.follow_pod(&row);
+        Arc::new(row)
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Nodes {
     is_ranked: bool,
     /// How often a newer row took the place of an older one, on any node.
     rows_replaced: u64,
+    /// How many pods are on all of them.
+    pods: usize,
 }
 
 impl Nodes {
@@ -58,6 +60,11 @@ impl Nodes {
     /// The length of every column by slot; some slots may be without a node.
     pub fn slots(&self) -> usize {
         self.entries.len()
+    }
+
+    /// How many pods are on nodes.
+    pub(crate) fn pods(&self) -> usize {
+        self.pods
     }
 
     /// The slot of the node of this name.
@@ -93,7 +100,12 @@ impl Nodes {
     }
 
     pub(crate) fn columns(&self) -> &Columns {
-        count(self.entries.len());
+        self.columns_of(self.entries.len())
+    }
+
+    /// The columns, for who reads so many lanes of them.
+    pub(crate) fn columns_of(&self, lanes: usize) -> &Columns {
+        count(lanes);
         &self.columns
     }
 
@@ -228,12 +240,14 @@ impl Nodes {
         self.taint_sets.follow(slot.index(), None);
         self.free.push(slot);
         self.is_ranked = false;
+        self.pods -= entry.load.pods.len();
         Some((slot, entry.node, entry.load.pods))
     }
 
     pub(super) fn put(&mut self, slot: NodeSlot, pod: Arc<Pod>) {
         if let Some(Some(entry)) = self.entries.get_mut(slot.index()) {
             entry.load.put(pod);
+            self.pods += 1;
             self.domains.age();
             self.columns.set(slot.index(), &entry.node, &entry.load);
         }
@@ -252,7 +266,7 @@ impl Nodes {
 
     pub(super) fn take(&mut self, slot: NodeSlot, uid: &str) {
         if let Some(Some(entry)) = self.entries.get_mut(slot.index()) {
-            entry.load.take(uid);
+            self.pods -= usize::from(entry.load.take(uid));
             self.columns.set(slot.index(), &entry.node, &entry.load);
         }
     }

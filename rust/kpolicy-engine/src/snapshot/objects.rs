@@ -7,6 +7,11 @@ use std::sync::Arc;
 use crate::model::{Kind, Meta, Object};
 
 use super::attached::Attached;
+use super::covering::Covering;
+use super::device_selectors::Selectors;
+use super::device_slices::DeviceSlices;
+use super::devices_in_use::DevicesInUse;
+use super::extended_resources::ExtendedResources;
 
 /// Objects of one kind. The namespace of cluster-scoped ones is empty.
 #[derive(Debug)]
@@ -89,6 +94,16 @@ macro_rules! stores {
             )?)*
             /// The attachments by node.
             pub(crate) attached: Attached,
+            /// Slices of devices by node and pool.
+            pub(crate) device_slices: DeviceSlices,
+            /// The devices that claims hold.
+            pub(crate) devices_in_use: DevicesInUse,
+            /// Classes of devices by the resource that each stands behind.
+            extended_resources: ExtendedResources,
+            /// Compiled selectors of devices.
+            pub(crate) selectors: Selectors,
+            /// The disruption budgets by pod.
+            pub(crate) covering: Covering,
         }
 
         impl Objects {
@@ -135,8 +150,20 @@ macro_rules! stores {
 crate::object_kinds!(stores);
 
 impl Objects {
+    /// The name of the class of devices that stands behind a resource.
+    pub(crate) fn class_behind(&self, resource: &str) -> Option<&str> {
+        self.extended_resources.class_of(resource, &self.device_classes)
+    }
+
     fn followed(&mut self, replaced: Replaced) -> Replaced {
         self.attached.follow(&replaced);
+        self.device_slices.follow(&replaced);
+        self.devices_in_use.follow(&replaced);
+        self.extended_resources.follow(&replaced);
+        if let Some(new) = &replaced.new {
+            self.selectors.see(new);
+        }
+        self.covering.follow(&replaced);
         replaced
     }
 }

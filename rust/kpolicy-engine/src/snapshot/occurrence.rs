@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use kpolicy_cel::Timestamp;
+
 use super::node::{Node, NodeParts};
 use super::objects::Replaced;
 use super::pod::Pod;
@@ -30,6 +32,13 @@ pub enum Occurrence {
     },
     /// An object of another kind was added, changed or deleted.
     Object(Replaced),
+    /// Time passed, and nothing else happened.
+    Time {
+        /// The moment before.
+        from: Timestamp,
+        /// The moment of decisions from now on.
+        to: Timestamp,
+    },
 }
 
 impl Occurrence {

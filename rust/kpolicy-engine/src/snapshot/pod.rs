@@ -12,7 +12,7 @@ use crate::model::{
     self, ApiValues, HostPort, Labels, NodeSelector, NodeSelectorTerm, OwnerReference,
     PodAffinityTerm, SpreadConstraint, Toleration, Volume, VolumeSource,
 };
-use crate::resources::Requests;
+use crate::resources::{Amounts, Requests, limits};
 
 /// Namespace and labels: all that selectors read of a pod.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -78,6 +78,7 @@ pub struct Template {
     pub priority_class_name: Name,
     pub never_preempts: bool,
     pub(crate) requests: Shared<Requests>,
+    pub(crate) limits: Shared<Amounts>,
     pub tolerations: Shared<Box<[Toleration]>>,
     pub(crate) node_affinity: Shared<NodeAffinity>,
     pub(crate) pod_affinity: Shared<PodAffinity>,
@@ -91,10 +92,13 @@ pub struct Template {
     pub owner: Option<Shared<OwnerReference>>,
     pub(crate) needed_features: NeededFeatures,
     pub scheduling_gates: Box<[Box<str>]>,
-    pub resource_claims: Box<[Box<str>]>,
+    pub resource_claims: Box<[model::PodClaim]>,
     pub pod_group: Option<Box<str>>,
     pub service_account_name: Name,
 }
+
+/// `status.resourceClaimStatuses`.
+pub(crate) type ClaimStatuses = [(Box<str>, Option<Box<str>>)];
 
 /// A pod as rules read it: a small row that shares what pods of one template have in common.
 #[derive(Debug, Clone)]
@@ -113,6 +117,8 @@ pub struct Pod {
     pub(crate) start_seconds: Option<i64>,
     pub(crate) is_terminating: bool,
     pub(crate) preempted_by_scheduler: bool,
+    /// The claims made for the pod, by their names in it; `None`: there are none.
+    pub(crate) claim_statuses: Option<Arc<ClaimStatuses>>,
     /// What expressions read by API path.
     pub api_values: Shared<ApiValues>,
 }
@@ -173,6 +179,7 @@ impl Pod {
         let template = &*self.template;
         self.template.bytes()
             + template.requests.bytes()
+            + template.limits.bytes()
             + template.tolerations.bytes()
             + template.node_affinity.bytes()
             + template.pod_affinity.bytes()
@@ -257,6 +264,7 @@ pod_tables! {
     identities: Identity,
     labels: Labels,
     requests: Requests,
+    limits: Amounts,
     tolerations: Box<[Toleration]>,
     node_affinities: NodeAffinity,
     pod_affinities: PodAffinity,
@@ -281,6 +289,7 @@ impl PodTables {
 
     pub(crate) fn row(&mut self, pod: model::Pod, names: &mut Interner<Arc<str>>) -> Pod {
         let requests = Requests::of(&pod, names);
+        let limits = limits(&pod, names);
         let needed_features = NeededFeatures {
             restarts_all_containers: pod
                 .init_containers
@@ -320,6 +329,7 @@ impl PodTables {
             priority_class_name: self.texts.name(&pod.priority_class_name),
             never_preempts: pod.never_preempts,
             requests: self.requests.intern(requests),
+            limits: self.limits.intern(limits),
             tolerations: self.tolerations.intern(pod.tolerations),
             node_affinity: self.node_affinities.intern(node_affinity),
             pod_affinity: self.pod_affinities.intern(pod_affinity),
@@ -352,6 +362,7 @@ impl PodTables {
             start_seconds: pod.start_seconds,
             is_terminating: pod.meta.deletion_seconds.is_some(),
             preempted_by_scheduler: pod.preempted_by_scheduler,
+            claim_statuses: (!pod.claim_statuses.is_empty()).then(|| pod.claim_statuses.into()),
             api_values: self.api_values.intern(pod.api_values),
         }
     }

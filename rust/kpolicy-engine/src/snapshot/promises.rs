@@ -3,12 +3,13 @@
 //!
 //! The object in the snapshot is the promised one; what the API server showed last is kept beside
 //! it. A promise ends when the API server shows a new version of the object, or when the last pod
-//! that holds it gives it up. It never ends by time.
+//! that holds it gives it up. It never ends by time. The allocation of a claim on devices is written
+//! in two steps: until the second one shows, its promise stands.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::model::{Kind, Meta, Object, PersistentVolume, PersistentVolumeClaim};
+use crate::model::{Kind, Meta, Object, PersistentVolume, PersistentVolumeClaim, ResourceClaim};
 
 use super::Cluster;
 use super::objects::Replaced;
@@ -23,8 +24,8 @@ pub(super) fn key_of(kind: Kind, meta: &Meta) -> ObjectKey {
 
 #[derive(Debug)]
 struct Promise {
-    /// As the API server showed it last.
-    confirmed: Object,
+    /// As the API server showed it last; `None`: it has no such object yet.
+    confirmed: Option<Object>,
     holders: Vec<Arc<str>>,
 }
 
@@ -51,12 +52,24 @@ impl Promises {
         true
     }
 
-    pub(super) fn make(&mut self, key: ObjectKey, confirmed: Object, uid: &Arc<str>) {
+    pub(super) fn make(&mut self, key: ObjectKey, confirmed: Option<Object>, uid: &Arc<str>) {
         self.by_object.insert(key, Promise { confirmed, holders: vec![Arc::clone(uid)] });
     }
 
     pub(super) fn confirmed(&self, key: &ObjectKey) -> Option<&Object> {
-        self.by_object.get(key).map(|promise| &promise.confirmed)
+        self.by_object.get(key)?.confirmed.as_ref()
+    }
+
+    /// Whether an object is promised that the API server does not have.
+    pub(super) fn is_only_promised(&self, key: &ObjectKey) -> bool {
+        self.by_object.get(key).is_some_and(|promise| promise.confirmed.is_none())
+    }
+
+    /// The API server shows a new state, and the promise stands.
+    pub(super) fn confirm(&mut self, key: &ObjectKey, confirmed: Object) {
+        if let Some(promise) = self.by_object.get_mut(key) {
+            promise.confirmed = Some(confirmed);
+        }
     }
 
     pub(super) fn end(&mut self, key: &ObjectKey) {
@@ -64,12 +77,12 @@ impl Promises {
     }
 
     /// The API server's versions of objects that no pod holds any more.
-    pub(super) fn give_up(&mut self, uid: &str) -> Vec<Object> {
+    pub(super) fn give_up(&mut self, uid: &str) -> Vec<(ObjectKey, Option<Object>)> {
         let mut freed = Vec::new();
-        self.by_object.retain(|_, promise| {
+        self.by_object.retain(|key, promise| {
             promise.holders.retain(|holder| **holder != *uid);
             if promise.holders.is_empty() {
-                freed.push(promise.confirmed.clone());
+                freed.push((key.clone(), promise.confirmed.clone()));
             }
             !promise.holders.is_empty()
         });
@@ -95,9 +108,62 @@ impl Cluster {
                 continue;
             }
             let Some(replaced) = self.objects.set(object) else { continue };
-            if let Some(confirmed) = replaced.old.clone().filter(|_| replaced.old != replaced.new) {
-                self.promises.make(key, confirmed, uid);
+            if replaced.old != replaced.new {
+                self.promises.make(key, replaced.old.clone(), uid);
                 self.note_object(replaced);
+            }
+        }
+    }
+
+    /// Keeps an object of another kind than pods and nodes.
+    pub fn set_object(&mut self, object: Object) -> Option<Occurrence> {
+        if self.written.overtakes(object.kind(), object.meta()) {
+            return None;
+        }
+        let key = (!self.promises.is_empty()).then(|| key_of(object.kind(), object.meta()));
+        if let Some(key) = &key {
+            if self.is_still_promised(key, &object) {
+                self.promises.confirm(key, object);
+                return None;
+            }
+            self.end_stand_in(&object);
+        }
+        let replaced = self.objects.set(object)?;
+        if let Some((confirmed, key)) =
+            key.and_then(|key| Some((self.promises.confirmed(&key)?, key)))
+        {
+            if replaced.new.as_ref() == Some(confirmed) {
+                // Said before: the promise stands.
+                replaced.old.and_then(|own| self.objects.set(own));
+                return None;
+            }
+            self.promises.end(&key);
+        }
+        (replaced.old != replaced.new).then(|| self.note_object(replaced))
+    }
+
+    /// Deletes an object of another kind; `None` if it is not there.
+    pub fn remove_object(&mut self, kind: Kind, namespace: &str, name: &str) -> Option<Occurrence> {
+        let replaced = self.objects.remove(kind, namespace, name)?;
+        let key = (kind, namespace.into(), name.into());
+        self.promises.end(&key);
+        self.written.forget(&key);
+        Some(self.note_object(replaced))
+    }
+
+    /// Namespace and name of all objects of a kind (not of pods, which go by uid).
+    pub(crate) fn object_keys(&self, kind: Kind) -> Vec<(Box<str>, Box<str>)> {
+        match kind {
+            Kind::Node => {
+                self.nodes.iter().map(|view| ("".into(), view.node.name.as_ref().into())).collect()
+            }
+            _ => {
+                let mut keys = self.objects.keys(kind);
+                keys.retain(|(namespace, name)| {
+                    let key = (kind, namespace.clone(), name.clone());
+                    !self.promises.is_only_promised(&key)
+                });
+                keys
             }
         }
     }
@@ -122,6 +188,49 @@ impl Cluster {
         }
     }
 
+    /// A claim on devices as the API server showed it last, if something else is promised of it.
+    pub(crate) fn confirmed_resource_claim(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Option<&Arc<ResourceClaim>> {
+        match self.confirmed(Kind::ResourceClaim, namespace, name) {
+            Some(Object::ResourceClaim(claim)) => Some(claim),
+            _ => None,
+        }
+    }
+
+    /// Whether a new state of a claim leaves the allocation standing that is promised: another one was
+    /// not written. Otherwise its devices would be free between two writes.
+    pub(super) fn is_still_promised(&self, key: &ObjectKey, new: &Object) -> bool {
+        let Object::ResourceClaim(new) = new else { return false };
+        let (_, namespace, name) = key;
+        let promised = self.objects.resource_claims.get(namespace, name);
+        let is_known = self.promises.confirmed(key).is_some();
+        is_known
+            && new.allocation.is_none()
+            && promised.is_some_and(|promised| {
+                promised.allocation.is_some() && promised.meta.uid == new.meta.uid
+            })
+    }
+
+    /// The claim that was made for the extended resources of a pod takes the place of its stand-in.
+    pub(super) fn end_stand_in(&mut self, new: &Object) {
+        let Object::ResourceClaim(claim) = new else { return };
+        if !claim.is_for_extended_resources() || claim.allocation.is_none() {
+            return;
+        }
+        let Some(owner) = &claim.owner else { return };
+        let name = ResourceClaim::stand_in_name(&owner.uid);
+        let key = (Kind::ResourceClaim, claim.meta.namespace.clone(), name.into());
+        if self.promises.is_only_promised(&key) {
+            self.promises.end(&key);
+            if let Some(replaced) = self.objects.remove(key.0, &key.1, &key.2) {
+                self.note_object(replaced);
+            }
+        }
+    }
+
     fn confirmed(&self, kind: Kind, namespace: &str, name: &str) -> Option<&Object> {
         self.promises.confirmed(&(kind, namespace.into(), name.into()))
     }
@@ -133,8 +242,12 @@ impl Cluster {
             return Vec::new();
         }
         let freed = self.promises.give_up(uid);
-        let replaced: Vec<Replaced> =
-            freed.into_iter().filter_map(|object| self.objects.set(object)).collect();
+        let before =
+            freed.into_iter().filter_map(|((kind, namespace, name), confirmed)| match confirmed {
+                Some(object) => self.objects.set(object),
+                None => self.objects.remove(kind, &namespace, &name),
+            });
+        let replaced: Vec<Replaced> = before.collect();
         replaced.into_iter().map(|replaced| self.note_object(replaced)).collect()
     }
 }

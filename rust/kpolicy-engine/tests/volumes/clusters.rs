@@ -10,6 +10,7 @@ use kpolicy_codec::{Keep, file};
 use kpolicy_engine::event::Occurrence;
 use kpolicy_engine::fields::{Fields, Refusals};
 use kpolicy_engine::model::{Event, Kind, Object};
+use kpolicy_engine::release::Followed;
 use kpolicy_engine::rules::{Filter, Rejection, Stage, Status, catalog};
 use kpolicy_engine::snapshot::{Cluster, Pod};
 use serde_json::{Map, Value, json};
@@ -24,7 +25,8 @@ pub(crate) fn rule(name: &str) -> Box<dyn Filter> {
     let (empty, mut refusals) = (json!({}), Refusals::default());
     let mut args = Fields::of(&empty, "$", &mut refusals).expect("it is an object");
     let make = catalog::filter(name).unwrap_or_else(|| panic!("no rule {name}"));
-    make(&mut args, &mut refusals).unwrap_or_else(|| panic!("{name} wants arguments"))
+    make(&mut args, Followed::default(), &mut refusals)
+        .unwrap_or_else(|| panic!("{name} wants arguments"))
 }
 
 pub(crate) fn objects(list: &Value) -> Vec<Object> {

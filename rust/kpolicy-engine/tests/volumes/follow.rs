@@ -58,7 +58,7 @@ impl Column {
             let is_read = match change {
                 Change::Node(_, parts) => parts.meets(reads.node.with(NodeParts::EXISTENCE)),
                 Change::PodPut(..) | Change::PodTaken(..) => reads.load,
-                Change::Object(_) => false,
+                Change::Object(_) | Change::Time(..) => false,
             };
             let Some(slot) = change.slot().filter(|_| is_read) else { continue };
             let code = cluster.nodes().view(slot).map(|view| self.prepared.check(cluster, view));

@@ -31,6 +31,7 @@ impl Run<'_> {
         let Some(program) = by_lot else { return Ok(()) };
         let by_lot = program["tieBreak"] == "random";
         let mut anew = Engine::new(self.world.seed);
+        anew.set_time(self.now_ns);
         let _ = anew.load(program);
         for ((kind, uid), object) in self.shown.iter().rev() {
             let mut object = object.clone();
@@ -61,6 +62,11 @@ impl Run<'_> {
                     decision.nominated_node = nowhere;
                     decision.victims.clear();
                     decision.displaced.clear();
+                    decision.writes.clear();
+                    // From 1.37 on the message names the node and the number of victims.
+                    if let Some((before, _)) = decision.message.split_once("found a potential") {
+                        decision.message = before.to_owned().into();
+                    }
                 }
                 decision
             };

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::draws::Draws;
-use crate::objects::{APPS, FEATURES, OWNERS, RESTARTS_ALL, ZONES};
+use crate::objects::{APPS, FEATURES, OWNERS, RESTARTS_ALL, ZONES, owners};
 
 /// A part of an object: its name and where it stands.
 type Part = (&'static str, &'static str);
@@ -24,9 +24,10 @@ pub(crate) const NODE_PARTS: [Part; 11] = [
 ];
 
 /// Those that the API server lets change.
-pub(crate) const POD_PARTS: [Part; 7] = [
+pub(crate) const POD_PARTS: [Part; 8] = [
     ("labels", "/metadata/labels"),
     ("annotations", "/metadata/annotations"),
+    ("owners", "/metadata/ownerReferences"),
     ("tolerations", "/spec/tolerations"),
     ("requests", "/spec/containers/0/resources"),
     ("image", "/spec/containers/0/image"),
@@ -125,7 +126,7 @@ pub(crate) fn features(draws: &mut Draws) -> Value {
 /// The pod with one part changed that the API server lets change.
 pub(crate) fn of_pod(draws: &mut Draws, pod: &Value) -> Value {
     let mut pod = pod.clone();
-    match draws.below(8) {
+    match draws.below(9) {
         0 => pod["metadata"]["labels"]["app"] = json!(draws.pick(&APPS)),
         1 => {
             pod["metadata"]["labels"]["tier"] = json!(draws.pick(&["front", "back"]));
@@ -162,6 +163,10 @@ pub(crate) fn of_pod(draws: &mut Draws, pod: &Value) -> Value {
             if let Some(spec) = pod["spec"].as_object_mut() {
                 spec.remove("schedulingGates");
             }
+        }
+        7 => {
+            let app: &&str = draws.pick(&APPS);
+            pod["metadata"]["ownerReferences"] = owners(app, draws.one_in(2));
         }
         _ if pod["spec"]["nodeName"].is_null() => {
             pod["metadata"]["annotations"] = json!({"owner": draws.pick(&OWNERS)});

@@ -6,6 +6,7 @@ use kpolicy_engine::api::{BindOutcome, Kind};
 use serde_json::Value;
 
 use crate::changes;
+use crate::devices;
 use crate::draws::Draws;
 use crate::objects::{NAMESPACES, NODES, another, node, node_name, pod, selecting};
 use crate::programs::program;
@@ -128,7 +129,7 @@ impl Draw {
     }
 
     fn step(&mut self, programs: usize) {
-        match self.draws.below(54) {
+        match self.draws.below(57) {
             0..=13 => {
                 let uid = self.new_pod(false);
                 self.steps.push(Step::Try(uid.clone()));
@@ -183,6 +184,12 @@ impl Draw {
                 self.steps.push(Step::Evict(uid, at_once));
             }
             34 | 35 => self.apply(selecting),
+            54..=56 => {
+                let spans = [0, 20, 60, 420, 1_200, 3_600, 40_000];
+                let (first, more) = (*self.draws.pick(&spans), *self.draws.pick(&spans));
+                self.steps.push(Step::Pass(first, more));
+            }
+            36 | 50 | 51 if self.draws.one_in(2) => self.apply(devices::any),
             36 | 50 | 51 => self.apply(storage::any),
             37 | 52 | 53 => self.object_goes(),
             38 => {
@@ -231,8 +238,9 @@ impl Draw {
     }
 
     fn object_goes(&mut self) {
-        let object = match self.draws.below(2) {
+        let object = match self.draws.below(3) {
             0 => selecting(&mut self.draws),
+            1 => devices::any(&mut self.draws),
             _ => storage::any(&mut self.draws),
         };
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -33,7 +33,8 @@ pub(crate) fn live_with(
     let mut engine = Engine::with_threads(world.seed, Arc::new(Threads::new(threads)));
     // The clusters are small; the twin does not look ahead.
     engine.look_ahead(1);
-    let mut run = Run::begin(world, fault, engine, Engine::new(world.seed));
+    let twin = Engine::new(world.seed);
+    let mut run = Run::begin(world, fault, engine, twin);
     if world.seed.is_multiple_of(WORLDS_A_BOUND) {
         run.twin.limit_cache(CACHE_BYTES_BOUND);
     }

@@ -9,6 +9,7 @@
 
 mod afterwards;
 mod changes;
+mod devices;
 mod draw;
 mod draws;
 mod live;
@@ -163,7 +164,7 @@ fn never_seen(seen: &Seen) -> Vec<String> {
     };
     let changes = of_kinds
         .chain(of_parts("Node", &changes::NODE_PARTS))
-        .chain(of_parts("waiting Pod", &changes::POD_PARTS[..6]))
+        .chain(of_parts("waiting Pod", &changes::POD_PARTS[..7]))
         .chain(of_parts("placed Pod", &changes::POD_PARTS))
         .filter(|name| name != "placed Pod.gates");
     changes

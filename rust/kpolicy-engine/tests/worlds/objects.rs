@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::changes::{features, need_features};
+use crate::devices;
 use crate::draws::Draws;
 use crate::storage::{self, CLAIMS};
 
@@ -68,7 +69,13 @@ fn selector(draws: &mut Draws) -> Value {
         0 => json!({"matchExpressions": [{"key": "app", "operator": draws.pick(&["In", "NotIn"]),
                                           "values": [draws.pick(&APPS), draws.pick(&APPS)]}]}),
         1 => {
-            json!({"matchExpressions": [{"key": "tier", "operator": draws.pick(&["Exists", "DoesNotExist"])}]})
+            let (key, operator) = *draws.pick(&[
+                ("tier", "Exists"),
+                ("tier", "DoesNotExist"),
+                ("own", "Exists"),
+                ("own", "DoesNotExist"),
+            ]);
+            json!({"matchExpressions": [{"key": key, "operator": operator}]})
         }
         _ => json!({"matchLabels": {"app": draws.pick(&APPS)}}),
     }
@@ -180,7 +187,7 @@ pub(crate) fn pod(draws: &mut Draws, index: usize, node: Option<String>) -> Valu
         container["ports"] = json!([{"containerPort": 80, "hostPort": 8080 + draws.below(2)}]);
     }
     // Most pods matter about the same; a few may evict nearly all others.
-    let priority = if node.is_none() && draws.one_in(5) { 9 } else { draws.below(3) };
+    let priority = if node.is_none() && draws.one_in(2) { 9 } else { draws.below(3) };
     let mut spec = json!({"containers": [container], "priority": priority});
     if draws.one_in(12) {
         spec["preemptionPolicy"] = json!("Never");
@@ -227,8 +234,9 @@ pub(crate) fn pod(draws: &mut Draws, index: usize, node: Option<String>) -> Valu
     if draws.one_in(30) {
         spec["schedulingGates"] = json!([{"name": "example.com/gate"}]);
     }
-    if draws.one_in(40) {
-        spec["resourceClaims"] = json!([{"name": "r", "resourceClaimName": "r"}]);
+    if draws.one_in(8) {
+        let claim = devices::claim_name(draws);
+        spec["resourceClaims"] = json!([{"name": "r", "resourceClaimName": claim}]);
     }
     let mut status = json!({});
     match &node {
@@ -254,17 +262,24 @@ pub(crate) fn pod(draws: &mut Draws, index: usize, node: Option<String>) -> Valu
         meta["annotations"] = json!({"owner": draws.pick(&OWNERS)});
     }
     if draws.one_in(2) {
-        meta["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "ReplicaSet",
-            "name": app, "uid": app, "controller": true}]);
+        meta["ownerReferences"] = owners(app, true);
     }
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status})
 }
 
-/// Another pod of the same kind.
+/// A replica set, or nobody.
+pub(crate) fn owners(app: &str, is_owned: bool) -> Value {
+    let reference = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet",
+        "name": app, "uid": app, "controller": true});
+    if is_owned { json!([reference]) } else { json!([]) }
+}
+
+/// Another pod of the same kind, but for a label that few selectors read.
 pub(crate) fn another(like: &Value, index: usize, node: Option<String>) -> Value {
     let mut pod = like.clone();
     pod["metadata"]["name"] = json!(format!("p{index}"));
     pod["metadata"]["uid"] = json!(format!("u{index}"));
+    pod["metadata"]["labels"]["own"] = json!(format!("own-{index}"));
     pod["spec"]["nodeName"] = json!(node);
     pod["status"] = match node {
         Some(_) => json!({"startTime": format!("2026-01-01T00:00:{:02}Z", index % 60)}),
@@ -297,9 +312,9 @@ pub(crate) fn selecting(draws: &mut Draws) -> Value {
         1 => json!({"apiVersion": "v1", "kind": "Service", "metadata": meta,
                     "spec": {"selector": {"app": draws.pick(&APPS)}}}),
         2 => json!({"apiVersion": "v1", "kind": "ReplicationController", "metadata": meta,
-                    "spec": {"selector": {"app": draws.pick(&APPS)}}}),
+                    "spec": {"replicas": draws.below(4), "selector": {"app": draws.pick(&APPS)}}}),
         3 => json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": meta,
-                    "spec": {"selector": {"matchLabels": {"app": draws.pick(&APPS)}}}}),
+                    "spec": {"replicas": draws.below(4), "selector": {"matchLabels": {"app": draws.pick(&APPS)}}}}),
         4 => json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta,
                     "spec": {"selector": {"matchLabels": {"app": draws.pick(&APPS)}}}}),
         _ => json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": meta,

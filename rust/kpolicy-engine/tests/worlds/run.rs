@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::changes;
 use crate::programs::facts_of;
 use crate::seen::Seen;
-use crate::wakes::Parked;
+use crate::wakes::{BEGINS_NS, Parked};
 use crate::world::{Step, World};
 
 /// Where and how the engine was at odds with itself.
@@ -33,6 +33,7 @@ pub(crate) struct Run<'w> {
     pub parked: Parked,
     program: usize,
     pub observed: String,
+    pub now_ns: i64,
     pub world: &'w World,
     pub engine: Engine,
     /// Fed the same, decides one by one, without looking ahead, what the other decides in a batch.
@@ -86,12 +87,20 @@ pub(crate) fn same<T: PartialEq + std::fmt::Debug>(what: &str, have: &T, want: &
 }
 
 impl<'w> Run<'w> {
-    pub(crate) fn begin(world: &'w World, fault: Fault, engine: Engine, twin: Engine) -> Self {
+    pub(crate) fn begin(
+        world: &'w World,
+        fault: Fault,
+        mut engine: Engine,
+        mut twin: Engine,
+    ) -> Self {
+        engine.set_time(BEGINS_NS);
+        twin.set_time(BEGINS_NS);
         Self {
             fault,
             parked: Parked::default(),
             program: 0,
             observed: String::new(),
+            now_ns: BEGINS_NS,
             world,
             engine,
             twin,
@@ -127,6 +136,7 @@ impl<'w> Run<'w> {
             Step::Evict(uid, at_once) => self.evict(uid, *at_once),
             Step::Load(program) => self.load(*program)?,
             Step::Flood(changes) => self.flood(*changes),
+            Step::Pass(first, more) => self.pass(*first, *more),
         }
         self.nobody_is_forgotten()
     }
@@ -276,9 +286,9 @@ impl<'w> Run<'w> {
         let uid: Arc<str> = uid.into();
         let want = self.engine.decide_from_scratch(&uid);
         self.explained(&want)?;
-        let have = one(&mut self.engine, &uid);
+        let have = one(&mut self.engine, &uid, self.now_ns);
         same("not as from scratch", &have, &want)?;
-        let twin = one(&mut self.twin, &uid);
+        let twin = one(&mut self.twin, &uid, self.now_ns);
         same("two engines with the same events", &twin, &have)?;
         self.note(&have);
         Ok(have)
@@ -366,11 +376,11 @@ impl<'w> Run<'w> {
     fn batch(&mut self, uids: &[String]) -> Agreed {
         self.explained_together()?;
         let uids: Vec<Arc<str>> = uids.iter().map(|uid| Arc::from(uid.as_str())).collect();
-        let have = self.engine.schedule(&uids, 0, &Still).decisions;
+        let have = self.engine.schedule(&uids, self.now_ns, &Still).decisions;
         let mut want = Vec::new();
         for uid in &uids {
             let scratch = self.twin.decide_from_scratch(uid);
-            want.push(one(&mut self.twin, uid));
+            want.push(one(&mut self.twin, uid, self.now_ns));
             same("not as from scratch", &want[want.len() - 1], &scratch)?;
         }
         same("a batch is not as one by one", &have, &want)?;
@@ -380,7 +390,7 @@ impl<'w> Run<'w> {
     }
 }
 
-fn one(engine: &mut Engine, uid: &Arc<str>) -> Decision {
-    let mut decisions = engine.schedule(std::slice::from_ref(uid), 0, &Still).decisions;
+fn one(engine: &mut Engine, uid: &Arc<str>, now_ns: i64) -> Decision {
+    let mut decisions = engine.schedule(std::slice::from_ref(uid), now_ns, &Still).decisions;
     decisions.pop().expect("one pod, one decision")
 }

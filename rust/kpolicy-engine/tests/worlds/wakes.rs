@@ -14,6 +14,10 @@ use kpolicy_engine::snapshot::PodEntry;
 
 use crate::run::{Agreed, Fault, Run};
 
+const NANOSECONDS: i64 = 1_000_000_000;
+/// 2026-03-29T00:00:00Z: clocks in Europe are put forward that night.
+pub(crate) const BEGINS_NS: i64 = 1_774_742_400 * NANOSECONDS;
+
 /// By uid of the parked pod: the pods by whose decisions it may be placeable.
 #[derive(Debug, Default)]
 pub(crate) struct Parked(BTreeMap<String, BTreeSet<String>>);
@@ -26,7 +30,7 @@ impl Parked {
     pub(crate) fn note(&mut self, decision: &Decision) {
         let uid = decision.uid.to_string();
         match decision.verdict {
-            Verdict::Parked => self.0.insert(uid, BTreeSet::new()),
+            Verdict::Parked | Verdict::NotReady => self.0.insert(uid, BTreeSet::new()),
             _ => self.0.remove(&uid),
         };
     }
@@ -44,6 +48,19 @@ impl Parked {
 }
 
 impl Run<'_> {
+    /// Time passes; after the first part of it a call other than that for wakes tells of it.
+    pub(crate) fn pass(&mut self, first: i64, more: i64) {
+        self.now_ns += first * NANOSECONDS;
+        self.engine.set_time(self.now_ns);
+        self.twin.set_time(self.now_ns);
+        self.now_ns += more * NANOSECONDS;
+        self.twin.set_time(self.now_ns);
+        let (wakes, next_ns) = self.engine.pass_time(self.now_ns);
+        assert!(next_ns.is_none_or(|next_ns| next_ns > self.now_ns), "{next_ns:?}");
+        self.seen.count("change", "time passes");
+        self.hear(&wakes);
+    }
+
     /// The wakes of a change. Whether one led to anything is counted.
     pub(crate) fn hear(&mut self, wakes: &[Wake]) {
         for wake in wakes {

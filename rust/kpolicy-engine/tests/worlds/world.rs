@@ -27,6 +27,8 @@ pub(crate) enum Step {
     Load(usize),
     /// So many changes of a namespace that caches fall behind the log.
     Flood(usize),
+    /// So many seconds pass, of which a call hears; then so many more, and who was woken is asked for.
+    Pass(i64, i64),
 }
 
 #[derive(Debug, Clone)]
@@ -60,6 +62,7 @@ impl Step {
             Self::Evict(uid, at_once) => json!({"evict": [uid, at_once]}),
             Self::Load(program) => json!({"load": program}),
             Self::Flood(changes) => json!({"flood": changes}),
+            Self::Pass(first, more) => json!({"pass": [first, more]}),
         }
     }
 
@@ -86,6 +89,7 @@ impl Step {
             "evict" => Self::Evict(text(&value[0])?, value[1].as_bool()?),
             "load" => Self::Load(number(value)?),
             "flood" => Self::Flood(number(value)?),
+            "pass" => Self::Pass(value[0].as_i64()?, value[1].as_i64()?),
             _ => return None,
         })
     }

@@ -81,7 +81,8 @@ def test_victims_are_listed_and_not_evicted(
     line, summary = map(json.loads, capsys.readouterr().out.splitlines())
     assert line == {
         "pod": "default/high",
-        "message": "0/2 nodes are available: 2 Insufficient cpu.",
+        "message": "0/2 nodes are available: 2 Insufficient cpu. preemption: found a potential "
+        "placement for pod on node n2, preempting 2 victims",
         "nominatedNode": "n2",
         "victims": ["default/low3", "default/low2"],
     }

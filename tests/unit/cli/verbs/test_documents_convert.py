@@ -242,7 +242,7 @@ def test_a_policy_becomes_a_configuration_and_what_cannot_be_said_is_named(
     comments = head.replace("\n# ", " ")
     for what in (
         "the predicate `no-spot` is an expression, which kube-scheduler does not have",
-        "the predicate `NodeLabel` is the built-in `NodeLabel`, which kube-scheduler 1.36 does",
+        "the predicate `NodeLabel` is the built-in `NodeLabel`, which kube-scheduler does",
         "the priority `again` is `NodeResourcesFit` a second time",
         "ties are broken by `name`; kube-scheduler chooses at random",
         "`preemption.order`",

@@ -83,13 +83,26 @@ def test_every_flag_is_a_variable_and_a_key_of_the_file(tmp_path: Path) -> None:
     assert set(parsed) == set(names) - {"params"}
     assert set(parsed.values()) == {None}, "what is not given is left to the others"
     numbers = {"port", "seed", "engine_threads", "traces_per_second", "kept_traces_per_second"}
-    numbers.add("tenant_weight")
-    for name in set(names) - numbers - {"params", "once", "leader_elect"}:
+    numbers |= {"tenant_weight", "binds_in_flight", "flush_after", "flush_period"}
+    numbers |= {"lease_duration", "lease_renew_deadline", "lease_retry_period"}
+    numbers |= {"pod_initial_backoff", "pod_max_backoff"}
+    for name in set(names) - numbers - {"params", "once", "leader_elect", "feature_gates"}:
         word = {"log_format": "json", "log_level": "error", "auth": "token"}.get(name, "word")
         word = {"extender_hosts": "a:1", "extender_pod_fields": "args"}.get(name, word)
+        word = {"release": "1.36"}.get(name, word)
         settings, origins = settled({}, {f"KPOLICY_{name.upper()}": word}, {})
         assert origins == {name: "variable"}
         assert word in str(getattr(settings, name))
+
+
+def test_feature_gates_are_read_as_kube_scheduler_reads_them(tmp_path: Path) -> None:
+    gates = {"VolumeLimitScaling": True, "NodeDeclaredFeatures": False}
+    written = "VolumeLimitScaling=true,NodeDeclaredFeatures=f"
+    settings, _ = settled({}, {"KPOLICY_FEATURE_GATES": written}, {})
+    assert settings.feature_gates == gates
+    text = "featureGates: {VolumeLimitScaling: true, NodeDeclaredFeatures: false}\nrelease: auto\n"
+    settings, _ = settings_of(tmp_path, file=text)
+    assert (settings.feature_gates, settings.release) == (gates, "auto")
 
 
 def test_paths_in_the_file_are_relative_to_it(tmp_path: Path) -> None:
@@ -294,7 +307,7 @@ def test_how_many_traces_a_second_is_set_by_flag_variable_or_file(tmp_path: Path
     )
     assert (settings.traces_per_second, origins["traces_per_second"]) == (7, "flag")
     assert (settings.kept_traces_per_second, origins["kept_traces_per_second"]) == (0, "file")
-    assert settled({}, {}, {})[0].traces_per_second == 10
+    assert settled({}, {}, {})[0].traces_per_second == 10_000
     for wrong in ("-1", "10001", "many"):
         with pytest.raises(CannotWorkError, match="KPOLICY_TRACES_PER_SECOND"):
             settled({}, {"KPOLICY_TRACES_PER_SECOND": wrong}, {})

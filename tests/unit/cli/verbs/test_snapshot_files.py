@@ -206,9 +206,9 @@ class TestRecord:
         [recording] = Snapshot.load("live.kpsnap").recordings
         counts = {kind: count for kind, count in recording.header.content.counts.items() if count}
         assert counts == {"Namespace": 4, "Node": 1, "Pod": 2}
-        assert len(recording.header.content.counts) == 15
+        assert len(recording.header.content.counts) == 20
         assert len(recording.header.origin.recorded) == len("2026-01-01T00:00:00Z")
-        assert len(recording.header.origin.resource_versions) == 15
+        assert len(recording.header.origin.resource_versions) == 20
 
     def test_without_a_name_the_file_is_named_after_the_time(
         self, kubeconfig: Path, folder: Path
@@ -222,7 +222,7 @@ class TestRecord:
         [made] = folder.glob("kpolicy-*T*Z.kpsnap")
         origin = Snapshot.load(made).recordings[0].header.origin
         assert set(origin.resource_versions) == {"Node", "Pod"}
-        assert len(origin.left_out) == 13
+        assert len(origin.left_out) == 18
 
     @pytest.mark.parametrize(
         ("arguments", "message"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.auth.connection import (
     RenewedAuthorization,
     TokenFileAuthorization,

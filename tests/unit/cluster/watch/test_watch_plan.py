@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.limits import REFUSED_SOON_MAX
 from kpolicy.cluster.request_failure import Cause, Failure, Status, TimedOut, Unreachable
 from kpolicy.cluster.watch.listing import Broken, End, Listed, Stale, Watched

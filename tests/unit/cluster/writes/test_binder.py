@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.limits import (
     BIND_SENDS_IN_DOUBT_MAX,

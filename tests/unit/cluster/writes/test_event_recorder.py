@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.limits import EVENT_QUEUE_MAX
 from kpolicy.cluster.writes.event_recorder import (
     EventRecorder,
@@ -149,6 +149,36 @@ async def test_a_busy_server_is_tried_again() -> None:
             await recorder.clock.jump()
         await recorder.settled(1)
         assert len(recorder.stored()) == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        RequestFault(
+            status=403, message="unable to create new content because it is being terminated"
+        ),
+        RequestFault(status=404, message='namespaces "default" not found'),
+    ],
+    ids=["terminating", "gone"],
+)
+async def test_nothing_more_is_written_in_a_namespace_that_goes(fault: RequestFault) -> None:
+    async with running_recorder() as recorder:
+        refusal = FaultRule(fault, resource="events", namespace="default", times=None)
+        recorder.control_plane.faults = ScriptedFaults([refusal])
+        recorder.recorder.failed_scheduling(POD, MESSAGE, "p")
+        await eventually(lambda: recorder.recorder.outbox.statistics().failed == 1)
+        for number in range(20):
+            name = f"p{number}"
+            recorder.recorder.failed_scheduling(Reference("default", name, "u"), MESSAGE, "p")
+            recorder.recorder.failed_scheduling(Reference("kube-system", name, "u"), MESSAGE, "p")
+        await recorder.settled(20)
+        posted = [call for call in recorder.control_plane.audit() if call.resource == "events"]
+        assert sum(call.namespace == "default" for call in posted) == 1
+        await recorder.clock.advance(61)
+        recorder.recorder.scheduled(POD, "n1", "p")
+        await eventually(lambda: recorder.recorder.outbox.statistics().failed == 2)
+        posted = [call for call in recorder.control_plane.audit() if call.resource == "events"]
+        assert sum(call.namespace == "default" for call in posted) == 2
 
 
 async def test_when_the_queue_is_full_events_are_dropped_and_counted() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.api import MERGE_PATCH, ApiClient
 from kpolicy.cluster.limits import (
     EVICT_SENDS_IN_DOUBT_MAX,

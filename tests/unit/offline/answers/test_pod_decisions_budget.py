@@ -87,7 +87,7 @@ def spent(engine: Engine, program: Program) -> dict[str, int]:
             if "expression" in rule:
                 request = {"ir": rule["expression"], "variables": {}, "trace": True}
                 where = {"pod": "default/w0", "node": "n0000"}
-                answer = json.loads(engine.evaluate(json.dumps(request | where).encode()))
+                answer = json.loads(engine.evaluate(json.dumps(request | where).encode(), 0))
                 found[rule["name"]] = answer["spent"]
     return found
 

@@ -19,7 +19,7 @@ import zstandard
 
 import kpolicy
 from kpolicy import Origin, Problem, Snapshot, write_snapshot
-from kpolicy.clock import api_time
+from kpolicy.api_times import api_time
 from kpolicy.offline.limits import FILE_BYTES_MAX
 from kpolicy.offline.snapshot_file.reader import (
     HEADER_AT,

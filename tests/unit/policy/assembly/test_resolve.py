@@ -45,7 +45,7 @@ def test_what_comes_with_kpolicy_can_be_a_base() -> None:
     child = policy("base: kube-scheduler-default\npredicates: [{name: a, expression: node.ready}]")
     compiled = compile_policy(child)
     entry = profile(compiled)
-    assert (len(entry["filters"]), len(entry["scores"])) == (15, 8)
+    assert (len(entry["filters"]), len(entry["scores"])) == (15, 9)
     assert names(entry["filters"])[-1] == "a"
     assert document(compiled)["policies"] == ["p", "kube-scheduler-default"]
 
@@ -213,7 +213,7 @@ def weights(entry: dict[str, Any]) -> list[tuple[str, int, int]]:
 
 def test_a_policy_stands_on_the_default_profile_unless_it_says_otherwise() -> None:
     default = profile(compile_policy())
-    assert (len(default["filters"]), len(default["scores"])) == (14, 8)
+    assert (len(default["filters"]), len(default["scores"])) == (14, 9)
     spec = "predicates: [{name: a, expression: node.ready}]"
     entry = profile(compile_policy(policy(spec, base="")))
     assert entry["filters"][:-1] == default["filters"]

@@ -100,6 +100,9 @@ _LOOPS: Final = (
     "optional.of({text}).optMap(x, x + x).orValue('') == {text}",
     "cluster.pods.count(selector('app=' + label(node, 'zone') + {text})) > 1",
     "node.domain(label(node, 'zone')).pods.count(selector('app=web')) > {number}",
+    "node.domain(label(node, 'zone')).pods.sameController(pod) > {number}",
+    "node.pods.sameController(pod) + pod.controllerReplicas > {number}",
+    "pod.disruptionBudgets.{test}(b, b.name == {text} || b.disruptionsAllowed > {number})",
 )
 
 

@@ -49,7 +49,7 @@ def engine() -> Engine:
 def spent(engine: Engine, ir: dict[str, Any]) -> tuple[int, bool]:
     """The units of one evaluation, and whether it gave a value."""
     request = {"ir": ir, "variables": {}, "pod": "default/w", "node": "n1", "trace": True}
-    answer = json.loads(engine.evaluate(json.dumps(request).encode("utf-8", "surrogatepass")))
+    answer = json.loads(engine.evaluate(json.dumps(request).encode("utf-8", "surrogatepass"), 0))
     assert "refused" not in answer, answer
     return answer["spent"], "value" in answer
 

@@ -41,6 +41,8 @@ def paths(path: str, kind: str, steps: int = 0) -> Iterator[str]:
     for name, member in described.members.items():
         if member.by_api_path and path not in API_ROOTS:
             continue
+        if member.told_of and path not in member.told_of:
+            continue
         asked = f"{name}({arguments(member)})" if member.method else name
         yield from paths(f"{path}.{asked}", member.result.name, steps + 1)
 

@@ -36,7 +36,6 @@ NOT_TRIED = {
     "KP304": "needs a snapshot",
     "KP312": "needs a snapshot",
     "KP328": "needs a snapshot",
-    "KP341": "refused as an unknown name",
     "KP501": "of tests",
     "KP502": "of tests",
     "KP503": "of tests",

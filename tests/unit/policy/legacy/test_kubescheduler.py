@@ -1,4 +1,4 @@
-"""KubeSchedulerConfiguration files mean what they mean to kube-scheduler 1.36."""
+"""KubeSchedulerConfiguration files mean what they mean to kube-scheduler."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ WEIGHTS = {
     "TaintToleration": 3,
     "NodeAffinity": 2,
     "NodeResourcesFit": 1,
+    "VolumeBinding": 1,
     "PodTopologySpread": 2,
     "InterPodAffinity": 2,
     "DynamicResources": 2,

@@ -29,6 +29,7 @@ GUARDED = (
         "&& node.labels['a'] == 'x'"
     ),
     "has(pod.controller) && pod.controller.kind == 'Job'",
+    "!has(pod.controllerReplicas) || pod.controllerReplicas > 1",
     (
         "node.pods.exists(p, 'a' in p.labels && p.labels['a'] == 'x') "
         "&& node.pods.count(selector('')) > 1"
@@ -48,6 +49,7 @@ UNGUARDED = {
     "node.conditions['Ready'] == 'True'": ["node.conditions['Ready']"],
     "node.labels[pod.name] == 'x'": ["node.labels[pod.name]"],
     "pod.controller.kind == 'Job'": ["pod.controller.kind"],
+    "pod.controllerReplicas > node.pods.sameController(pod)": ["pod.controllerReplicas"],
     "namespaceObject.labels['a'] == node.name": ["namespaceObject.labels['a']"],
     "label(node, 'a') == '' && node.labels['a'] == 'x'": ["node.labels['a']"],
     "label(node, 'a') != 'x' && node.labels['a'] == 'y'": ["node.labels['a']"],

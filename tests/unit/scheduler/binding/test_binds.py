@@ -104,10 +104,14 @@ class ScriptedPreBinder:
 
     def __init__(self) -> None:
         self.ends: dict[str, asyncio.Future[BindEnd | None]] = {}
+        self.taken_back: list[str] = []
 
     async def pre_bind(self, pod: Attempt, decision: Decision) -> BindEnd | None:
         self.ends[pod.uid] = asyncio.get_running_loop().create_future()
         return await self.ends[pod.uid]
+
+    async def take_back(self, pod: Attempt, decision: Decision) -> None:
+        self.taken_back.append(pod.uid)
 
 
 class Silent:
@@ -375,6 +379,7 @@ async def test_volumes_that_fail_end_the_reservation_without_a_bind() -> None:
         rig.pre_binder.ends["a"].set_result(BindEnd(Outcome.FAILED, True, "no volume"))
         await rig.rest()
         assert (rig.binder.bindings, rig.settled()) == ([], {"a": 1})
+        assert rig.pre_binder.taken_back == ["a"]
         assert any("no volume" in words for words in rig.events.reports)
         pod = rig.queue.get("a")
         assert pod is not None

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from kpolicy.cluster.writes.claim_state import ClaimChange, ClaimUser
+from kpolicy.cluster.writes.claim_writer import ClaimNotWritten, ClaimOutcome, ClaimWritten
 from kpolicy.cluster.writes.volume_writer import (
     BindVolume,
     NotWritten,
@@ -19,7 +21,15 @@ from kpolicy.cluster.writes.volume_writer import (
     WriteOutcome,
     Written,
 )
-from kpolicy.engine import Outcome, PreBindWrite, Verdict, VolumeProgress, VolumeState, VolumeWork
+from kpolicy.engine import (
+    ClaimWork,
+    Outcome,
+    PreBindWrite,
+    Verdict,
+    VolumeProgress,
+    VolumeState,
+    VolumeWork,
+)
 from kpolicy.scheduler.binding.pre_binds import PreBinds
 from kpolicy.scheduler.binding.reservations import BindEnd
 from kpolicy.scheduler.loop.queue import Queue
@@ -31,6 +41,8 @@ from tests.unit.scheduler.runtimes import runtime_of
 
 TAKES = VolumeWork("data", "u-data", "5", "pv", "u-pv", "7", True, True, 600)
 MAKES = VolumeWork("logs", "u-logs", "6", "", "", "", True, False, 600)
+HOLDS = ClaimWork("gpu", "u-gpu", '{"devices": {}}', "", "", True, False, 600)
+MAKES_CLAIM = ClaimWork("", "", '{"devices": {}}', '[{"name": "r"}]', "[]", True, True, 600)
 BOUND = VolumeProgress(VolumeState.BOUND, "")
 
 
@@ -42,6 +54,28 @@ class ScriptedWriter:
     async def write(self, patch: VolumePatch) -> WriteOutcome:
         self.patches.append(patch)
         return self.outcomes.pop(0) if self.outcomes else Written("9")
+
+
+class ScriptedClaims:
+    """Writes claims, and waits for their devices, as a test says."""
+
+    def __init__(self) -> None:
+        self.changes: list[ClaimChange] = []
+        self.outcome: ClaimOutcome = ClaimWritten({"metadata": {"name": "made"}})
+        self.waited: list[str] = []
+        self.taken_back: list[str] = []
+        self.problem = ""
+
+    async def write(self, user: ClaimUser, change: ClaimChange) -> ClaimOutcome:
+        self.changes.append(change)
+        return self.outcome
+
+    async def ready(self, user: ClaimUser, name: str, seconds_max: int) -> str:
+        self.waited.append(name)
+        return self.problem
+
+    async def take_back(self, user: ClaimUser, name: str) -> None:
+        self.taken_back.append(name)
 
 
 class ScriptedNominations:
@@ -58,22 +92,27 @@ class ScriptedNominations:
         await self.held.wait()
 
 
+def attempt_of(uid: str) -> Attempt:
+    queue = Queue()
+    queue.changed(pending(uid, name=uid), 0)
+    (pod,) = queue.pop_batch(1, 0)
+    return pod
+
+
 @dataclass
 class Rig:
     pre_binds: PreBinds
     engine: VolumesEngine
     writer: ScriptedWriter
+    claims: ScriptedClaims
     nominations: ScriptedNominations
     clock: ManualClock
 
     def begin(
         self, uid: str = "a", writes: Sequence[PreBindWrite] = (TAKES, MAKES)
     ) -> asyncio.Task[BindEnd | None]:
-        queue = Queue()
-        queue.changed(pending(uid, name=uid), 0)
-        (pod,) = queue.pop_batch(1, 0)
         decision = decided(Verdict.PLACED, uid, uid, "n1", writes=writes)
-        return asyncio.create_task(self.pre_binds.pre_bind(pod, decision))
+        return asyncio.create_task(self.pre_binds.pre_bind(attempt_of(uid), decision))
 
     async def rest(self, seconds: float = 0.1) -> None:
         await self.clock.advance(seconds)
@@ -87,9 +126,10 @@ async def rig_of() -> AsyncIterator[Rig]:
     clock, engine, writer = ManualClock(), VolumesEngine(), ScriptedWriter()
     thread = runtime_of(engine, clock).engine
     nominations = ScriptedNominations(writer)
-    pre_binds = PreBinds(writer, nominations, thread, clock)  # type: ignore[arg-type]
+    claims = ScriptedClaims()
+    pre_binds = PreBinds(writer, claims, nominations, thread, clock)  # type: ignore[arg-type]
     running = asyncio.create_task(pre_binds.run())
-    yield Rig(pre_binds, engine, writer, nominations, clock)
+    yield Rig(pre_binds, engine, writer, claims, nominations, clock)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     thread.stop()
@@ -201,3 +241,32 @@ async def test_all_who_wait_are_asked_about_in_one_call_now_and_then() -> None:
         rig.pre_binds.resource_changed("persistentvolumes")
         await rig.rest()
         assert [await end for end in ends] == [None] * 50
+
+
+async def test_claims_on_devices_are_written_and_waited_for() -> None:
+    async with rig_of() as rig:
+        assert await rig.begin(writes=(HOLDS, MAKES_CLAIM)) is None
+        assert [change.name for change in rig.claims.changes] == ["gpu", ""]
+        assert rig.claims.changes[1].requests == [{"name": "r"}]
+        assert rig.claims.waited == ["made"]
+
+
+@pytest.mark.parametrize("is_waiting", [False, True])
+async def test_a_claim_that_cannot_be_had_fails_the_bind(*, is_waiting: bool) -> None:
+    async with rig_of() as rig:
+        if is_waiting:
+            rig.claims.problem = "no"
+        else:
+            rig.claims.outcome = ClaimNotWritten("no")
+        message = 'running PreBind plugin "DynamicResources": no'
+        end = await rig.begin(writes=(MAKES_CLAIM,))
+        assert end == BindEnd(Outcome.FAILED, retry=True, message=message)
+
+
+async def test_claims_of_a_pod_that_was_not_bound_are_taken_back() -> None:
+    """One that was made for extended resources has no name yet; it is given up with the next
+    attempt."""
+    async with rig_of() as rig:
+        decision = decided(Verdict.PLACED, "p", node="n", writes=[MAKES, HOLDS, MAKES_CLAIM])
+        await rig.pre_binds.take_back(attempt_of("p"), decision)
+        assert rig.claims.taken_back == ["gpu"]

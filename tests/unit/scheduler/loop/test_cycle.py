@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from kpolicy.cluster.writes.claim_state import ClaimUser
+from kpolicy.cluster.writes.claim_writer import ClaimNotWritten, ClaimOutcome
 from kpolicy.cluster.writes.pod_status import ConditionReason
-from kpolicy.engine import Engine, Scheduled, Verdict
+from kpolicy.engine import ClaimRelease, Engine, Scheduled, Verdict
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.consequences import Consequences, take
 from kpolicy.scheduler.loop.cycle import (
@@ -32,8 +34,10 @@ from tests.unit.scheduler.runtimes import feed_of, runtime_of
 
 
 def test_every_verdict_puts_the_pod_where_it_belongs() -> None:
-    queue = Queue()
-    for uid in ("forgotten", "placed", "parked", "failed", "gone", "gated", "undecided"):
+    left: list[str] = []
+    queue = Queue(on_left=left.append)
+    uids = ("forgotten", "placed", "parked", "failed", "gone", "gated", "unready", "undecided")
+    for uid in uids:
         queue.changed(pending(uid), 0)
     batch = queue.pop_batch(10, 0)
     batch_outcome = take(
@@ -45,6 +49,7 @@ def test_every_verdict_puts_the_pod_where_it_belongs() -> None:
             decided(Verdict.FAILED, "failed", message="rule broke"),
             decided(Verdict.GONE, "gone"),
             decided(Verdict.GATED, "gated"),
+            decided(Verdict.NOT_READY, "unready", rejected_by=["DynamicResources"]),
             decided(Verdict.PLACED, "stranger", node="n"),
         ],
         SECOND,
@@ -59,12 +64,12 @@ def test_every_verdict_puts_the_pod_where_it_belongs() -> None:
         ("parked", ConditionReason.UNSCHEDULABLE, 15),
         ("failed", ConditionReason.SCHEDULER_ERROR, 22),
     ]
-    assert (queue.get("gone"), queue.statistics().gated) == (None, 1)
+    assert (left, queue.get("gone"), queue.statistics().gated) == (["gone"], None, 1)
     now = queue.statistics()
     assert (now.active, now.backoff, now.parked, now.gated, now.attempts_under_way) == (
         1,
         2,
-        1,
+        2,
         1,
         1,
     ), "a pod without an answer backs off as one that failed, those after the last one are next"
@@ -111,12 +116,29 @@ class Writer:
     failed_scheduling = set = forget = scheduled
 
 
+class ScriptedClaims:
+    """Notes the claims that are given up for parked pods."""
+
+    def __init__(self) -> None:
+        self.given_up: list[tuple[str, str, bool]] = []
+        self.asked = asyncio.Event()
+
+    async def give_up(
+        self, user: ClaimUser, name: str, uid: str, *, to_delete: bool
+    ) -> ClaimOutcome:
+        self.given_up.append((user.name, name, to_delete))
+        self.asked.set()
+        return ClaimNotWritten("no")
+
+
 class PlacingEngine(Engine):
     """Places everyone but those it is told to fail; each pod takes `pod_ns`."""
 
     def __init__(self) -> None:
         super().__init__(0)
         self.failing: set[str] = set()
+        # Pods that are parked, and the claim that is given up for each.
+        self.releases: dict[str, ClaimRelease] = {}
         self.batches: list[int] = []
         self.pod_ns = 0
 
@@ -126,7 +148,9 @@ class PlacingEngine(Engine):
             "sha256:1",
             "9",
             [
-                decided(_verdict(uid in self.failing), uid, node="n", filter_ns=self.pod_ns)
+                decided(Verdict.PARKED, uid, rejected_by=["D"], writes=[self.releases[uid]])
+                if uid in self.releases
+                else decided(_verdict(uid in self.failing), uid, node="n", filter_ns=self.pod_ns)
                 for uid in uids
             ],
         )
@@ -153,7 +177,7 @@ class Rig:
 
 
 @asynccontextmanager
-async def rig_of() -> AsyncIterator[Rig]:
+async def rig_of(claims: ScriptedClaims | None = None) -> AsyncIterator[Rig]:
     clock, queue, binds = ManualClock(), Queue(), Unbounded()
     engine = PlacingEngine()
     runtime, feed = runtime_of(engine, clock), feed_of(clock, queue)
@@ -171,6 +195,7 @@ async def rig_of() -> AsyncIterator[Rig]:
         reporter,
         binds=binds,  # type: ignore[arg-type]
         preemptions=Unbounded(),  # type: ignore[arg-type]
+        claims=claims or ScriptedClaims(),  # type: ignore[arg-type]
     )
     cycle = Cycle(runtime, feed, consequences, extended=None)
     async with asyncio.TaskGroup() as group:
@@ -179,6 +204,17 @@ async def rig_of() -> AsyncIterator[Rig]:
         cycle.stop()
         await asyncio.wait_for(running, 5)
     runtime.engine.stop()
+
+
+async def test_claims_that_keep_a_parked_pod_from_its_nodes_are_given_up() -> None:
+    claims = ScriptedClaims()
+    async with rig_of(claims) as rig:
+        rig.engine.releases["a"] = ClaimRelease("gpu", "u", to_delete=True)
+        rig.queue.changed(pending("a", name="a"), 0)
+        rig.signals.work_came()
+        await asyncio.wait_for(claims.asked.wait(), 5)
+        assert claims.given_up == [("a", "gpu", True)]
+        assert rig.queue.statistics().parked == 1
 
 
 async def test_a_burst_is_decided_in_batches_of_one_call_each() -> None:

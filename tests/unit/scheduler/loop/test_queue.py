@@ -6,18 +6,19 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from kpolicy.engine import PodChange
+from kpolicy.release_table import RELEASE_NAMES, RELEASES
 from kpolicy.scheduler.loop.queue import (
     ATTEMPT_FAILED,
     BACKOFF_COMPLETE,
-    GATES_ELIMINATED,
     PARKED_TIMEOUT,
-    POD_ADDED,
     POPPED_EARLY,
     Queue,
 )
+from kpolicy.scheduler.loop.queued_pod import QueuePeriods
 from tests.unit.scheduler.pods import SECOND, pending
 
 NODE_ADDED = "NodeAdd"
+NAMES = RELEASE_NAMES[RELEASES[-1]]
 
 
 def popped(queue: Queue, at_s: float = 0.0, limit: int = 100) -> list[str]:
@@ -108,10 +109,24 @@ def test_backoff_doubles_from_one_second_to_ten(kind: str) -> None:
             queue.parked("a", ["Fit"], round(now_s * SECOND))
             queue.wake("a", NODE_ADDED, round(now_s * SECOND))
         assert pod is not None
-        waits.append((pod.backoff_ends_ns() - round(now_s * SECOND)) / SECOND)
+        waits.append((pod.backoff_ends_ns(queue.periods) - round(now_s * SECOND)) / SECOND)
         assert lanes(queue) == (0, 1, 0, 0)
         now_s += waits[-1]
     assert waits == [1, 2, 4, 8, 10, 10, 10]
+
+
+def test_periods_are_settings() -> None:
+    periods = QueuePeriods(3 * SECOND, 4 * SECOND, 60 * SECOND)
+    queue = Queue(periods=periods)
+    queue.changed(pending("a"), 0)
+    for at_s, ends_s in ((0, 3), (3, 7), (7, 11)):
+        assert popped(queue, at_s) == ["a"]
+        queue.failed("a", at_s * SECOND)
+        assert popped(queue, ends_s - 0.001) == []
+    assert popped(queue, 11) == ["a"]
+    queue.parked("a", ["Fit"], 11 * SECOND)
+    assert not queue.flush(10, 71 * SECOND - 1)
+    assert queue.flush(10, 71 * SECOND)
 
 
 def test_a_failed_pod_comes_back_when_its_backoff_ends_and_not_before() -> None:
@@ -179,11 +194,13 @@ def test_errors_and_rejections_are_counted_apart() -> None:
     pod = queue.get("a")
     assert pod is not None
     assert (pod.rejections, pod.errors) == (3, 1)
-    assert pod.backoff_ends_ns() == 1 * SECOND, "the first error, whatever was rejected before"
+    assert pod.backoff_ends_ns(queue.periods) == 1 * SECOND, (
+        "the first error, whatever was rejected before"
+    )
     assert popped(queue, 1) == ["a"]
     queue.parked("a", ["Fit"], 2 * SECOND)
     assert (pod.rejections, pod.errors) == (4, 0)
-    assert pod.backoff_ends_ns() == 10 * SECOND, "the fourth rejection waits 8 s"
+    assert pod.backoff_ends_ns(queue.periods) == 10 * SECOND, "the fourth rejection waits 8 s"
 
 
 def test_a_pod_rejected_by_no_rule_backs_off_as_after_an_error() -> None:
@@ -291,7 +308,7 @@ def test_a_gated_pod_is_not_tried_until_its_gates_are_gone() -> None:
     queue.changed(pending("g", gated=True), 100 * SECOND)
     assert lanes(queue) == (0, 0, 0, 1)
     queue.changed(pending("g", gated=False), 200 * SECOND)
-    assert queue.statistics().incoming["active", GATES_ELIMINATED] == 1
+    assert queue.statistics().incoming["active", NAMES.gates_gone] == 1
     (pod,) = queue.pop_batch(1, 201 * SECOND)
     assert pod.first_active_ns == 200 * SECOND, "time spent gated is not time spent waiting for us"
 
@@ -373,8 +390,8 @@ def test_entering_is_counted_by_lane_and_event() -> None:
     popped(queue)
     queue.parked("a", ["Fit"], 0)
     assert queue.statistics().incoming == {
-        ("active", POD_ADDED): 1,
-        ("gated", POD_ADDED): 1,
+        ("active", NAMES.pod_added): 1,
+        ("gated", NAMES.pod_added): 1,
         ("unschedulable", ATTEMPT_FAILED): 1,
     }
 

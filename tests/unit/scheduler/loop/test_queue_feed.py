@@ -32,11 +32,11 @@ class CountedSignals(Signals):
 class Rig:
     def __init__(self, *profiles: str) -> None:
         clock = ManualClock()
-        self.engine, self.queue = FaultyEngine(), Queue()
         self.left: list[str] = []
+        self.engine, self.queue = FaultyEngine(), Queue(on_left=self.left.append)
         self.runtime = runtime_of(self.engine, clock)
         self.signals = CountedSignals()
-        self.feed = QueueFeed(self.queue, clock, self.signals, on_left=self.left.append)
+        self.feed = QueueFeed(self.queue, clock, self.signals)
         self.reservations = Reservations(1, self.signals.work_came)
         self.sink = EngineSink(
             self.runtime, self.feed, self.reservations, on_heard=self._note_resource

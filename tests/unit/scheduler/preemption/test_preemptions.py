@@ -227,6 +227,29 @@ async def test_a_higher_pod_takes_the_claim_and_the_lower_one_hears_of_it() -> N
         assert cluster.deleted() == ["low-0"]
 
 
+async def test_a_claim_that_a_higher_pod_took_is_no_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    async with running_cluster(*full(1), kubelet=None) as cluster:
+        slow = FaultRule(
+            RequestFault(delay_s=1.0, status=403),
+            verb="patch",
+            subresource="status",
+            name="middle",
+            times=None,
+        )
+        cluster.control_plane.faults = ScriptedFaults([slow])
+        cluster.control_plane.add(pod("middle", cpu="4", priority=5))
+        await cluster.until(lambda: cluster.metric("scheduler_preemption_attempts_total") == 1)
+        cluster.control_plane.add(pod("high", cpu="4", priority=9))
+        await cluster.until(lambda: cluster.nominated("high") == "n1")
+        ended = "default/middle: preemption ended: a pod of higher priority takes the room"
+        await cluster.until(lambda: ended in caplog.messages)
+        assert not [text for text in caplog.messages if "could not be written" in text]
+        assert cluster.deleted() == ["low-0"]
+
+
 # --- the plan, and what comes of it ---------------------------------------------------------------
 
 

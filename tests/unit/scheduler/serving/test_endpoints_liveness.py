@@ -27,7 +27,7 @@ from kpolicy.scheduler.loop.cycle import Cycle
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.runtime import EngineThread
 from kpolicy.scheduler.serving.endpoints import Liveness
-from kpolicy.telemetry.health_server import judge
+from kpolicy.telemetry.health_checks import judge
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.manual_clock import ManualClock

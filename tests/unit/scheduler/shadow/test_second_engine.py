@@ -274,7 +274,7 @@ class StuckEngine(Engine):
     def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
         return [[] for _ in uids]
 
-    def second_opinions(self, acted: Sequence[tuple[str, str]]) -> list[Opinion]:
+    def second_opinions(self, acted: Sequence[tuple[str, str]], now_ns: int) -> list[Opinion]:
         return [Opinion(PLACED, uid, name, True) for uid, name in acted]
 
 

@@ -152,5 +152,5 @@ def test_nodes_events_and_policies(kubectl: Kubectl) -> None:
     assert kubectl("get", "pod", "web", "-o", "jsonpath={.spec.priority}") == "1000"
     assert "deleted" in kubectl("delete", "namespace", "team")
     names = kubectl("api-resources", "-o", "name").split()
-    assert len(names) == 21
+    assert len(names) == 26
     assert "poddisruptionbudgets.policy" in names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kpolicy.clock import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.testing import ControlPlane, node, pod
 from tests.manual_clock import ManualClock
 from tests.unit.testing.client import TABLE

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pydantic_core import to_json
 
-from kpolicy.clock import api_time
+from kpolicy.api_times import api_time
 from kpolicy.testing import builders
 from kpolicy.testing.apiserver.list_parameters import Selector, parse
 from kpolicy.testing.apiserver.protobuf_objects import from_protobuf

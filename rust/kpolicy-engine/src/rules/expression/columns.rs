@@ -125,7 +125,7 @@ impl<'a> NodeColumns<'a> {
     fn held(&self, read: &Read) -> Option<&Held<'a>> {
         let place = self.held.get(read.index as usize)?;
         Some(place.get_or_init(|| match facts::row(&read.fact) {
-            Some((_, Row { source: Source::NodeWalk(..), lanes: Lanes::Numbers(column), .. })) => {
+            Some((_, Row { source, lanes: Lanes::Numbers(column), .. })) if source.is_walked() => {
                 walked(column(self, &read.args))
             }
             Some((_, row)) => held(row, read, self.cluster()),
@@ -137,7 +137,7 @@ impl<'a> NodeColumns<'a> {
     /// and what would be walked for each node again.
     fn held_for_lane(&self, read: &Read) -> Option<&Held<'a>> {
         let held = self.held.get(read.index as usize)?.get();
-        let is_walked = matches!(facts::source(&read.fact), Some(Source::NodeWalk(..)));
+        let is_walked = facts::source(&read.fact).is_some_and(Source::is_walked);
         if is_walked { self.held(read) } else { held }
     }
 }
@@ -281,7 +281,7 @@ impl Columns for NodeColumns<'_> {
         match facts::row(&read.fact).map(|(_, row)| row.lanes) {
             Some(Lanes::Numbers(column)) => column(self, &read.args),
             Some(Lanes::Sums(addend)) => {
-                let sums = self.world.sums.of_domain(self.cluster(), addend, read);
+                let sums = self.world.sums.of_domain(self.pod(), self.cluster(), addend, read);
                 sums.map_or(Column::Unavailable, |sums| sums.column(self.cluster()))
             }
             Some(

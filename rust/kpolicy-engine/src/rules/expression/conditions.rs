@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Budget, ErrorKind, Expression, Value};
+use kpolicy_cel::{Budget, ErrorKind, Expression, Moments, Value};
 
 use crate::model::{ApiPaths, Kind};
 use crate::rules::Fault;
@@ -25,6 +25,8 @@ pub(crate) struct Conditions {
     /// The texts of the expressions, in their order.
     pub(super) sources: Vec<Source>,
     pub(crate) needs: Needs,
+    /// What they read of the moment of the decision.
+    pub(crate) moments: Moments,
     pub(crate) fails_on_errors: bool,
     pub(crate) rule: Arc<str>,
 }
@@ -36,8 +38,9 @@ pub(crate) enum Holds {
 }
 
 impl Conditions {
-    pub(crate) fn reads_namespace(&self) -> bool {
-        self.needs.namespace()
+    /// Kinds of objects besides pods and nodes that they read.
+    pub(crate) fn kinds(&self) -> Vec<Kind> {
+        self.needs.kinds()
     }
 
     pub(crate) fn paths(&self) -> ApiPaths {
@@ -66,9 +69,15 @@ impl Conditions {
         unknown.map_or(Holds::Yes, Holds::Unknown)
     }
 
+    /// Whether they may come to hold, or cease to, while the pod stays as it is.
+    pub(crate) fn may_change(&self) -> bool {
+        self.needs.is_of_cluster() || self.moments != Moments::None
+    }
+
     pub(crate) fn watches(&self, changes: Changes<'_>) -> bool {
         changes.iter().any(|change| match change {
-            Change::Object(kind) => self.needs.namespace() && *kind == Kind::Namespace,
+            Change::Object(kind) => self.needs.kinds().contains(kind),
+            Change::Time(from, to) => self.moments.differ(*from, *to),
             Change::Node(_, parts) => {
                 let read = NodeParts::EXISTENCE.with(NodeParts::LABELS);
                 self.needs.other_nodes() && parts.meets(read.with(NodeParts::ALLOCATABLE))

@@ -8,7 +8,7 @@ use kpolicy_cel::{Answer, Bits, Column, READS_MAX, Read, Value};
 
 use crate::heap::{HeapBytes, arc_bytes, flat_bytes};
 use crate::snapshot::domains::ABSENT;
-use crate::snapshot::{Cluster, Generation, NodeSlot};
+use crate::snapshot::{Cluster, Generation, NodeSlot, Pod};
 
 use super::facts::Addend;
 use super::pod_facts::no_such_overload;
@@ -25,12 +25,12 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    fn of(cluster: &Cluster, addend: Addend, args: &[Value]) -> Result<Self, Answer> {
+    fn of(pod: &Pod, cluster: &Cluster, addend: Addend, args: &[Value]) -> Result<Self, Answer> {
         let Some((Value::String(key), args)) = args.split_first() else {
             return Err(no_such_overload());
         };
         let domains = cluster.nodes().domains(key);
-        let values = (addend.by_slot)(cluster, args)?;
+        let values = (addend.by_slot)(pod, cluster, args)?;
         let mut by_domain = vec![0_i64; domains.len()];
         for (id, value) in domains.ids().iter().zip(&values) {
             if let Some(sum) = by_domain.get_mut(*id as usize) {
@@ -87,9 +87,10 @@ pub(crate) struct DomainSums {
 }
 
 impl DomainSums {
-    /// The sums of a fact of domains.
+    /// The sums of a fact of domains, for the pod of the cycle, which is always the same.
     pub(super) fn of_domain(
         &self,
+        pod: &Pod,
         cluster: &Cluster,
         addend: Addend,
         read: &Read,
@@ -97,7 +98,7 @@ impl DomainSums {
         if let Some(Summed::OfDomain(sums)) = self.find(cluster, read) {
             return Ok(sums);
         }
-        let sums = Arc::new(Sums::of(cluster, addend, &read.args)?);
+        let sums = Arc::new(Sums::of(pod, cluster, addend, &read.args)?);
         self.keep(read, Summed::OfDomain(Arc::clone(&sums)), arc_bytes(&sums));
         Ok(sums)
     }
@@ -105,12 +106,13 @@ impl DomainSums {
     /// What a fact of the domain is on one node.
     pub(super) fn on_node(
         &self,
+        pod: &Pod,
         cluster: &Cluster,
         addend: Addend,
         read: &Read,
         slot: NodeSlot,
     ) -> Answer {
-        match self.of_domain(cluster, addend, read) {
+        match self.of_domain(pod, cluster, addend, read) {
             Ok(sums) => sums.answer(cluster, slot),
             // What cannot be summed is not asked of a node without the domain.
             Err(answer) => match read.args.first() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Budget, Expression, Value};
+use kpolicy_cel::{Budget, Expression, Moments, Value};
 
 use crate::event::{Event, Events, Occurrence};
 use crate::heap::arc_bytes;
@@ -17,6 +17,8 @@ use super::columns::{NodeColumns, live};
 use super::domain_sums::DomainSums;
 use super::hypothetical_totals::{HypotheticalTotals, HypotheticalWorld};
 use super::needs::Needs;
+use super::pod_objects::concerns;
+use super::single_nodes::SingleNodes;
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
 use super::{Written, explained, fault_of, wrong_type};
 
@@ -54,7 +56,10 @@ struct PreparedCondition {
     sums: Arc<DomainSums>,
     /// Of the node whose pods are put and taken for the sake of argument.
     hypothetical: HypotheticalTotals,
-    /// What it holds besides the sums.
+    /// `None` where nodes are always evaluated by themselves. Shared by copies for hypothetical worlds if
+    /// these leave the answers as they are.
+    single: Option<Arc<SingleNodes<Code>>>,
+    /// What it holds besides the sums and the answers.
     own_bytes: usize,
 }
 
@@ -97,7 +102,12 @@ impl Filter for ExpressionFilter {
                 sides
             }
             Occurrence::Pod { is_assigned: false, .. } => return needs.reads_pod(),
-            Occurrence::Node { new: None, .. } | Occurrence::Object(_) => return true,
+            Occurrence::Object(replaced) => return concerns(pod, replaced),
+            Occurrence::Node { new: None, .. } => return true,
+            Occurrence::Time { from, to } => {
+                return self.0.written.moments.differ(*from, *to)
+                    && self.passes_somewhere(pod, cluster);
+            }
         };
         if needs.is_of_cluster() {
             return true;
@@ -108,8 +118,12 @@ impl Filter for ExpressionFilter {
         views.any(|view| prepared.check(cluster, view).passes())
     }
 
-    fn kinds(&self) -> &'static [Kind] {
-        if self.0.written.needs.namespace() { &[Kind::Namespace] } else { &[] }
+    fn moments(&self) -> &Moments {
+        &self.0.written.moments
+    }
+
+    fn kinds(&self) -> &[Kind] {
+        &self.0.written.kinds
     }
 }
 
@@ -120,9 +134,10 @@ impl PreparedCondition {
         let sums = Arc::new(DomainSums::default());
         let (spec, pod) = (Arc::clone(spec), Arc::new(pod.clone()));
         let shared = arc_bytes(&pod) + arc_bytes(&residual) + arc_bytes(&sums);
-        let hypothetical = HypotheticalTotals::of(&residual);
+        let hypothetical = HypotheticalTotals::of(&residual, &pod);
         let own_bytes = size_of::<Self>() + shared + hypothetical.heap_bytes();
-        Self { spec, pod, residual, limit, sums, hypothetical, own_bytes }
+        let single = residual.is_side_by_side().then(Arc::default);
+        Self { spec, pod, residual, limit, sums, hypothetical, single, own_bytes }
     }
 
     fn world<'a>(&'a self, cluster: &'a Cluster) -> ClusterWorld<'a> {
@@ -161,6 +176,14 @@ impl PreparedCondition {
         self.spec.written.allowance.fault(cluster.nodes().len())
     }
 
+    fn check_by_itself(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
+        let verdict = self.judge(cluster, node);
+        if let Err(fault) = &verdict {
+            self.spec.written.counts.count_fault(fault);
+        }
+        self.code(verdict.ok())
+    }
+
     fn code(&self, verdict: Option<bool>) -> Code {
         match verdict {
             Some(true) => Code::PASS,
@@ -192,20 +215,33 @@ impl PreparedFilter for PreparedCondition {
         if self.limit != self.spec.written.limit(cluster) {
             return Refresh::Again;
         }
+        self.single = self.single.take().map(|_| Arc::default());
         self.spec.written.refresh(changes)
     }
 
     fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
-        let verdict = self.judge(cluster, node);
-        if let Err(fault) = &verdict {
-            self.spec.written.counts.count_fault(fault);
+        let one = || self.check_by_itself(cluster, node);
+        match &self.single {
+            None => one(),
+            Some(single) => {
+                single.answer(node.slot, cluster, one, |codes| self.check_all(cluster, codes))
+            }
         }
-        self.code(verdict.ok())
     }
 
+    /// A node whose pods are put and taken is evaluated by itself each time.
     fn units_a_check(&self) -> u64 {
-        let limit = self.limit.unwrap_or_default();
-        limit.min(self.spec.written.allowance.demand())
+        let Some(limit) = self.limit else { return 0 };
+        let units = limit.min(self.spec.written.allowance.demand());
+        match self.residual.units_by_itself(limit) {
+            Some(by_itself) if self.spec.written.needs.load() => units.max(by_itself),
+            _ => units,
+        }
+    }
+
+    /// Sums over other nodes do not see such pods.
+    fn rests_on_pods(&self) -> bool {
+        self.spec.written.needs.load()
     }
 
     fn units_a_pod(&self) -> u64 {
@@ -256,6 +292,32 @@ impl PreparedFilter for PreparedCondition {
         Status { rejection, reasons: vec![reason.into()], fault }
     }
 
+    fn describe_briefly(&self, _: &Cluster, _: NodeView<'_>, code: Code) -> Status {
+        let reason = if code == ERRED {
+            format!("rule {} could not be evaluated", self.spec.written.name)
+        } else {
+            one_line(&self.spec.message)
+        };
+        Status { rejection: self.spec.rejection, reasons: vec![reason.into()], fault: None }
+    }
+
+    fn units_a_description(&self, code: Code) -> u64 {
+        match (code, &self.spec.message_expression) {
+            (ERRED, _) => {
+                let Some(limit) = self.limit else { return 0 };
+                let most = || limit.min(self.spec.written.allowance.demand());
+                self.residual.units_by_itself(limit).unwrap_or_else(most)
+            }
+            (_, Some(_)) => self.limit.unwrap_or_default(),
+            (_, None) => 0,
+        }
+    }
+
+    /// Whatever the reasons are.
+    fn rejects_by_code(&self) -> bool {
+        true
+    }
+
     fn describes_by_code(&self) -> bool {
         self.spec.message_expression.is_none()
     }
@@ -269,11 +331,16 @@ impl PreparedFilter for PreparedCondition {
     }
 
     fn fork(&self) -> Box<dyn PreparedFilter> {
-        Box::new(self.clone())
+        let mut copy = self.clone();
+        if self.spec.written.needs.load() {
+            copy.single = None;
+        }
+        Box::new(copy)
     }
 
     fn held_bytes(&self) -> HeldBytes {
-        HeldBytes::Changing(self.own_bytes + self.sums.bytes())
+        let answers = self.single.as_ref().map_or(0, |single| single.heap_bytes());
+        HeldBytes::Changing(self.own_bytes + self.sums.bytes() + answers)
     }
 }
 

@@ -25,8 +25,9 @@ pub(super) struct HypotheticalTotals {
 }
 
 impl HypotheticalTotals {
-    pub(super) fn of(expression: &Expression) -> Self {
-        let asked = expression.reads().iter().filter_map(|read| Some((read.index, walked(read)?)));
+    pub(super) fn of(expression: &Expression, pod: &Pod) -> Self {
+        let walked = |read: &Read| Some((read.index, walked(read, pod)?));
+        let asked = expression.reads().iter().filter_map(walked);
         Self { asked: asked.collect(), on_node: None }
     }
 
@@ -68,11 +69,12 @@ impl HypotheticalTotals {
 }
 
 /// A set of pods of a node that would be walked for each reading.
-fn walked(read: &Read) -> Option<PodTotal> {
+fn walked(read: &Read, pod: &Pod) -> Option<PodTotal> {
     let (Root::Node, row) = facts::row(&read.fact)? else { return None };
     match row.name {
         "pods.count" => PodTotal::count(&read.args).ok(),
         "pods.sum" => PodTotal::sum(&read.args).ok().filter(PodTotal::is_walked),
+        "pods.sameController" => Some(PodTotal::of_controller(pod)),
         _ => None,
     }
 }

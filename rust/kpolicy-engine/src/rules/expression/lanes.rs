@@ -174,6 +174,10 @@ pub(super) fn pods_summed<'a>(columns: &'a NodeColumns<'_>, args: &[Value]) -> C
     PodTotal::sum(args).map_or(Column::Unavailable, |total| columns.totals(&total))
 }
 
+pub(super) fn pods_of_controller<'a>(columns: &'a NodeColumns<'_>, _: &[Value]) -> Column<'a> {
+    columns.totals(&PodTotal::of_controller(columns.pod()))
+}
+
 /// The nodes with room for the pod, as [`fits`] says of one; `None` where numbers are not exact or
 /// the pod asks for more than columns tell.
 fn roomy(pod: &Pod, columns: &columns::Columns) -> Option<Bits> {

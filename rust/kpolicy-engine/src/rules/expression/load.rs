@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Expression, Type};
+use kpolicy_cel::{Expression, Moments, Type};
 use serde_json::Value;
 
 use crate::fields::{BAD_EXPRESSION, Fields, OUT_OF_RANGE, Refusals, UNKNOWN, WRONG_TYPE};
@@ -12,7 +12,7 @@ use crate::rules::{Normalization, Rejection};
 use super::allowance::{Allowance, Ledger, Limits};
 use super::api_path::paths_of;
 use super::conditions::Conditions;
-use super::facts::verified;
+use super::facts::{NOW, verified};
 use super::filter::{ExpressionFilter, Spec as FilterSpec};
 use super::needs::Needs;
 use super::score::{ExpressionScore, Spec as ScoreSpec};
@@ -92,11 +92,14 @@ fn written(
     let cost = worst_case(value, &expression);
     // Where it was written is for people; the engine only carries it.
     fields.text_or("place", "", refusals)?;
+    let moments = expression.moments(NOW);
     let written = Written {
         name: Arc::clone(name),
         expression,
         source: Source::of(value),
         needs,
+        kinds: needs.kinds(),
+        moments,
         allowance: Allowance::of_one_node(limits),
         is_bounded: cost <= Allowance::of_one_node(limits).per_node(),
         counts: Arc::new(EvaluationCounts::default()),
@@ -136,6 +139,8 @@ pub(crate) fn filter(
         Some(value) => {
             let (expression, needs) = expression(value, &place, &["string"], refusals)?;
             message_needs = needs;
+            written.kinds = written.needs.with(needs).kinds();
+            written.moments = written.moments.with(expression.moments(NOW));
             cost = cost.saturating_add(drawn(worst_case(value, &expression), limits));
             paths_of(&expression, &mut paths);
             Some(expression)
@@ -202,9 +207,11 @@ pub(crate) fn victims(
     Some(VictimRule(Written {
         name: Arc::clone(name),
         is_bounded: worst_case(value, &expression) <= allowance.per_node(),
+        moments: expression.moments(NOW),
         expression,
         source: Source::of(value),
         needs,
+        kinds: needs.kinds(),
         allowance,
         counts: Arc::new(EvaluationCounts::default()),
     }))
@@ -221,6 +228,7 @@ pub(crate) fn conditions(
     let mut expressions = Vec::with_capacity(items.len());
     let mut sources = Vec::with_capacity(items.len());
     let mut needs = Needs::default();
+    let mut moments = Moments::None;
     for (place, item) in items {
         let (expression, read) = expression(item, &place, &["bool"], refusals)?;
         if !read.node().is_empty() && !read.is_of_cluster() {
@@ -228,6 +236,7 @@ pub(crate) fn conditions(
             return None;
         }
         needs = needs.with(read);
+        moments = moments.with(expression.moments(NOW));
         expressions.push(expression);
         sources.push(Source::of(item));
     }
@@ -235,7 +244,7 @@ pub(crate) fn conditions(
         return Some(None);
     }
     let rule = Arc::clone(rule);
-    Some(Some(Conditions { expressions, sources, needs, fails_on_errors: fails, rule }))
+    Some(Some(Conditions { expressions, sources, needs, moments, fails_on_errors: fails, rule }))
 }
 
 /// One of two words, the first where absent.

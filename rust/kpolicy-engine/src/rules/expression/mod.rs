@@ -18,8 +18,10 @@ mod needs;
 mod node_facts;
 mod plan;
 mod pod_facts;
+mod pod_objects;
 mod pod_set;
 mod score;
+mod single_nodes;
 mod source;
 mod victims;
 mod witness;
@@ -28,10 +30,13 @@ mod world;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kpolicy_cel::{Budget, ErrorKind, EvaluationError, Expression, Facts, Fault as Error, Value};
+use kpolicy_cel::{
+    Budget, ErrorKind, EvaluationError, Expression, Facts, Fault as Error, Moments, Value,
+};
 
 use crate::api::RuleStatistics;
 use crate::event::{Event, Events};
+use crate::model::Kind;
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, Pod};
 
 use super::{Fault, Reads, Refresh};
@@ -109,6 +114,10 @@ struct Written {
     expression: Expression,
     source: Source,
     needs: Needs,
+    /// Kinds of objects besides pods and nodes that it reads, or its message does.
+    kinds: Vec<Kind>,
+    /// What it reads of the moment of the decision, or its message does.
+    moments: Moments,
     allowance: Allowance,
     /// Its worst case is within what it may cost on a node; otherwise what it spends is counted as it
     /// is written, so that it stops at the same places however it is asked.
@@ -129,6 +138,12 @@ fn explained(
     facts: &dyn Facts,
     limit: u64,
 ) -> Result<Value, Fault> {
+    // Finding the dearest part takes longer than evaluating, so it is done only where it is shown.
+    let outcome = expression.evaluate(facts, &mut Budget::new(limit));
+    let is_exceeded = matches!(&outcome, Err(error) if error.kind.code() == COST_EXCEEDED);
+    if !is_exceeded || expression.units_by_itself(limit).is_some_and(|units| units > 1) {
+        return outcome.map_err(fault_of);
+    }
     let (outcome, (node, units)) = expression.evaluate_for_dearest(facts, &mut Budget::new(limit));
     outcome.map_err(|error| {
         let fault = fault_of(error);
@@ -197,7 +212,12 @@ impl Written {
         for change in changes.iter() {
             match change {
                 Change::Object(kind) => {
-                    if needs.namespace() && *kind == crate::model::Kind::Namespace {
+                    if self.kinds.contains(kind) {
+                        return Refresh::Again;
+                    }
+                }
+                Change::Time(from, to) => {
+                    if self.moments.differ(*from, *to) {
                         return Refresh::Again;
                     }
                 }

@@ -3,7 +3,8 @@
 
 use kpolicy_cel::{Expression, Name};
 
-use crate::event::Events;
+use crate::event::{Event, Events};
+use crate::model::Kind;
 use crate::part::{Part, Parts};
 use crate::rules::Key;
 use crate::snapshot::{NodeParts, Pod};
@@ -81,13 +82,16 @@ impl Needs {
         self.0.has(Part::OtherNodes)
     }
 
-    pub(crate) fn namespace(self) -> bool {
-        self.0.has(Part::Namespace)
+    /// Kinds of objects besides pods and nodes that are read.
+    pub(crate) fn kinds(self) -> Vec<Kind> {
+        let events = self.0.events();
+        let is_read = |kind: &Kind| events.contains(Event::ObjectUpdate(*kind));
+        Kind::ALL.into_iter().filter(is_read).collect()
     }
 
     /// Whether an answer may change while the pod stays as it is and no node is looked at.
     pub(crate) fn is_of_cluster(self) -> bool {
-        self.other_pods() || self.other_nodes() || self.namespace()
+        self.other_pods() || self.other_nodes() || self.0.meets(Parts::OBJECTS)
     }
 
     pub(crate) fn key(self, pod: &Pod, key: &mut Key) {

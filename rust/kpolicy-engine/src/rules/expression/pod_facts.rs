@@ -6,7 +6,7 @@ use kpolicy_cel::{Answer, ErrorKind as FaultKind, Fault, Map, Name, Object, Valu
 
 use crate::model::{Container, Effect, Labels, ResourceList, Taint, Toleration, VolumeSource};
 use crate::resources::names;
-use crate::rules::tolerations::tolerates;
+use crate::rules::tolerations::{Operators, tolerates};
 use crate::snapshot::Pod;
 
 use super::facts::{self, Source};
@@ -126,6 +126,8 @@ pub(super) fn toleration(toleration: &Toleration) -> Value {
     let operator = match toleration.operator {
         crate::model::TolerationOperator::Equal => "Equal",
         crate::model::TolerationOperator::Exists => "Exists",
+        crate::model::TolerationOperator::Lt => "Lt",
+        crate::model::TolerationOperator::Gt => "Gt",
         crate::model::TolerationOperator::Unknown => "",
     };
     record_of_texts([
@@ -149,7 +151,9 @@ pub(super) fn tolerates_taint(pod: &Pod, args: &[Value]) -> Answer {
         _ => Effect::Unknown,
     };
     let taint = Taint { key: text("key"), value: text("value"), effect };
-    pod.template.tolerations.iter().any(|toleration| tolerates(toleration, &taint)).into()
+    // An expression means the same whatever gates are open.
+    let tolerated = |toleration| tolerates(toleration, &taint, Operators::Plain);
+    pod.template.tolerations.iter().any(tolerated).into()
 }
 
 /// The API says: Guaranteed if every container has limits of CPU and memory and requests as much,

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use kpolicy_cel::{Answer, Selector, Value};
 
+use crate::intern::{Name, Shared};
+use crate::model::OwnerReference;
 use crate::resources::names;
 use crate::snapshot::pod::Identity;
 use crate::snapshot::{Cluster, Load, Pod};
@@ -17,11 +19,23 @@ pub(super) struct Chosen {
     namespaces: Option<Vec<Arc<str>>>,
 }
 
+/// The pods of a namespace that have the same controller.
+#[derive(Debug, Clone)]
+pub(super) struct Controlled {
+    namespace: Name,
+    controller: Shared<OwnerReference>,
+}
+
 /// What is asked of a set: how many pods there are, or what they request together.
 #[derive(Debug, Clone)]
 pub(super) enum PodTotal {
     Count(Chosen),
-    Sum { resource: Arc<str>, chosen: Option<Chosen> },
+    Sum {
+        resource: Arc<str>,
+        chosen: Option<Chosen>,
+    },
+    /// How many have the controller of a pod; none where that has none.
+    OfController(Option<Controlled>),
 }
 
 impl PodTotal {
@@ -48,11 +62,22 @@ impl PodTotal {
         }
     }
 
+    /// How many pods have the controller of this one.
+    pub(super) fn of_controller(pod: &Pod) -> Self {
+        let of = |controller: &Shared<OwnerReference>| Controlled {
+            namespace: pod.namespace().clone(),
+            controller: controller.clone(),
+        };
+        Self::OfController(pod.template.owner.as_ref().map(of))
+    }
+
     /// Of one node.
     pub(super) fn on(&self, load: &Load) -> i64 {
         let pods = load.pods.iter();
         match self {
             Self::Count(chosen) => count(pods.filter(|pod| chosen.has(&pod.identity)).count()),
+            Self::OfController(None) => 0,
+            Self::OfController(Some(same)) => count(pods.filter(|pod| same.has(pod)).count()),
             Self::Sum { resource, chosen: None } => requested(load, resource),
             Self::Sum { resource, chosen: Some(chosen) } => pods
                 .filter(|pod| chosen.has(&pod.identity))
@@ -74,6 +99,7 @@ impl PodTotal {
     pub(super) fn of_pod(&self, pod: &Pod) -> i64 {
         match self {
             Self::Count(chosen) => chosen.has(&pod.identity).into(),
+            Self::OfController(same) => same.as_ref().is_some_and(|same| same.has(pod)).into(),
             Self::Sum { resource, chosen } => {
                 let is_chosen = chosen.as_ref().is_none_or(|chosen| chosen.has(&pod.identity));
                 if is_chosen { of_pod(pod, resource) } else { 0 }
@@ -96,6 +122,16 @@ impl PodTotal {
                     }
                 }
             }
+            Self::OfController(same) => {
+                let row = same.as_ref().and_then(|same| {
+                    cluster.census().controlled_by(&same.namespace, &same.controller)
+                });
+                for (slot, tally) in row.into_iter().flat_map(|row| &row.by_node) {
+                    if let Some(cell) = sums.get_mut(slot.index()) {
+                        *cell = i64::from(tally.pods);
+                    }
+                }
+            }
             Self::Sum { .. } => {
                 for view in cluster.nodes().iter() {
                     if let Some(cell) = sums.get_mut(view.slot.index()) {
@@ -105,6 +141,12 @@ impl PodTotal {
             }
         }
         sums
+    }
+}
+
+impl Controlled {
+    fn has(&self, pod: &Pod) -> bool {
+        pod.template.owner.as_ref() == Some(&self.controller) && *pod.namespace() == self.namespace
     }
 }
 

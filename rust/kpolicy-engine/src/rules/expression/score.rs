@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Budget, Expression, ScoreValues, Value};
+use kpolicy_cel::{Budget, Expression, Moments, ScoreValues, Value};
 
 use crate::model::Kind;
 use crate::rules::normalization::SCORE_MAX_F;
@@ -13,6 +13,7 @@ use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
 use super::columns::{NodeColumns, live};
 use super::domain_sums::DomainSums;
+use super::single_nodes::SingleNodes;
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
 use super::{Written, explained, fault_of, wrong_type};
 
@@ -33,7 +34,9 @@ struct PreparedExpressionScore {
     /// What it may spend on each node; `None` where there are more nodes than it may be evaluated on.
     limit: Option<u64>,
     sums: DomainSums,
-    /// What it holds besides the sums.
+    /// `None` where nodes are always evaluated by themselves.
+    single: Option<SingleNodes<f64>>,
+    /// What it holds besides the sums and the answers.
     own_bytes: usize,
 }
 
@@ -48,11 +51,18 @@ impl Score for ExpressionScore {
         let spec = Arc::clone(&self.0);
         let own_bytes = size_of::<PreparedExpressionScore>() + residual.heap_bytes();
         let (pod, sums) = (pod.clone(), DomainSums::default());
-        Some(Box::new(PreparedExpressionScore { spec, pod, residual, limit, sums, own_bytes }))
+        let single = residual.is_side_by_side().then(SingleNodes::default);
+        let prepared =
+            PreparedExpressionScore { spec, pod, residual, limit, sums, single, own_bytes };
+        Some(Box::new(prepared))
     }
 
-    fn kinds(&self) -> &'static [Kind] {
-        if self.0.written.needs.namespace() { &[Kind::Namespace] } else { &[] }
+    fn moments(&self) -> &Moments {
+        &self.0.written.moments
+    }
+
+    fn kinds(&self) -> &[Kind] {
+        &self.0.written.kinds
     }
 }
 
@@ -69,6 +79,19 @@ impl PreparedExpressionScore {
 
     fn not_covered(&self, cluster: &Cluster) -> Fault {
         self.spec.written.allowance.fault(cluster.nodes().len())
+    }
+
+    fn raw_by_itself(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
+        match self.judge(cluster, node) {
+            Ok(score) => {
+                self.count_clamped(usize::from(is_clamped(score)));
+                score
+            }
+            Err(fault) => {
+                self.spec.written.counts.count_fault(&fault);
+                IGNORED
+            }
+        }
     }
 
     #[allow(clippy::cast_precision_loss)]
@@ -105,18 +128,16 @@ impl PreparedScore for PreparedExpressionScore {
         if self.limit != self.spec.written.limit(cluster) {
             return Refresh::Again;
         }
+        self.single = self.single.take().map(|_| SingleNodes::default());
         self.spec.written.refresh(changes)
     }
 
     fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
-        match self.judge(cluster, node) {
-            Ok(score) => {
-                self.count_clamped(usize::from(is_clamped(score)));
-                score
-            }
-            Err(fault) => {
-                self.spec.written.counts.count_fault(&fault);
-                IGNORED
+        let one = || self.raw_by_itself(cluster, node);
+        match &self.single {
+            None => one(),
+            Some(single) => {
+                single.answer(node.slot, cluster, one, |raw| self.raw_all(cluster, raw))
             }
         }
     }
@@ -170,6 +191,7 @@ impl PreparedScore for PreparedExpressionScore {
     }
 
     fn held_bytes(&self) -> HeldBytes {
-        HeldBytes::Changing(self.own_bytes + self.sums.bytes())
+        let answers = self.single.as_ref().map_or(0, SingleNodes::heap_bytes);
+        HeldBytes::Changing(self.own_bytes + self.sums.bytes() + answers)
     }
 }

@@ -3,12 +3,14 @@
 //! The program has it beside the expression. A part without text, or with a span outside of it, is not
 //! named.
 
+use std::iter;
+
 use serde_json::Value;
 
 /// Characters of a part that a message shows.
 const SHOWN_MAX: usize = 80;
 
-/// Where a node stands: code points in one of the texts.
+/// Where a node stands: bytes in one of the texts.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     text: usize,
@@ -33,7 +35,8 @@ impl Source {
             .filter_map(|(name, text)| Some((name.as_str().into(), text.as_str()?.into())))
             .collect();
         let spans = document.get("spans").and_then(Value::as_array);
-        let spans = spans.into_iter().flatten().map(|span| place(span, &texts)).collect();
+        let ends: Vec<Vec<usize>> = texts.iter().map(|(_, text)| ends(text)).collect();
+        let spans = spans.into_iter().flatten().map(|span| place(span, &texts, &ends)).collect();
         Self { texts, spans }
     }
 
@@ -41,8 +44,7 @@ impl Source {
     pub(super) fn part(&self, node: u32) -> Option<String> {
         let Span { text, start, end } = (*self.spans.get(node as usize)?)?;
         let (name, text) = self.texts.get(text)?;
-        let part: String = text.chars().skip(start).take(end.checked_sub(start)?).collect();
-        let part = shortened(&part);
+        let part = shortened(text.get(start..end)?);
         (!part.is_empty()).then(|| match &**name {
             "" => format!("`{part}`"),
             name => format!("`{part}` of {name}"),
@@ -50,7 +52,13 @@ impl Source {
     }
 }
 
-fn place(span: &Value, texts: &[(Box<str>, Box<str>)]) -> Option<Span> {
+/// Where each character of a text begins, and where the last one ends.
+fn ends(text: &str) -> Vec<usize> {
+    text.char_indices().map(|(index, _)| index).chain([text.len()]).collect()
+}
+
+/// In the program a span counts code points, and may go beyond the end.
+fn place(span: &Value, texts: &[(Box<str>, Box<str>)], ends: &[Vec<usize>]) -> Option<Span> {
     let number = |value: &Value| usize::try_from(value.as_u64()?).ok();
     let (start, end, name) = match span.as_array()?.as_slice() {
         [start, end] => (start, end, ""),
@@ -58,15 +66,20 @@ fn place(span: &Value, texts: &[(Box<str>, Box<str>)]) -> Option<Span> {
         _ => return None,
     };
     let text = texts.iter().position(|(known, _)| **known == *name)?;
-    Some(Span { text, start: number(start)?, end: number(end)? })
+    let (ends, length) = (ends.get(text)?, texts.get(text)?.1.len());
+    let byte = |value: &Value| Some(ends.get(number(value)?).copied().unwrap_or(length));
+    Some(Span { text, start: byte(start)?, end: byte(end)? })
 }
 
+/// In one line. Looks no further than what is shown.
 fn shortened(part: &str) -> String {
-    let line = part.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= SHOWN_MAX {
-        return line;
+    let words = part.split_whitespace().flat_map(|word| iter::once(' ').chain(word.chars()));
+    let mut line: Vec<char> = words.skip(1).take(SHOWN_MAX + 1).collect();
+    if line.len() > SHOWN_MAX {
+        line.truncate(SHOWN_MAX - 1);
+        line.push('…');
     }
-    line.chars().take(SHOWN_MAX - 1).chain(['…']).collect()
+    line.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -93,5 +106,11 @@ mod tests {
         let source = Source::of(&json!({"sources": {"": text}, "spans": [[0, 500]]}));
         let shown = source.part(0).unwrap_or_default();
         assert_eq!(shown, format!("`{}…`", "a".repeat(79)));
+        let text = "ä b ".repeat(20);
+        let source = Source::of(&json!({"sources": {"": text}, "spans": [[0, 80], [2, 82]]}));
+        let shown = source.part(0).unwrap_or_default();
+        assert_eq!(shown, format!("`{}`", text.trim_end()), "what fits is shown in full");
+        let shown = source.part(1).unwrap_or_default();
+        assert_eq!(shown, format!("`{}`", text.get(3..).unwrap_or_default().trim_end()));
     }
 }

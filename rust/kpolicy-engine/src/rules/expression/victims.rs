@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Answer, Budget, Expression, Facts, Read, Value};
+use kpolicy_cel::{Answer, Budget, Expression, Facts, Moments, Read, Value};
 
-use crate::model::ApiPaths;
+use crate::model::{ApiPaths, Kind};
 use crate::rules::Key;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
@@ -28,8 +28,14 @@ impl VictimRule {
         self.0.is_local()
     }
 
-    pub(crate) fn reads_namespace(&self) -> bool {
-        self.0.needs.namespace()
+    /// What it reads of the moment of the decision.
+    pub(crate) fn moments(&self) -> &Moments {
+        &self.0.moments
+    }
+
+    /// Kinds of objects besides pods and nodes that it reads.
+    pub(crate) fn kinds(&self) -> &[Kind] {
+        &self.0.kinds
     }
 
     pub(crate) fn paths(&self) -> ApiPaths {
@@ -100,6 +106,9 @@ impl Facts for VictimWorld<'_> {
         match facts::row(&read.fact) {
             Some((Root::Victim, Row { source: Source::Pod(answer), .. })) => {
                 answer(self.victim, &read.args)
+            }
+            Some((Root::Victim, Row { source: Source::PodInCluster(answer), .. })) => {
+                answer(self.victim, self.world.world.pod.cluster)
             }
             _ => self.world.read(read),
         }

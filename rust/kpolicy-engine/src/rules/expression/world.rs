@@ -27,6 +27,8 @@ impl Facts for PodWorld<'_> {
             Some((Root::Victim, _)) | None => Answer::Unknown,
             Some((_, row)) => match row.source {
                 Source::Pod(answer) => answer(self.pod, &read.args),
+                Source::PodInCluster(answer) => answer(self.pod, self.cluster),
+                Source::Moment => Answer::Known(Value::Timestamp(self.cluster.moment())),
                 Source::PodPath => at_path(&self.pod.api_values, read),
                 Source::Namespace(answer) => answer(namespace(), &read.args),
                 Source::NamespacePath => namespace()
@@ -36,6 +38,7 @@ impl Facts for PodWorld<'_> {
                 | Source::Node(_)
                 | Source::NodeWalk(..)
                 | Source::PodOnNode(_)
+                | Source::PodOnNodeWalk(..)
                 | Source::DomainName
                 | Source::DomainSum(_)
                 | Source::NodePath => Answer::Unknown,
@@ -64,7 +67,7 @@ impl Facts for ClusterWorld<'_> {
                 self.sums.of_cluster(cluster, read, || answer(cluster, &read.args))
             }
             Some(Source::ClusterSum(addend)) => self.sums.of_cluster(cluster, read, || {
-                match (addend.by_slot)(cluster, &read.args) {
+                match (addend.by_slot)(self.pod.pod, cluster, &read.args) {
                     Ok(values) => values.into_iter().fold(0, i64::saturating_add).into(),
                     Err(answer) => answer,
                 }
@@ -105,17 +108,23 @@ impl Facts for NodeWorld<'_> {
             Some(Source::Node(answer) | Source::NodeWalk(answer, _)) => {
                 answer(self.node, &read.args)
             }
-            Some(Source::PodOnNode(answer)) => answer(pod, self.node),
+            Some(Source::PodOnNode(answer) | Source::PodOnNodeWalk(answer, _)) => {
+                answer(pod, self.node)
+            }
             Some(Source::NodePath) => at_path(&self.node.node.object.api_values, read),
             Some(Source::DomainName) => domain_name(cluster, self.node, &read.args),
-            Some(Source::DomainSum(addend)) => sums.on_node(cluster, addend, read, self.node.slot),
+            Some(Source::DomainSum(addend)) => {
+                sums.on_node(pod, cluster, addend, read, self.node.slot)
+            }
             _ => self.world.read(read),
         }
     }
 
     fn work(&self, read: &Read) -> u64 {
         match facts::source(&read.fact) {
-            Some(Source::NodeWalk(_, walking)) => walking(self.node),
+            Some(Source::NodeWalk(_, walking) | Source::PodOnNodeWalk(_, walking)) => {
+                walking(self.node)
+            }
             _ => self.world.work(read),
         }
     }

@@ -41,7 +41,7 @@ struct PreparedAffinityFilter {
 
 impl Filter for InterPodAffinity {
     fn key(&self, pod: &Pod, key: &mut Key) {
-        key.push(pod.identity.id());
+        key.push_seen(pod);
         key.push(pod.template.pod_affinity.id());
     }
 
@@ -114,7 +114,7 @@ impl Filter for InterPodAffinity {
         }
     }
 
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &[Kind] {
         &[Kind::Namespace]
     }
 }
@@ -274,7 +274,7 @@ impl PreparedFilter for PreparedAffinityFilter {
         let is_stale = changes.iter().any(|change| match change {
             Change::Node(_, parts) => parts.meets(relabels),
             Change::Object(kind) => *kind == Kind::Namespace,
-            Change::PodPut(..) | Change::PodTaken(..) => false,
+            Change::PodPut(..) | Change::PodTaken(..) | Change::Time(..) => false,
         });
         if is_stale || !sums.into_iter().all(|sums| sums.is_current(cluster)) {
             return Refresh::Again;
@@ -285,7 +285,7 @@ impl PreparedFilter for PreparedAffinityFilter {
             match change {
                 Change::PodPut(slot, pod) => flips |= self.add(cluster, *slot, pod, 1),
                 Change::PodTaken(slot, pod) => flips |= self.add(cluster, *slot, pod, -1),
-                Change::Node(..) | Change::Object(_) => {}
+                Change::Node(..) | Change::Object(_) | Change::Time(..) => {}
             }
         }
         if flips || was_alone != self.wanted.is_empty() { Refresh::All } else { Refresh::Nodes }

@@ -43,7 +43,7 @@ pub(super) fn wakes_more<'a>(pod: &Pod, occurrence: &'a Occurrence, cluster: &Cl
         }
         Occurrence::Node { old: None, new: Some(new), .. } => More::AskOf(new),
         Occurrence::Node { old: Some(_), new: None, .. } | Occurrence::Object(_) => More::Ask,
-        Occurrence::Node { .. } | Occurrence::Pod { .. } => More::No,
+        Occurrence::Node { .. } | Occurrence::Pod { .. } | Occurrence::Time { .. } => More::No,
     }
 }
 

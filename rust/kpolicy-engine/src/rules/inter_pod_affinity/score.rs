@@ -31,7 +31,7 @@ type ByKey = Vec<(Box<str>, i64)>;
 
 impl Score for InterPodAffinity {
     fn key(&self, pod: &Pod, key: &mut Key) {
-        key.push(pod.identity.id());
+        key.push_seen(pod);
         key.push(pod.template.pod_affinity.id());
     }
 
@@ -55,7 +55,7 @@ impl Score for InterPodAffinity {
         Some(Box::new(prepared))
     }
 
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &[Kind] {
         &[Kind::Namespace]
     }
 }
@@ -189,7 +189,7 @@ impl PreparedScore for PreparedAffinityScore {
         let is_stale = changes.iter().any(|change| match change {
             Change::Node(_, parts) => parts.meets(relabels),
             Change::Object(kind) => *kind == Kind::Namespace,
-            Change::PodPut(..) | Change::PodTaken(..) => false,
+            Change::PodPut(..) | Change::PodTaken(..) | Change::Time(..) => false,
         });
         if is_stale || !self.sums.is_current(cluster) {
             return Refresh::Again;
@@ -199,7 +199,7 @@ impl PreparedScore for PreparedAffinityScore {
             match change {
                 Change::PodPut(slot, pod) => moved |= self.add(cluster, *slot, pod, 1),
                 Change::PodTaken(slot, pod) => moved |= self.add(cluster, *slot, pod, -1),
-                Change::Node(..) | Change::Object(_) => {}
+                Change::Node(..) | Change::Object(_) | Change::Time(..) => {}
             }
         }
         if moved { Refresh::All } else { Refresh::Nodes }

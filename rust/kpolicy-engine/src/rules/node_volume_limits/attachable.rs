@@ -7,10 +7,11 @@
 use std::borrow::Cow;
 
 use crate::heap::HeapBytes;
-use crate::model::{Kind, PersistentVolumeClaim, Volume, VolumeSource};
+use crate::model::{CsiNode, Kind, PersistentVolumeClaim, Volume, VolumeSource};
+use crate::release::Portworx;
 use crate::rules::Status;
 use crate::rules::volume_claims::{self as claims, NamedClaim};
-use crate::rules::volume_migration as migration;
+use crate::rules::volume_migration::{self as migration, Plugin};
 use crate::snapshot::{Cluster, Pod};
 
 /// A volume as its driver counts it.
@@ -46,6 +47,40 @@ pub(super) enum Whose {
     Existing,
 }
 
+/// Which in-tree volumes count for CSI drivers on a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Migrated {
+    /// The node has no `CSINode`.
+    None,
+    AllButPortworx,
+    All,
+}
+
+impl Migrated {
+    pub(super) const EACH: [Self; 3] = [Self::None, Self::AllButPortworx, Self::All];
+
+    pub(super) fn on(csi_node: Option<&CsiNode>, portworx: Portworx) -> Self {
+        match portworx {
+            _ if csi_node.is_none() => Self::None,
+            Portworx::OfMigratedNodes
+                if !migration::is_migrated_on(migration::PORTWORX.name, csi_node) =>
+            {
+                Self::AllButPortworx
+            }
+            Portworx::OfMigratedNodes | Portworx::OfAllNodes => Self::All,
+        }
+    }
+
+    fn has(self, plugin: &Plugin) -> bool {
+        plugin.is_migrated
+            && match self {
+                Self::None => false,
+                Self::AllButPortworx => *plugin != migration::PORTWORX,
+                Self::All => true,
+            }
+    }
+}
+
 /// Whether a volume may count at all.
 pub(super) fn may_count(volume: &Volume) -> bool {
     match &volume.source {
@@ -54,18 +89,18 @@ pub(super) fn may_count(volume: &Volume) -> bool {
     }
 }
 
-/// What the pod's volumes attach, sorted, each once; in-tree ones only where the node has a `CSINode`.
+/// What the pod's volumes attach, sorted, each once.
 pub(super) fn of_pod<'a>(
     pod: &'a Pod,
     cluster: &'a Cluster,
-    has_csi_node: bool,
+    migrated: Migrated,
     whose: Whose,
 ) -> Result<Vec<Attachable<'a>>, Status> {
     let mut found = Vec::new();
     for volume in pod.template.volumes.iter() {
         match NamedClaim::of(pod, volume) {
-            Some(named) => found.extend(of_named(&named, pod, cluster, has_csi_node, whose)?),
-            None => found.extend(of_inline(volume, has_csi_node)?),
+            Some(named) => found.extend(of_named(&named, pod, cluster, migrated, whose)?),
+            None => found.extend(of_inline(volume, migrated)?),
         }
     }
     found.sort_unstable();
@@ -73,9 +108,9 @@ pub(super) fn of_pod<'a>(
     Ok(found)
 }
 
-fn of_inline(volume: &Volume, has_csi_node: bool) -> Result<Option<Attachable<'static>>, Status> {
+fn of_inline(volume: &Volume, migrated: Migrated) -> Result<Option<Attachable<'static>>, Status> {
     let Some(plugin) = migration::plugin_of(&volume.source) else { return Ok(None) };
-    if !has_csi_node || !plugin.is_migrated {
+    if !migrated.has(plugin) {
         return Ok(None);
     }
     match migration::inline_handle(&volume.source) {
@@ -94,7 +129,7 @@ fn of_named<'a>(
     named: &NamedClaim<'_>,
     pod: &'a Pod,
     cluster: &'a Cluster,
-    has_csi_node: bool,
+    migrated: Migrated,
     whose: Whose,
 ) -> Result<Option<Attachable<'a>>, Status> {
     let (namespace, name) = (pod.namespace(), &named.name);
@@ -114,24 +149,24 @@ fn of_named<'a>(
     if named.is_ephemeral && !claims::is_owned(claim, pod) {
         return Err(Status::error(claims::not_owner(claim, pod)));
     }
-    Ok(of_claim(claim, cluster, has_csi_node))
+    Ok(of_claim(claim, cluster, migrated))
 }
 
 fn of_claim<'a>(
     claim: &'a PersistentVolumeClaim,
     cluster: &'a Cluster,
-    has_csi_node: bool,
+    migrated: Migrated,
 ) -> Option<Attachable<'a>> {
     let volumes = &cluster.objects().volumes;
     let named = Some(&claim.volume_name).filter(|name| !name.is_empty());
     let Some(volume) = named.and_then(|name| volumes.get("", name)) else {
-        return of_class(claim, cluster, has_csi_node);
+        return of_class(claim, cluster, migrated);
     };
     let (driver, handle): (Cow<'a, str>, Cow<'a, str>) = match (&volume.csi, &volume.in_tree) {
         (Some((driver, handle)), _) => (driver.as_ref().into(), handle.as_ref().into()),
         (None, Some(source)) => {
             let plugin = migration::plugin_of(source);
-            let plugin = plugin.filter(|plugin| plugin.is_migrated && has_csi_node)?;
+            let plugin = plugin.filter(|plugin| migrated.has(plugin))?;
             (plugin.driver.into(), migration::handle(volume, source).ok()?.into())
         }
         (None, None) => return None,
@@ -143,12 +178,12 @@ fn of_claim<'a>(
 fn of_class<'a>(
     claim: &'a PersistentVolumeClaim,
     cluster: &'a Cluster,
-    has_csi_node: bool,
+    migrated: Migrated,
 ) -> Option<Attachable<'a>> {
     let class = Some(claims::class_of(claim)).filter(|name| !name.is_empty())?;
     let provisioner = &cluster.objects().classes.get("", class)?.provisioner;
     let driver = match migration::plugin_named(provisioner) {
-        Some(plugin) => Some(plugin.driver).filter(|_| plugin.is_migrated && has_csi_node)?,
+        Some(plugin) => Some(plugin.driver).filter(|_| migrated.has(plugin))?,
         None => provisioner,
     };
     let meta = &claim.meta;

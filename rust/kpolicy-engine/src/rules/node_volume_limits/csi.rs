@@ -1,7 +1,8 @@
 //! `NodeVolumeLimits`: the limits that CSI drivers report for a node.
 //!
 //! Specification: a limit is `allocatable.count` of the driver in the node's `CSINode`; without one
-//! there is none. A volume counts once, however many pods and attachments name it; one that pods on
+//! there is none. From 1.37 on, a driver may ask for nodes without it to be rejected. A volume counts
+//! once, however many pods and attachments name it; one that pods on
 //! the node use already is free. Reads: pods on the node, claims, volumes, classes, attachments and
 //! `CSINode`s.
 
@@ -9,6 +10,7 @@ use crate::event::{Event, Events, Occurrence};
 use crate::heap::HeapBytes;
 use crate::model::{CsiNode, Kind, Object, VolumeSource};
 use crate::part::{Part, Parts};
+use crate::release::{Followed, Gate, Portworx};
 use crate::rules::volume_claims as claims;
 use crate::rules::volume_migration as migration;
 use crate::rules::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Status};
@@ -16,26 +18,40 @@ use crate::snapshot::objects::Replaced;
 use crate::snapshot::{Change, Changes, Cluster, Load, NodeParts, NodeView, Pod};
 
 use super::REASON;
-use super::attachable::{self, Attachable, Whose};
+use super::attachable::{self, Attachable, Migrated, Whose};
 use super::attachments;
 
 pub(crate) const NAME: &str = "NodeVolumeLimits";
 
 const EXCEEDED: Code = Code::reject(1);
-/// The pod's own volumes cannot be counted: on a node with `CSINode`, or without.
-const OWN_WITH: u16 = 2;
-const OWN_WITHOUT: u16 = 3;
-/// Those of a pod on the node cannot.
-const OTHER: Code = Code::fail(4);
+/// A driver that must be there is not.
+const MISSING: Code = Code::reject(2);
+/// Those of a pod on the node cannot be counted.
+const OTHER: Code = Code::fail(3);
+/// The pod's own volumes cannot be counted on nodes with so much migrated; from here on, by
+/// [`Migrated`].
+const OWN: u16 = 4;
 
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct NodeVolumeLimits;
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NodeVolumeLimits {
+    portworx: Portworx,
+    /// Whether a driver can ask for nodes without it to be rejected.
+    asks_for_drivers: bool,
+}
+
+pub(crate) fn of(followed: Followed) -> NodeVolumeLimits {
+    let asks_for_drivers = followed.has(Gate::VolumeLimitScaling);
+    NodeVolumeLimits { portworx: followed.traits().portworx, asks_for_drivers }
+}
+
+type Wanted = Result<Vec<Attachable<'static>>, Status>;
 
 #[derive(Debug, Clone)]
 struct PreparedCsiLimits {
-    wanted: Result<Vec<Attachable<'static>>, Status>,
-    /// Where a node has no `CSINode`, nothing is limited, but a claim can be missing all the same.
-    fault_without: Option<Status>,
+    rule: NodeVolumeLimits,
+    /// By [`Migrated`]. Where a node has no `CSINode`, nothing is limited, but a claim can be missing
+    /// all the same.
+    wanted: [Wanted; Migrated::EACH.len()],
 }
 
 impl Filter for NodeVolumeLimits {
@@ -49,11 +65,11 @@ impl Filter for NodeVolumeLimits {
         if !pod.template.volumes.iter().any(attachable::may_count) {
             return None;
         }
-        let wanted: Result<Vec<Attachable<'static>>, Status> =
-            attachable::of_pod(pod, cluster, true, Whose::New)
-                .map(|found| found.into_iter().map(Attachable::into_owned).collect());
-        let fault_without = attachable::of_pod(pod, cluster, false, Whose::New).err();
-        Some(Box::new(PreparedCsiLimits { wanted, fault_without }))
+        let wanted = Migrated::EACH.map(|migrated| -> Wanted {
+            attachable::of_pod(pod, cluster, migrated, Whose::New)
+                .map(|found| found.into_iter().map(Attachable::into_owned).collect())
+        });
+        Some(Box::new(PreparedCsiLimits { rule: *self, wanted }))
     }
 
     fn events(&self) -> Events {
@@ -86,20 +102,27 @@ impl Filter for NodeVolumeLimits {
                 gone.template.volumes.iter().any(attachable::may_count)
             }
             Occurrence::Object(replaced) => object_wakes(pod, replaced),
-            Occurrence::Pod { .. } | Occurrence::Node { .. } => false,
+            Occurrence::Pod { .. } | Occurrence::Node { .. } | Occurrence::Time { .. } => false,
         }
     }
 
-    fn kinds(&self) -> &'static [Kind] {
-        &[
-            Kind::PersistentVolumeClaim,
-            Kind::PersistentVolume,
-            Kind::StorageClass,
-            Kind::CsiNode,
-            Kind::VolumeAttachment,
-        ]
+    fn kinds(&self) -> &[Kind] {
+        match (self.asks_for_drivers, &KINDS) {
+            (true, kinds) => kinds,
+            (false, [kinds @ .., _]) => kinds,
+        }
     }
 }
+
+/// What is read; drivers last, which are read only where they can ask for something.
+static KINDS: [Kind; 6] = [
+    Kind::PersistentVolumeClaim,
+    Kind::PersistentVolume,
+    Kind::StorageClass,
+    Kind::CsiNode,
+    Kind::VolumeAttachment,
+    Kind::CsiDriver,
+];
 
 fn object_wakes(pod: &Pod, replaced: &Replaced) -> bool {
     match (&replaced.old, &replaced.new) {
@@ -142,19 +165,51 @@ fn limit(node: &CsiNode, driver: &str) -> Option<usize> {
 
 impl PreparedCsiLimits {
     fn judge(&self, csi_node: Option<&CsiNode>, cluster: &Cluster, node: NodeView<'_>) -> Code {
-        match (csi_node, &self.wanted) {
-            (None, _) => self.without(),
-            (Some(_), Err(fault)) => code_of(fault, OWN_WITH),
-            (Some(csi_node), Ok(wanted)) => Self::count(wanted, csi_node, cluster, node),
+        let Some(csi_node) = csi_node else { return self.without(cluster) };
+        match self.own(Some(csi_node), cluster) {
+            Ok(wanted) => self.count(wanted, csi_node, cluster, node),
+            Err(code) => code,
         }
     }
 
     /// The verdict on a node without a `CSINode`.
-    fn without(&self) -> Code {
-        self.fault_without.as_ref().map_or(Code::PASS, |fault| code_of(fault, OWN_WITHOUT))
+    fn without(&self, cluster: &Cluster) -> Code {
+        self.own(None, cluster).err().unwrap_or(Code::PASS)
+    }
+
+    /// What the pod attaches on a node, if that can be counted and the drivers are there.
+    fn own(
+        &self,
+        csi_node: Option<&CsiNode>,
+        cluster: &Cluster,
+    ) -> Result<&[Attachable<'static>], Code> {
+        let migrated = Migrated::on(csi_node, self.rule.portworx);
+        match &self.wanted[migrated as usize] {
+            Err(fault) => Err(code_of(fault, OWN + migrated as u16)),
+            Ok(_) if self.missing(csi_node, cluster).is_some() => Err(MISSING),
+            Ok(wanted) => Ok(wanted),
+        }
+    }
+
+    /// The driver that must be there and is not. kube-scheduler names any of several; this is the
+    /// first by name.
+    fn missing(&self, csi_node: Option<&CsiNode>, cluster: &Cluster) -> Option<&str> {
+        let migrated = Migrated::on(csi_node, self.rule.portworx);
+        let wanted = self.wanted[migrated as usize].as_ref().ok()?;
+        let must_be_there = |driver: &str| {
+            let drivers = &cluster.objects().csi_drivers;
+            drivers.get("", driver).is_some_and(|driver| driver.prevents_where_missing)
+        };
+        let is_there = |driver: &str| {
+            csi_node.is_some_and(|node| node.drivers.iter().any(|(have, _)| **have == *driver))
+        };
+        let mut drivers = wanted.iter().map(|volume| &*volume.driver);
+        drivers
+            .find(|driver| self.rule.asks_for_drivers && must_be_there(driver) && !is_there(driver))
     }
 
     fn count(
+        &self,
         wanted: &[Attachable<'static>],
         csi_node: &CsiNode,
         cluster: &Cluster,
@@ -174,7 +229,8 @@ impl PreparedCsiLimits {
         if at_most.is_some_and(fits) {
             return Code::PASS;
         }
-        let Ok(used) = used_on(cluster, node.load) else { return OTHER };
+        let migrated = Migrated::on(Some(csi_node), self.rule.portworx);
+        let Ok(used) = used_on(cluster, node.load, migrated) else { return OTHER };
         let mut attached = used.clone();
         attached.extend(attachments::at(name, wanted, cluster));
         attached.sort_unstable();
@@ -209,11 +265,15 @@ fn at_most(load: &Load) -> Option<usize> {
 }
 
 /// What the pods on a node attach, sorted, each once.
-fn used_on<'a>(cluster: &'a Cluster, load: &'a Load) -> Result<Vec<Attachable<'a>>, Status> {
+fn used_on<'a>(
+    cluster: &'a Cluster,
+    load: &'a Load,
+    migrated: Migrated,
+) -> Result<Vec<Attachable<'a>>, Status> {
     let mut used = Vec::new();
     let mut fault: Option<(&Pod, Status)> = None;
     for pod in &load.pods {
-        match attachable::of_pod(pod, cluster, true, Whose::Existing) {
+        match attachable::of_pod(pod, cluster, migrated, Whose::Existing) {
             Ok(found) => used.extend(found),
             Err(status) => {
                 if fault.as_ref().is_none_or(|(other, _)| pod.uid < other.uid) {
@@ -242,8 +302,10 @@ impl PreparedFilter for PreparedCsiLimits {
 
     fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
         let is_stale = |change: &Change| match change {
-            Change::Object(kind) => NodeVolumeLimits.kinds().contains(kind),
-            Change::Node(..) | Change::PodPut(..) | Change::PodTaken(..) => false,
+            Change::Object(kind) => self.rule.kinds().contains(kind),
+            Change::Node(..) | Change::PodPut(..) | Change::PodTaken(..) | Change::Time(..) => {
+                false
+            }
         };
         if changes.iter().any(is_stale) { Refresh::Again } else { Refresh::Nodes }
     }
@@ -255,7 +317,7 @@ impl PreparedFilter for PreparedCsiLimits {
 
     /// Most nodes have a `CSINode`: those are gone through and not searched for.
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
-        codes.fill(self.without());
+        codes.fill(self.without(cluster));
         for csi_node in cluster.objects().csi_nodes.iter() {
             let slot = cluster.nodes().find(&csi_node.meta.name);
             let Some(view) = slot.and_then(|slot| cluster.nodes().view(slot)) else { continue };
@@ -270,13 +332,29 @@ impl PreparedFilter for PreparedCsiLimits {
     }
 
     fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
-        let fault = match code.meaning() {
-            OWN_WITHOUT => self.fault_without.clone(),
-            OWN_WITH => self.wanted.as_ref().err().cloned(),
-            _ if code == OTHER => used_on(cluster, node.load).err(),
-            _ => None,
+        let csi_node = cluster.objects().csi_nodes.get("", &node.node.name).map(AsRef::as_ref);
+        let migrated = Migrated::on(csi_node, self.rule.portworx);
+        let fault = match code {
+            EXCEEDED => None,
+            MISSING => self.missing(csi_node, cluster).map(|driver| {
+                Status::unschedulable(format!("{driver} CSI driver is not installed on the node"))
+            }),
+            OTHER => used_on(cluster, node.load, migrated).err(),
+            _ => self.wanted[migrated as usize].as_ref().err().cloned(),
         };
         fault.unwrap_or_else(|| Status::unschedulable(REASON))
+    }
+
+    fn describes_by_code(&self) -> bool {
+        !self.rule.asks_for_drivers
+    }
+
+    fn rejects_by_code(&self) -> bool {
+        true
+    }
+
+    fn describes_code(&self, code: Code) -> bool {
+        code != MISSING
     }
 
     fn is_local(&self) -> bool {
@@ -289,7 +367,7 @@ impl PreparedFilter for PreparedCsiLimits {
 
     fn held_bytes(&self) -> HeldBytes {
         HeldBytes::Fixed(
-            size_of_val(self) + self.wanted.heap_bytes() + self.fault_without.heap_bytes(),
+            size_of_val(self) + self.wanted.iter().map(HeapBytes::heap_bytes).sum::<usize>(),
         )
     }
 }

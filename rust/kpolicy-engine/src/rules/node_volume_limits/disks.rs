@@ -209,7 +209,7 @@ impl Filter for &'static DiskLimits {
         match occurrence {
             Occurrence::Node { .. } => true,
             Occurrence::Pod { old: Some(gone), is_assigned: true, .. } => self.is_concerned(gone),
-            Occurrence::Pod { .. } => false,
+            Occurrence::Pod { .. } | Occurrence::Time { .. } => false,
             Occurrence::Object(replaced) if replaced.kind == Kind::CsiNode => true,
             Occurrence::Object(replaced) => {
                 claims::changed_claim(replaced).is_some_and(|claim| claims::names(pod, claim))
@@ -217,7 +217,7 @@ impl Filter for &'static DiskLimits {
         }
     }
 
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &[Kind] {
         &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::StorageClass, Kind::CsiNode]
     }
 }

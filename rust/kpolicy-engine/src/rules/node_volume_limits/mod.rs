@@ -7,7 +7,7 @@ mod attachments;
 mod csi;
 mod disks;
 
-pub(crate) use csi::{NAME, NodeVolumeLimits};
+pub(crate) use csi::{NAME, of};
 pub(crate) use disks::{AZURE_DISK, CINDER, EBS, GCE_PD};
 
 const REASON: &str = "node(s) exceed max volume count";

@@ -2,6 +2,8 @@
 
 use crate::fields::{CONFLICT, Fields, OUT_OF_RANGE, Refusals};
 use crate::model::SpreadConstraint;
+use crate::release::Followed;
+use crate::rules::tolerations::Operators;
 
 use super::PodTopologySpread;
 
@@ -21,6 +23,7 @@ const SYSTEM_DEFAULTS: [(&str, i32); 2] =
 /// Used by filter and score.
 pub(crate) fn from_args(
     args: &mut Fields<'_>,
+    followed: Followed,
     refusals: &mut Refusals,
 ) -> Option<PodTopologySpread> {
     let kind = choice(args, "defaultingType", Some(SYSTEM), [SYSTEM, LIST], refusals);
@@ -41,7 +44,7 @@ pub(crate) fn from_args(
     }
     let defaults =
         if is_system { SYSTEM_DEFAULTS.map(system_default).into() } else { listed.into() };
-    Some(PodTopologySpread { defaults, is_system })
+    Some(PodTopologySpread { defaults, is_system, operators: Operators::of(followed) })
 }
 
 fn system_default((key, max_skew): (&str, i32)) -> SpreadConstraint {
@@ -105,11 +108,12 @@ mod tests {
 
     use super::{PodTopologySpread, from_args};
     use crate::fields::{Fields, Refusals};
+    use crate::release::Followed;
 
     fn read(args: &Value) -> Result<PodTopologySpread, Vec<String>> {
         let mut refusals = Refusals::default();
         let mut fields = Fields::of(args, "$", &mut refusals).unwrap();
-        let made = from_args(&mut fields, &mut refusals);
+        let made = from_args(&mut fields, Followed::default(), &mut refusals);
         fields.finish(&mut refusals);
         let refused = refusals.into_list();
         match made {

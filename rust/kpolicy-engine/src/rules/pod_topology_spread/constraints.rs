@@ -112,16 +112,15 @@ pub(super) fn key(rule: &PodTopologySpread, pod: &Pod, force: Force, key: &mut K
         key.push(OWN);
         key.push(template.spread.id());
         key.push(pod.namespace().id());
-        for one in relevant(rule, pod, force) {
+        if relevant(rule, pod, force).any(|one| !one.match_label_keys.is_empty()) {
+            key.push_seen(pod);
+        } else if force == Force::Hard {
             // Pods that a controller tells apart by a label are alike if no selector sees it.
-            key.push(match (one.match_label_keys.is_empty(), force) {
-                (false, _) => pod.identity.id(),
-                (true, Force::Soft) => UNREAD,
-                (true, Force::Hard) => {
-                    let selector = one.label_selector.as_ref();
-                    u64::from(selector.is_some_and(|selector| selector.matches(pod.labels())))
-                }
-            });
+            for one in relevant(rule, pod, force) {
+                let selector = one.label_selector.as_ref();
+                let is_meant = selector.is_some_and(|selector| selector.matches(pod.labels()));
+                key.push(u64::from(is_meant));
+            }
         }
     }
     let reads = |honors: fn(&SpreadConstraint) -> bool| relevant(rule, pod, force).any(honors);

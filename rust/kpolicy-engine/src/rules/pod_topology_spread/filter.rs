@@ -100,7 +100,7 @@ impl Filter for PodTopologySpread {
         hints::wakes_more(self, pod, occurrence, cluster)
     }
 
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &[Kind] {
         self.source_kinds()
     }
 }
@@ -147,7 +147,7 @@ impl PreparedSpreadFilter {
         let list = &constraints.list;
         let column = |one: &Constraint| cluster.nodes().domains(&one.topology_key);
         let columns: Vec<Arc<Domains>> = list.iter().map(column).collect();
-        let standings = Standings::of(pod, list, &columns, true, cluster);
+        let standings = Standings::of((pod, rule.operators), list, &columns, true, cluster);
         let limits = list
             .iter()
             .zip(&columns)
@@ -216,7 +216,7 @@ impl PreparedFilter for PreparedSpreadFilter {
             match change {
                 Change::PodPut(slot, pod) => flips |= self.count(cluster, *slot, pod, 1),
                 Change::PodTaken(slot, pod) => flips |= self.count(cluster, *slot, pod, -1),
-                Change::Node(..) | Change::Object(_) => {}
+                Change::Node(..) | Change::Object(_) | Change::Time(..) => {}
             }
         }
         if flips { Refresh::All } else { Refresh::Nodes }

@@ -29,7 +29,7 @@ pub(super) fn wakes(
             sides.into_iter().flatten().all(is_involved)
                 && pod_wakes(pod, &hard(), old.as_deref(), new.as_deref())
         }
-        Occurrence::Object(_) => false,
+        Occurrence::Object(_) | Occurrence::Time { .. } => false,
     }
 }
 
@@ -57,7 +57,7 @@ pub(super) fn wakes_more(
         Occurrence::Object(_) => {
             pod.template.spread.is_empty() && rule.passes_somewhere(pod, cluster)
         }
-        Occurrence::Pod { .. } | Occurrence::Node { .. } => false,
+        Occurrence::Pod { .. } | Occurrence::Node { .. } | Occurrence::Time { .. } => false,
     }
 }
 

@@ -25,6 +25,7 @@ use crate::model::{Kind, SpreadConstraint};
 pub(crate) use args::from_args;
 
 use super::default_selector;
+use super::tolerations::Operators;
 
 pub(crate) const NAME: &str = "PodTopologySpread";
 
@@ -34,6 +35,8 @@ pub(crate) struct PodTopologySpread {
     defaults: Box<[SpreadConstraint]>,
     /// `defaults` are ours: then a node may lack some of their keys and still be scored.
     is_system: bool,
+    /// Which taints a pod tolerates, for constraints that honour taints.
+    operators: Operators,
 }
 
 impl PodTopologySpread {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::heap::HeapBytes;
 use crate::intern::{Name, Shared};
 use crate::model::Kind;
+use crate::rules::tolerations::Operators;
 use crate::rules::{
     Feasible, HeldBytes, IGNORED, Key, Normalization, PreparedScore, Reads, Refresh, Score,
 };
@@ -44,19 +45,29 @@ impl Score for PodTopologySpread {
         }
         let constraints = Constraints::of(self, pod, Force::Soft, cluster);
         let needs_keys = !self.is_system || !pod.template.spread.is_empty();
-        Some(Box::new(PreparedSpreadScore::of(constraints, needs_keys, pod, cluster)))
+        Some(Box::new(PreparedSpreadScore::of(
+            constraints,
+            needs_keys,
+            (pod, self.operators),
+            cluster,
+        )))
     }
 
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &[Kind] {
         self.source_kinds()
     }
 }
 
 impl PreparedSpreadScore {
-    fn of(constraints: Constraints, needs_keys: bool, pod: &Pod, cluster: &Cluster) -> Self {
+    fn of(
+        constraints: Constraints,
+        needs_keys: bool,
+        (pod, operators): (&Pod, Operators),
+        cluster: &Cluster,
+    ) -> Self {
         let list = &constraints.list;
         let columns = columns(list, cluster);
-        let standings = Standings::of(pod, list, &columns, needs_keys, cluster);
+        let standings = Standings::of((pod, operators), list, &columns, needs_keys, cluster);
         let sums = list.iter().zip(&columns);
         let sums = sums.map(|(one, domains)| Sum::of(one, domains, cluster)).collect();
         let namespace = pod.namespace().clone();
@@ -124,7 +135,7 @@ impl PreparedScore for PreparedSpreadScore {
             match change {
                 Change::PodPut(slot, pod) => moved |= self.count(cluster, *slot, pod, 1.0),
                 Change::PodTaken(slot, pod) => moved |= self.count(cluster, *slot, pod, -1.0),
-                Change::Node(..) | Change::Object(_) => {}
+                Change::Node(..) | Change::Object(_) | Change::Time(..) => {}
             }
         }
         if moved { Refresh::All } else { Refresh::Nodes }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::heap::{HeapBytes, arc_bytes};
 use crate::rules::label_lanes;
-use crate::rules::tolerations::first_untolerated_hard;
+use crate::rules::tolerations::{Operators, first_untolerated_hard};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Change, Changes, Cluster, Domains, NodeParts, NodeSlot, Pod};
 
@@ -31,7 +31,7 @@ pub(super) struct Standings {
 impl Standings {
     /// `needs_keys`: a node that lacks a key takes part in nothing.
     pub(super) fn of(
-        pod: &Pod,
+        (pod, operators): (&Pod, Operators),
         constraints: &[Constraint],
         columns: &[Arc<Domains>],
         needs_keys: bool,
@@ -54,7 +54,7 @@ impl Standings {
         if reads_taints {
             let mut tolerated = vec![true; by_slot.len()];
             cluster.nodes().taint_sets().write(&mut tolerated, |taints| {
-                first_untolerated_hard(taints, tolerations).is_none()
+                first_untolerated_hard(taints, tolerations, operators).is_none()
             });
             keep(&mut by_slot, IS_TOLERATED, tolerated);
         }

@@ -93,10 +93,11 @@ impl Filter for ServiceAffinity {
                 sides.into_iter().flatten().any(|other| other.namespace() == pod.namespace())
             }
             Occurrence::Node { .. } | Occurrence::Object(_) => true,
+            Occurrence::Time { .. } => false,
         }
     }
 
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &[Kind] {
         if self.affinity.is_empty() { &[] } else { &[Kind::Service] }
     }
 }
@@ -144,7 +145,7 @@ impl PreparedFilter for PreparedServiceFilter {
             match change {
                 Change::PodPut(slot, pod) => peers.put(*slot, pod, cluster),
                 Change::PodTaken(slot, pod) => peers.take(*slot, pod, cluster),
-                Change::Node(..) | Change::Object(_) => {}
+                Change::Node(..) | Change::Object(_) | Change::Time(..) => {}
             }
         }
         let wanted = self.wanted_now(cluster);

@@ -42,7 +42,7 @@ impl Score for ServiceAffinity {
         }))
     }
 
-    fn kinds(&self) -> &'static [Kind] {
+    fn kinds(&self) -> &[Kind] {
         if self.anti_affinity.is_empty() { &[] } else { &[Kind::Service] }
     }
 }

@@ -57,14 +57,14 @@ pub fn decide(pod: &Pod, cluster: &Cluster, node: NodeView<'_>) -> Result<Bindin
     let mut bindings = Bindings::default();
     let code = needs.judge(cluster, node, |step| match step {
         Step::Bind(binding) => bindings.bind.push(binding),
-        Step::Provision(claim) => bindings.provision.push(Arc::clone(claim)),
+        Step::Provision(made) => bindings.provision.push(Arc::clone(&made.claim)),
     });
     if code.passes() { Ok(bindings) } else { Err(needs.describe(cluster, node, code)) }
 }
 
 pub(super) enum Step<'a> {
     Bind(Binding),
-    Provision(&'a Arc<PersistentVolumeClaim>),
+    Provision(&'a Provisioning),
 }
 
 impl Needs {
@@ -103,7 +103,7 @@ impl Needs {
         }
         for provisioning in to_provision {
             match provisioning.on(node.node) {
-                Provisioned::Possible => tell(Step::Provision(&provisioning.claim)),
+                Provisioned::Possible => tell(Step::Provision(provisioning)),
                 Provisioned::NotHere => return code(bound | NO_VOLUME),
                 Provisioned::NoRoom => return code(bound | NO_ROOM),
             }
@@ -113,6 +113,12 @@ impl Needs {
 
     /// As `judge` for every node: of nodes with equal values of the labels that matter, one is asked.
     pub(super) fn judge_all(&self, cluster: &Cluster, codes: &mut [Code]) {
+        let classes = self.classes(cluster);
+        classes.check_all(cluster, codes, |view| self.judge(cluster, view, |_| {}));
+    }
+
+    /// Nodes for which `judge` says the same, and takes the same steps.
+    pub(super) fn classes(&self, cluster: &Cluster) -> LabelClasses {
         let mut keys = LabelKeys::new();
         self.bound.iter().for_each(|bound| bound.label_keys(&mut keys));
         self.promised.iter().for_each(|promised| promised.provisioning.label_keys(&mut keys));
@@ -131,8 +137,7 @@ impl Needs {
         };
         let reads_more = !plugins.is_empty() || !self.promised.is_empty();
         let more = reads_more.then_some(&others as &dyn Fn(NodeView<'_>) -> u32);
-        let classes = LabelClasses::of(&keys, cluster, more);
-        classes.check_all(cluster, codes, |view| self.judge(cluster, view, |_| {}));
+        LabelClasses::of(&keys, cluster, more)
     }
 
     /// The first bound claim that is not within reach decides for all.

@@ -10,10 +10,25 @@ use crate::rules::{
 };
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 
-use super::bound::Bound;
-use super::needs::Needs;
-use super::provisioning::Provisioning;
+use super::needs::{Needs, rests_on};
 use super::{VolumeBinding, hints};
+
+/// What filter and score read.
+pub(super) const KINDS: &[Kind] = &[
+    Kind::PersistentVolumeClaim,
+    Kind::PersistentVolume,
+    Kind::StorageClass,
+    Kind::CsiNode,
+    Kind::CsiDriver,
+    Kind::CsiStorageCapacity,
+];
+
+/// Puts into a key all that needs depend on besides the cluster.
+pub(super) fn key_of(pod: &Pod, key: &mut Key) {
+    if claims::all(pod).next().is_some() {
+        claims::key_of_all(pod, key);
+    }
+}
 
 #[derive(Debug, Clone)]
 struct PreparedVolumeBinding {
@@ -22,9 +37,7 @@ struct PreparedVolumeBinding {
 
 impl Filter for VolumeBinding {
     fn key(&self, pod: &Pod, key: &mut Key) {
-        if claims::all(pod).next().is_some() {
-            claims::key_of_all(pod, key);
-        }
+        key_of(pod, key);
     }
 
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
@@ -59,36 +72,12 @@ impl Filter for VolumeBinding {
         hints::wakes(pod, occurrence)
     }
 
-    fn kinds(&self) -> &'static [Kind] {
-        &[
-            Kind::PersistentVolumeClaim,
-            Kind::PersistentVolume,
-            Kind::StorageClass,
-            Kind::CsiNode,
-            Kind::CsiDriver,
-            Kind::CsiStorageCapacity,
-        ]
+    fn kinds(&self) -> &[Kind] {
+        KINDS
     }
 
     fn reserve(&self, pod: &Pod, cluster: &Cluster, node: NodeView<'_>) -> Option<Reservation> {
         self.reservation(pod, cluster, node)
-    }
-}
-
-impl PreparedVolumeBinding {
-    fn rests_on(&self, kind: Kind) -> bool {
-        let needs = self.needs.as_ref().ok();
-        match kind {
-            Kind::PersistentVolumeClaim | Kind::StorageClass => true,
-            Kind::PersistentVolume | Kind::CsiDriver => needs.is_some(),
-            Kind::CsiNode => needs.is_some_and(|needs| needs.bound.iter().any(Bound::is_migrated)),
-            Kind::CsiStorageCapacity => needs.is_some_and(|needs| {
-                let promised = needs.promised.iter().map(|promised| &promised.provisioning);
-                let open = needs.open.iter().map(|open| &open.provisioning);
-                promised.chain(open).any(Provisioning::reads_capacities)
-            }),
-            _ => false,
-        }
     }
 }
 
@@ -98,8 +87,7 @@ impl PreparedFilter for PreparedVolumeBinding {
     }
 
     fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
-        let is_stale =
-            |change: &Change| matches!(change, Change::Object(kind) if self.rests_on(*kind));
+        let is_stale = |change: &Change| matches!(change, Change::Object(kind) if rests_on(&self.needs, *kind));
         if changes.iter().any(is_stale) { Refresh::Again } else { Refresh::Nodes }
     }
 

@@ -34,7 +34,7 @@ pub(super) fn wakes(pod: &Pod, occurrence: &Occurrence) -> bool {
     match occurrence {
         Occurrence::Node { .. } => true,
         Occurrence::Object(replaced) => object_wakes(pod, replaced),
-        Occurrence::Pod { .. } => false,
+        Occurrence::Pod { .. } | Occurrence::Time { .. } => false,
     }
 }
 

@@ -87,6 +87,22 @@ impl Needs {
     }
 }
 
+/// Whether a change of these objects may change the needs.
+pub(super) fn rests_on(needs: &Result<Needs, Status>, kind: Kind) -> bool {
+    let needs = needs.as_ref().ok();
+    match kind {
+        Kind::PersistentVolumeClaim | Kind::StorageClass => true,
+        Kind::PersistentVolume | Kind::CsiDriver => needs.is_some(),
+        Kind::CsiNode => needs.is_some_and(|needs| needs.bound.iter().any(Bound::is_migrated)),
+        Kind::CsiStorageCapacity => needs.is_some_and(|needs| {
+            let promised = needs.promised.iter().map(|promised| &promised.provisioning);
+            let open = needs.open.iter().map(|open| &open.provisioning);
+            promised.chain(open).any(Provisioning::reads_capacities)
+        }),
+        _ => false,
+    }
+}
+
 /// Whether the claim has its volume, by both of them.
 pub(super) fn is_bound(claim: &PersistentVolumeClaim) -> bool {
     !claim.volume_name.is_empty() && claim.meta.annotations.get(BIND_COMPLETED).is_some()

@@ -52,6 +52,13 @@ impl Provisioning {
         self.capacities.is_some()
     }
 
+    /// The class, and how many bytes the storage has that the volume would be made from on the node,
+    /// where that is known.
+    pub(super) fn storage_on(&self, node: &Node) -> Option<(&str, i64)> {
+        let capacity = self.capacities.as_ref()?.found(&node.object.meta.labels)?.capacity?;
+        Some((claims::class_of(&self.claim), capacity.units_rounded_up()))
+    }
+
     /// Adds the labels of nodes that decide whether a volume can be made there.
     pub(super) fn label_keys<'a>(&'a self, keys: &mut LabelKeys<'a>) {
         let terms = self.class.iter().flat_map(|class| class.allowed_topologies.iter());
@@ -67,7 +74,7 @@ impl Provisioning {
         let is_allowed = |class: &Arc<StorageClass>| allows(&class.allowed_topologies, labels);
         if !self.class.as_ref().is_some_and(is_allowed) {
             Provisioned::NotHere
-        } else if self.capacities.as_ref().is_none_or(|capacities| capacities.has_room(labels)) {
+        } else if self.capacities.as_ref().is_none_or(|own| own.found(labels).is_some()) {
             Provisioned::Possible
         } else {
             Provisioned::NoRoom
@@ -98,13 +105,14 @@ impl Capacities {
         Some(Self { sufficient, by_label })
     }
 
-    fn has_room(&self, labels: &Labels) -> bool {
+    /// The first by name that the node can reach; kube-scheduler takes any.
+    fn found(&self, labels: &Labels) -> Option<&Arc<CsiStorageCapacity>> {
         let is_reached = |position: usize| {
             let capacity = self.sufficient.get(position);
             let topology = capacity.and_then(|capacity| capacity.node_topology.as_ref());
             topology.is_some_and(|topology| topology.matches(labels))
         };
-        self.by_label.find(labels, is_reached).is_some()
+        self.sufficient.get(self.by_label.find(labels, is_reached)?)
     }
 }
 

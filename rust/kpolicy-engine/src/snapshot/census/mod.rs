@@ -1,7 +1,8 @@
 //! The census: how many pods of a kind are on each node.
 //!
-//! There are two: pods by identity (what selectors see of them), grouped by namespace, and pods by
-//! their affinity (what they demand of others), found by what their terms ask for. A selector is
+//! There are three: pods by identity (what selectors see of them), grouped by namespace, pods by their
+//! controller, and pods by their affinity (what they demand of others), found by what their terms ask
+//! for. A selector is
 //! matched once for each row, not once for each pod. Only pods on known nodes count. The order of rows
 //! depends on history, so only sums may use it.
 
@@ -13,7 +14,7 @@ mod term_index;
 use std::collections::BTreeMap;
 
 use crate::intern::{Name, Shared};
-use crate::model::PodAffinityTerm;
+use crate::model::{OwnerReference, PodAffinityTerm};
 
 use super::node::NodeSlot;
 use super::nodes::Nodes;
@@ -65,6 +66,8 @@ pub struct Census {
     /// By the id of the namespace's name.
     identities: BTreeMap<u64, InNamespace>,
     identities_count: usize,
+    /// By the ids of namespace and controller, which the rows hold.
+    controlled: Rows<(Name, Shared<OwnerReference>)>,
     asking: Rows<Asking>,
     terms: TermIndex,
 }
@@ -83,6 +86,15 @@ impl Census {
     /// Pods of a namespace by their labels.
     pub(crate) fn identities_in(&self, namespace: &Name) -> &[Row<Shared<Identity>>] {
         self.identities.get(&namespace.id()).map_or(&[], |group| group.rows.all())
+    }
+
+    /// Pods of a namespace that have this controller.
+    pub(crate) fn controlled_by(
+        &self,
+        namespace: &Name,
+        controller: &Shared<OwnerReference>,
+    ) -> Option<&Row<(Name, Shared<OwnerReference>)>> {
+        self.controlled.get((namespace.id(), controller.id()))
     }
 
     /// As `Census::identities`, by namespace.
@@ -146,6 +158,10 @@ impl Census {
             .or_insert_with(|| InNamespace { namespace: namespace.clone(), rows: Rows::default() });
         let is_new = group.rows.put((pod.identity.id(), 0), slot, pod, || pod.identity.clone());
         self.identities_count += usize::from(is_new);
+        if let Some(controller) = &pod.template.owner {
+            let what = || (namespace.clone(), controller.clone());
+            self.controlled.put((namespace.id(), controller.id()), slot, pod, what);
+        }
         let affinity = &pod.template.pod_affinity;
         if !affinity.is_empty() {
             let id = asking_id(pod);
@@ -166,6 +182,9 @@ impl Census {
             if group.rows.all().is_empty() {
                 self.identities.remove(&namespace.id());
             }
+        }
+        if let Some(controller) = &pod.template.owner {
+            self.controlled.take((namespace.id(), controller.id()), slot, pod);
         }
         let affinity = &pod.template.pod_affinity;
         if !affinity.is_empty() {

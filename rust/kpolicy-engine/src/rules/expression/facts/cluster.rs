@@ -9,12 +9,16 @@ use crate::rules::expression::node_facts::{allocatable, free};
 use crate::rules::expression::pod_facts::{keyed, no_such_overload};
 use crate::rules::expression::pod_set::{PodTotal, requested};
 use crate::snapshot::domains::ABSENT;
-use crate::snapshot::{Cluster, NodeView};
+use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::{Addend, Row, Source};
 
 const OF_NODES: Parts = Parts::of(&[Part::NodeLabels, Part::OtherNodes]);
 const OF_PODS: Parts = OF_NODES.with(Parts::of(&[Part::OtherPods]));
+/// Of the pod its controller, and of pods on nodes theirs, which an update may take away.
+pub(super) const SAME_CONTROLLER: Parts =
+    Parts::of(&[Part::PodIdentity, Part::PodTemplate, Part::LoadInDetail]);
+const OF_SAME_CONTROLLER: Parts = OF_PODS.with(SAME_CONTROLLER);
 
 const fn row(
     name: &'static str,
@@ -34,7 +38,7 @@ const fn sum(
     row(name, arguments, parts, Source::ClusterSum(addend))
 }
 
-pub(super) static ROWS: [Row; 8] = [
+pub(super) static ROWS: [Row; 9] = [
     sum("nodeCount", &[], OF_NODES, NODE_COUNT),
     sum("podCount", &[], OF_PODS, POD_COUNT),
     sum("free", &["string"], OF_PODS, FREE),
@@ -48,28 +52,36 @@ pub(super) static ROWS: [Row; 8] = [
     sum("pods.count", &["selector", "list(string)?"], OF_PODS, PODS_COUNT),
     sum("pods.sum", &["string", "selector?"], OF_PODS, PODS_SUM),
     sum("pods.size", &[], OF_PODS, PODS_SIZE),
+    sum("pods.sameController", &[], OF_SAME_CONTROLLER, PODS_OF_CONTROLLER),
 ];
 
-const fn of_nodes(by_slot: fn(&Cluster, &[Value]) -> Result<Vec<i64>, Answer>) -> Addend {
-    Addend { by_slot, matches_pods: false }
+type BySlot = fn(&Pod, &Cluster, &[Value]) -> Result<Vec<i64>, Answer>;
+
+const fn of_nodes(by_slot: BySlot) -> Addend {
+    Addend { by_slot, matches_pods: false, rests_on_pod: false }
 }
 
-const fn of_pods(by_slot: fn(&Cluster, &[Value]) -> Result<Vec<i64>, Answer>) -> Addend {
-    Addend { by_slot, matches_pods: true }
+const fn of_pods(by_slot: BySlot) -> Addend {
+    Addend { by_slot, matches_pods: true, rests_on_pod: false }
 }
 
-pub(super) const NODE_COUNT: Addend = of_nodes(|cluster, args| without(args, cluster, |_| 1));
+pub(super) const NODE_COUNT: Addend = of_nodes(|_, cluster, args| without(args, cluster, |_| 1));
 const POD_COUNT: Addend =
-    of_nodes(|cluster, args| without(args, cluster, |view| requested(view.load, names::PODS)));
-pub(super) const FREE: Addend = of_nodes(|cluster, args| by_resource(args, cluster, free));
+    of_nodes(|_, cluster, args| without(args, cluster, |view| requested(view.load, names::PODS)));
+pub(super) const FREE: Addend = of_nodes(|_, cluster, args| by_resource(args, cluster, free));
 pub(super) const ALLOCATABLE: Addend =
-    of_nodes(|cluster, args| by_resource(args, cluster, allocatable));
+    of_nodes(|_, cluster, args| by_resource(args, cluster, allocatable));
 pub(super) const PODS_COUNT: Addend =
-    of_pods(|cluster, args| Ok(PodTotal::count(args)?.by_slot(cluster)));
+    of_pods(|_, cluster, args| Ok(PodTotal::count(args)?.by_slot(cluster)));
 pub(super) const PODS_SUM: Addend =
-    of_pods(|cluster, args| Ok(PodTotal::sum(args)?.by_slot(cluster)));
+    of_pods(|_, cluster, args| Ok(PodTotal::sum(args)?.by_slot(cluster)));
 pub(super) const PODS_SIZE: Addend =
-    of_pods(|cluster, args| without(args, cluster, |view| requested(view.load, names::PODS)));
+    of_pods(|_, cluster, args| without(args, cluster, |view| requested(view.load, names::PODS)));
+pub(super) const PODS_OF_CONTROLLER: Addend = Addend {
+    by_slot: |pod, cluster, _| Ok(PodTotal::of_controller(pod).by_slot(cluster)),
+    matches_pods: false,
+    rests_on_pod: true,
+};
 
 fn each(cluster: &Cluster, of: impl Fn(NodeView<'_>) -> i64) -> Vec<i64> {
     let mut values = vec![0; cluster.nodes().slots()];

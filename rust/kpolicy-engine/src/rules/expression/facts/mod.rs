@@ -9,11 +9,13 @@
 mod cluster;
 mod namespace;
 mod node;
+mod now;
 mod pod;
 
 use kpolicy_cel::prices::{FACT, KERNELS};
 use kpolicy_cel::{Answer, Catalogue, Expression, InvalidExpression, Name, Value};
 
+use crate::event::Event;
 use crate::model::Namespace;
 use crate::part::{Part, Parts};
 use crate::rules::prices::{COLUMN_KERNELS, PODS_COUNT, PODS_SUM};
@@ -37,7 +39,9 @@ impl Row {
     /// What reading it takes where its arguments are constant.
     fn units(&self) -> u64 {
         match self.name {
-            name if name.ends_with("pods.count") => PODS_COUNT,
+            name if name.ends_with("pods.count") || name.ends_with("pods.sameController") => {
+                PODS_COUNT
+            }
             name if name.ends_with("pods.sum") => PODS_SUM,
             _ => FACT,
         }
@@ -64,14 +68,20 @@ impl Row {
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     Pod(fn(&Pod, &[Value]) -> Answer),
+    /// Of a pending pod, by other objects.
+    PodInCluster(fn(&Pod, &Cluster) -> Answer),
     /// The namespace of the pod as an object, where there is one.
     Namespace(fn(Option<&Namespace>, &[Value]) -> Answer),
+    /// The moment of the decision.
+    Moment,
     Cluster(fn(&Cluster, &[Value]) -> Answer),
     ClusterSum(Addend),
     Node(fn(NodeView<'_>, &[Value]) -> Answer),
     /// As `Node`, where answering walks something of the node; what that takes.
     NodeWalk(fn(NodeView<'_>, &[Value]) -> Answer, fn(NodeView<'_>) -> u64),
     PodOnNode(fn(&Pod, NodeView<'_>) -> Answer),
+    /// As `PodOnNode`, where answering walks something of the node; what that takes.
+    PodOnNodeWalk(fn(&Pod, NodeView<'_>) -> Answer, fn(NodeView<'_>) -> u64),
     DomainName,
     /// A sum over the nodes of the node's domain; the first argument is the topology key.
     DomainSum(Addend),
@@ -81,13 +91,18 @@ pub(super) enum Source {
     NodePath,
 }
 
+/// What each node adds to a sum, by slot.
+pub(crate) type BySlot = fn(&Pod, &Cluster, &[Value]) -> Result<Vec<i64>, Answer>;
+
 /// What each node adds to a sum over many.
 #[derive(Clone, Copy)]
 pub(super) struct Addend {
-    /// By slot; slots without a node have 0.
-    pub(crate) by_slot: fn(&Cluster, &[Value]) -> Result<Vec<i64>, Answer>,
+    /// By slot; slots without a node have 0. The pod is the one of the cycle.
+    pub(crate) by_slot: BySlot,
     /// Whether a selector is matched with all kinds of pods.
     pub(crate) matches_pods: bool,
+    /// Whether it differs between the pods of cycles.
+    pub(crate) rests_on_pod: bool,
 }
 
 impl Source {
@@ -96,14 +111,17 @@ impl Source {
         match self {
             Self::Pod(_)
             | Self::PodPath
+            | Self::PodInCluster(_)
             | Self::Namespace(_)
             | Self::NamespacePath
+            | Self::Moment
             | Self::Cluster(_)
             | Self::ClusterSum(_) => true,
             Self::Node(_)
             | Self::NodeWalk(..)
             | Self::NodePath
             | Self::PodOnNode(_)
+            | Self::PodOnNodeWalk(..)
             | Self::DomainName
             | Self::DomainSum(_) => false,
         }
@@ -113,17 +131,24 @@ impl Source {
         match self {
             Self::Pod(_)
             | Self::PodPath
+            | Self::PodInCluster(_)
             | Self::Namespace(_)
             | Self::NamespacePath
-            | Self::PodOnNode(_) => true,
-            Self::Cluster(_)
-            | Self::ClusterSum(_)
+            | Self::PodOnNode(_)
+            | Self::PodOnNodeWalk(..) => true,
+            Self::ClusterSum(addend) | Self::DomainSum(addend) => addend.rests_on_pod,
+            Self::Moment
+            | Self::Cluster(_)
             | Self::Node(_)
             | Self::NodeWalk(..)
             | Self::NodePath
-            | Self::DomainName
-            | Self::DomainSum(_) => false,
+            | Self::DomainName => false,
         }
+    }
+
+    /// Whether answering walks something of the node.
+    pub(super) fn is_walked(self) -> bool {
+        matches!(self, Self::NodeWalk(..) | Self::PodOnNodeWalk(..))
     }
 
     fn is_path(self) -> bool {
@@ -140,10 +165,13 @@ pub(super) enum Root {
     Cluster,
     /// A pod on the node that may be evicted. Of pods on nodes nothing is kept by API path.
     Victim,
+    /// The moment of the decision, which is a value itself.
+    Now,
 }
 
 impl Root {
-    const ALL: [Self; 5] = [Self::Pod, Self::Namespace, Self::Node, Self::Cluster, Self::Victim];
+    const ALL: [Self; 6] =
+        [Self::Pod, Self::Namespace, Self::Node, Self::Cluster, Self::Victim, Self::Now];
 
     fn name(self) -> &'static str {
         match self {
@@ -152,6 +180,7 @@ impl Root {
             Self::Node => "node",
             Self::Cluster => "cluster",
             Self::Victim => "victim",
+            Self::Now => NOW,
         }
     }
 
@@ -161,7 +190,8 @@ impl Root {
             Self::Namespace => &namespace::ROWS,
             Self::Node => &node::ROWS,
             Self::Cluster => &cluster::ROWS,
-            Self::Victim => pod::SHORT_ROWS,
+            Self::Victim => pod::VICTIM_ROWS,
+            Self::Now => &now::ROWS,
         }
     }
 }
@@ -200,7 +230,7 @@ pub(super) fn is_made(name: &Name) -> bool {
 /// What the answer to a fact rests on. A victim is a pod on the node, whatever is read of it.
 pub(super) fn parts(name: &Name) -> Option<Parts> {
     row(name).map(|(root, row)| match root {
-        Root::Victim => Parts::of(&[Part::Load]),
+        Root::Victim => Parts::of(&[Part::Load]).with(row.parts.of_objects()),
         _ => row.parts,
     })
 }
@@ -219,7 +249,7 @@ pub(super) fn api_path(name: &Name) -> Option<(Root, &str)> {
 
 /// The row of a name: its own, or that of the first part of an API path.
 fn found(name: &str) -> Option<(Root, usize)> {
-    let (root, path) = name.split_once('.')?;
+    let (root, path) = name.split_once('.').unwrap_or((name, ""));
     let root = Root::ALL.into_iter().find(|known| known.name() == root)?;
     let exact = root.rows().iter().position(|row| row.name == path);
     let position = exact.or_else(|| {
@@ -254,6 +284,9 @@ impl Catalogue for Table {
     }
 }
 
+/// The fact that tells the moment of the decision.
+pub(crate) const NOW: &str = "now";
+
 pub(crate) const CATALOGUE: &dyn Catalogue = &Table;
 
 /// An unverified expression, its names resolved to rows.
@@ -266,9 +299,9 @@ pub(crate) fn rests_on_pod(name: &Name) -> bool {
     source(name).is_some_and(Source::rests_on_pod)
 }
 
-/// A row for who compares it with the front end's: name, types of arguments, type of the result and
-/// of the column.
-pub type FactRow = (String, Vec<&'static str>, &'static str, &'static str);
+/// A row for who compares it with the front end's, and for the reference of the language: name, types
+/// of arguments, type of the result and of the column, and what wakes a pod that was rejected by it.
+pub type FactRow = (String, Vec<&'static str>, &'static str, &'static str, Vec<String>);
 
 /// All rows, in order.
 pub fn facts() -> Vec<FactRow> {
@@ -280,8 +313,12 @@ pub fn facts() -> Vec<FactRow> {
                 Some(LanesKind::Classes) => "classes",
                 None => "",
             };
-            let name = format!("{}.{}", root.name(), row.name);
-            (name, row.arguments.to_vec(), row.result, column)
+            let name = match row.name {
+                "" => root.name().to_owned(),
+                path => format!("{}.{path}", root.name()),
+            };
+            let wakes = row.parts.events().iter().map(Event::words).collect();
+            (name, row.arguments.to_vec(), row.result, column, wakes)
         })
     };
     Root::ALL.into_iter().flat_map(of_root).collect()

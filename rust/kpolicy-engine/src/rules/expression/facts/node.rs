@@ -16,7 +16,10 @@ use crate::rules::expression::pod_set::{PodTotal, requested};
 use crate::rules::prices::{IMAGE_NAMES_A_UNIT, POD_MATCHED};
 use crate::snapshot::NodeView;
 
-use super::cluster::{ALLOCATABLE, FREE, NODE_COUNT, PODS_COUNT, PODS_SIZE, PODS_SUM};
+use super::cluster::{
+    ALLOCATABLE, FREE, NODE_COUNT, PODS_COUNT, PODS_OF_CONTROLLER, PODS_SIZE, PODS_SUM,
+    SAME_CONTROLLER,
+};
 use super::{Addend, Row, Source};
 
 const LABELS: &str = "map(string, string)";
@@ -31,6 +34,7 @@ const OF_ROOM: Parts = Parts::of(&[Part::NodeAllocatable, Part::Load]);
 /// Of the other nodes of its domain, and of the pods on them.
 const OF_DOMAIN_NODES: Parts = Parts::of(&[Part::NodeLabels, Part::OtherNodes]);
 const OF_DOMAIN_PODS: Parts = OF_DOMAIN_NODES.with(Parts::of(&[Part::OtherPods]));
+const OF_SAME_CONTROLLER: Parts = OF_DOMAIN_PODS.with(SAME_CONTROLLER);
 
 const fn fact(
     name: &'static str,
@@ -85,7 +89,7 @@ fn condition_text(view: NodeView<'_>, args: &[Value]) -> Option<Arc<str>> {
     condition(view, kind).map(Into::into)
 }
 
-pub(super) static ROWS: [Row; 40] = [
+pub(super) static ROWS: [Row; 42] = [
     fact("name", &[], "string", EXISTENCE, Lanes::Names, |view, _| {
         Arc::clone(&view.node.name).into()
     }),
@@ -211,6 +215,17 @@ pub(super) static ROWS: [Row; 40] = [
         requested(view.load, names::PODS).into()
     }),
     Row {
+        name: "pods.sameController",
+        arguments: &[],
+        result: "int",
+        parts: OF_LOAD.with(SAME_CONTROLLER),
+        source: Source::PodOnNodeWalk(
+            |pod, view| PodTotal::of_controller(pod).on(view.load).into(),
+            walking_pods,
+        ),
+        lanes: Lanes::Numbers(lanes::pods_of_controller),
+    },
+    Row {
         name: "hasImage",
         arguments: &["string"],
         result: "bool",
@@ -246,6 +261,7 @@ pub(super) static ROWS: [Row; 40] = [
     ),
     of_domain("domain.pods.sum", &["string", "string", "selector?"], OF_DOMAIN_PODS, PODS_SUM),
     of_domain("domain.pods.size", &["string"], OF_DOMAIN_PODS, PODS_SIZE),
+    of_domain("domain.pods.sameController", &["string"], OF_SAME_CONTROLLER, PODS_OF_CONTROLLER),
     of_domain("domain.free", &["string", "string"], OF_DOMAIN_PODS, FREE),
     of_domain("domain.allocatable", &["string", "string"], OF_DOMAIN_NODES, ALLOCATABLE),
     // API paths. What is held anyway is not kept once more.

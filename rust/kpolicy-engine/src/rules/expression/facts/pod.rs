@@ -13,7 +13,8 @@ use crate::rules::expression::pod_facts::{
     claims, containers, controller, entry, images, keyed, list, map, owner, qos_class, record,
     tolerates_taint, toleration,
 };
-use crate::snapshot::Pod;
+use crate::rules::expression::pod_objects::{controller_replicas, disruption_budgets};
+use crate::snapshot::{Cluster, Pod};
 
 use super::{Row, Source};
 
@@ -33,13 +34,26 @@ const fn path(name: &'static str, result: &'static str) -> Row {
     Row { name, arguments: &[], result, parts, source: Source::PodPath, lanes: Lanes::None }
 }
 
+const fn in_cluster(
+    name: &'static str,
+    result: &'static str,
+    parts: &[Part],
+    answer: fn(&Pod, &Cluster) -> Answer,
+) -> Row {
+    let (parts, source) = (Parts::of(parts), Source::PodInCluster(answer));
+    Row { name, arguments: &[], result, parts, source, lanes: Lanes::None }
+}
+
 const SHORT: usize = 28;
 const LABELS: &str = "map(string, string)";
 
-/// Those that any pod has, pending or not: the rows before the API paths.
+/// Those that any pod has, pending or not: the rows before what other objects say and the API paths.
 pub(super) static SHORT_ROWS: &[Row] = ROWS.split_at(SHORT).0;
 
-pub(super) static ROWS: [Row; SHORT + 10] = [
+/// Those of a pod on a node that may be evicted: also the budgets that cover it, which come next.
+pub(super) static VICTIM_ROWS: &[Row] = ROWS.split_at(SHORT + 1).0;
+
+pub(super) static ROWS: [Row; SHORT + 12] = [
     fact("name", &[], "string", Part::PodName, |pod, _| Arc::clone(&pod.name).into()),
     fact("namespace", &[], "string", Part::PodIdentity, |pod, _| {
         Arc::clone(pod.namespace()).into()
@@ -107,6 +121,19 @@ pub(super) static ROWS: [Row; SHORT + 10] = [
         keyed(args, |name| limit(pod, name))
     }),
     fact("tolerates", &["Taint"], "bool", Part::PodTolerations, tolerates_taint),
+    // By other objects.
+    in_cluster(
+        "disruptionBudgets",
+        "list(DisruptionBudget)",
+        &[Part::PodIdentity, Part::DisruptionBudgets],
+        disruption_budgets,
+    ),
+    in_cluster(
+        "controllerReplicas",
+        "int",
+        &[Part::PodIdentity, Part::PodTemplate, Part::Controller],
+        controller_replicas,
+    ),
     // API paths. What is held anyway is not kept once more.
     fact("metadata.name", &[], "string", Part::PodName, |pod, _| api_path::text(&pod.name)),
     fact("metadata.namespace", &[], "string", Part::PodIdentity, |pod, _| {

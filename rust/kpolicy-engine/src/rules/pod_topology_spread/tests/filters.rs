@@ -156,7 +156,11 @@ fn listed_defaults_take_their_selector_from_service_and_controller() {
     assert!(matches!(prepared.stage(), Stage::Skip), "nothing selects the pod");
     let seen = cluster.generation();
     let meta = model::Meta { namespace: "ns".into(), name: "rs".into(), ..model::Meta::default() };
-    let replica_set = model::Controller { meta, selector: Some(selector("app=web")) };
+    let replica_set = model::Controller {
+        meta,
+        selector: Some(selector("app=web")),
+        ..model::Controller::default()
+    };
     cluster.set_object(model::Object::ReplicaSet(replica_set.into()));
     let changes = cluster.log().since(seen).unwrap();
     assert_eq!(prepared.refresh(changes, &cluster), Refresh::Again);

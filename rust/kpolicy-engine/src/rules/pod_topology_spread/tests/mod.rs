@@ -10,6 +10,7 @@ use super::testing::{cluster, row};
 use super::{PodTopologySpread, from_args};
 use crate::fields::{Fields, Refusals};
 use crate::model;
+use crate::release::Followed;
 use crate::rules::{Filter, PreparedFilter};
 use crate::snapshot::Cluster;
 
@@ -18,7 +19,7 @@ const HOST: &str = "kubernetes.io/hostname";
 fn rule(args: &serde_json::Value) -> PodTopologySpread {
     let mut refusals = Refusals::default();
     let mut fields = Fields::of(args, "$", &mut refusals).unwrap();
-    from_args(&mut fields, &mut refusals).unwrap()
+    from_args(&mut fields, Followed::default(), &mut refusals).unwrap()
 }
 
 fn system() -> PodTopologySpread {

@@ -1,0 +1,36 @@
+//! What an explanation says of claims on devices: what nodes would give, or lack, and what would be
+//! written.
+
+use serde_json::{Map, Value, json};
+
+use crate::cycle::reference::NodeJudgement;
+use crate::rules::dynamic_resources::Shown;
+use crate::snapshot::Cluster;
+
+/// The devices that a node would give, or what it has for each request if these are too few.
+pub(super) fn add_devices(
+    shown: &Shown,
+    node: &NodeJudgement,
+    cluster: &Cluster,
+    line: &mut Map<String, Value>,
+) {
+    let Some(view) = cluster.nodes().view(node.slot) else { return };
+    let (name, devices) = match node.filter {
+        None => ("allocations", shown.allocations(cluster, view)),
+        Some(_) => ("devices", shown.supplies(cluster, view)),
+    };
+    if !devices.is_empty() {
+        line.insert(name.into(), devices.into());
+    }
+}
+
+/// What would be written for the pod on the first of the best nodes.
+pub(super) fn bind(shown: &Shown, cluster: &Cluster, object: &mut Map<String, Value>) {
+    let best = object.get("best").and_then(|best| best.get(0)?.as_str());
+    let node = best.and_then(|name| cluster.nodes().find(name));
+    let bound =
+        node.and_then(|slot| cluster.nodes().view(slot)).map(|view| shown.bind(cluster, view));
+    if let Some(bound) = bound {
+        object.insert("dra".into(), json!({"bind": bound}));
+    }
+}

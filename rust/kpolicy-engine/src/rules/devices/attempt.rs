@@ -1,0 +1,162 @@
+//! One attempt to find devices of one node: the candidates in order, and what is chosen so far.
+
+use crate::model::{
+    Ask, Device, DeviceTaint, DeviceTaintRule, ResourceClaim, ResourceSlice, WrittenQuantity,
+};
+use crate::release::{Followed, Gate};
+use crate::snapshot::devices_in_use::DeviceUse;
+use crate::snapshot::{Cluster, NodeView};
+
+use super::constraints::Constraint;
+use super::counters::Counters;
+use super::marks::Marks;
+use super::pools::{Pool, State};
+use super::requests::{Entry, Request};
+use super::search::Stop;
+
+/// A device that the node sees, in the order of the search.
+#[derive(Debug)]
+pub(super) struct Candidate<'a> {
+    pub(super) pool: usize,
+    pub(super) slice: &'a ResourceSlice,
+    pub(super) device: &'a Device,
+    pub(super) in_use: Option<&'a DeviceUse>,
+    /// Taints that rules lay over it.
+    pub(super) more_taints: Vec<&'a DeviceTaint>,
+}
+
+impl Candidate<'_> {
+    /// Whether it has a taint that keeps the request away.
+    pub(super) fn is_tainted(&self, ask: &Ask, followed: Followed) -> bool {
+        followed.has(Gate::DRADeviceTaints)
+            && self
+                .device
+                .taints
+                .iter()
+                .chain(self.more_taints.iter().copied())
+                .filter(|taint| taint.is_hard())
+                .any(|taint| !ask.tolerations.iter().any(|own| own.tolerates(taint)))
+    }
+}
+
+/// A device chosen for a claim.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    /// Place among all requests.
+    pub(super) request: usize,
+    /// Place among all candidates.
+    pub(super) place: usize,
+    /// What a share of it takes; `None`: it is taken whole.
+    pub(super) consumed: Option<Vec<(Box<str>, WrittenQuantity)>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Attempt<'a> {
+    pub(super) claims: &'a [&'a ResourceClaim],
+    pub(super) cluster: &'a Cluster,
+    pub(super) node: NodeView<'a>,
+    pub(super) followed: Followed,
+    pub(super) pools: &'a [Pool<'a>],
+    pub(super) candidates: Vec<Candidate<'a>>,
+    pub(super) requests: Vec<Request<'a>>,
+    /// By claim and request.
+    pub(super) entries: Vec<Vec<Entry>>,
+    /// Which alternative was chosen, by claim and request.
+    pub(super) alternatives: Vec<Vec<usize>>,
+    /// By claim.
+    pub(super) constraints: Vec<Vec<Constraint<'a>>>,
+    pub(super) counters: Counters<'a>,
+    pub(super) marks: Marks,
+    /// By claim.
+    pub(super) chosen: Vec<Vec<Chosen>>,
+    /// Whether selectors accept a device, by request and place: 0 where not asked yet.
+    pub(super) selected: Vec<u8>,
+    pub(super) steps: u64,
+}
+
+impl<'a> Attempt<'a> {
+    pub(super) fn begin(
+        claims: &'a [&'a ResourceClaim],
+        cluster: &'a Cluster,
+        node: NodeView<'a>,
+        followed: Followed,
+        pools: &'a [Pool<'a>],
+    ) -> Result<Self, Stop> {
+        let candidates = candidates(cluster, followed, pools);
+        let places = candidates.len();
+        let mut attempt = Self {
+            claims,
+            cluster,
+            node,
+            followed,
+            pools,
+            candidates,
+            requests: Vec::new(),
+            entries: Vec::with_capacity(claims.len()),
+            alternatives: Vec::with_capacity(claims.len()),
+            constraints: Vec::with_capacity(claims.len()),
+            counters: Counters::new(followed),
+            marks: Marks::new(places),
+            chosen: claims.iter().map(|_| Vec::new()).collect(),
+            selected: Vec::new(),
+            steps: 0,
+        };
+        for (index, claim) in claims.iter().enumerate() {
+            attempt.prepare_claim(index, claim)?;
+            attempt.alternatives.push(vec![0; claim.requests.len()]);
+            let mut constraints = Vec::with_capacity(claim.constraints.len());
+            for (number, constraint) in claim.constraints.iter().enumerate() {
+                let Some(ready) = Constraint::of(constraint, followed) else {
+                    let key = super::key_of(claim);
+                    return Err(Stop::Fatal(format!(
+                        "claim {key}, constraint #{number}: empty constraint (unsupported constraint type?)"
+                    )));
+                };
+                constraints.push(ready);
+            }
+            attempt.constraints.push(constraints);
+        }
+        Ok(attempt)
+    }
+
+    pub(super) fn candidate(&self, place: usize) -> Option<&Candidate<'a>> {
+        self.candidates.get(place)
+    }
+}
+
+/// All devices of whole pools, in order.
+fn candidates<'a>(
+    cluster: &'a Cluster,
+    followed: Followed,
+    pools: &[Pool<'a>],
+) -> Vec<Candidate<'a>> {
+    let rules: Vec<&DeviceTaintRule> = if followed.has(Gate::DRADeviceTaintRules) {
+        cluster.objects().device_taint_rules.iter().map(AsRef::as_ref).collect()
+    } else {
+        Vec::new()
+    };
+    let mut candidates = Vec::new();
+    for (index, pool) in pools.iter().enumerate().filter(|(_, pool)| pool.state == State::Whole) {
+        for slice in &pool.seen {
+            for device in &slice.devices {
+                let is_meant = |rule: &&&DeviceTaintRule| {
+                    let means = |wanted: &Option<Box<str>>, have: &str| {
+                        wanted.as_deref().is_none_or(|wanted| wanted == have)
+                    };
+                    rule.has_selector
+                        && means(&rule.driver, pool.driver)
+                        && means(&rule.pool, pool.name)
+                        && means(&rule.device, &device.name)
+                };
+                candidates.push(Candidate {
+                    pool: index,
+                    slice,
+                    device,
+                    in_use: pool.in_use.and_then(|pool| pool.get(&*device.name)),
+                    more_taints: rules.iter().filter(is_meant).map(|rule| &rule.taint).collect(),
+                });
+            }
+        }
+    }
+    candidates
+}

@@ -1,0 +1,113 @@
+//! Constraints over the devices of one claim.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Attribute, ClaimConstraint, ConstraintKind, Device};
+use crate::release::Followed;
+
+use super::requests::Request;
+
+/// A constraint, with what it knows of the devices chosen so far.
+#[derive(Debug)]
+pub(super) struct Constraint<'a> {
+    requests: &'a [Box<str>],
+    attribute: &'a str,
+    devices: usize,
+    values: Values<'a>,
+}
+
+#[derive(Debug)]
+enum Values<'a> {
+    /// All are equal to that of the first device.
+    Match(Option<&'a Attribute>),
+    /// 1.36: the last value of each request, by its name.
+    DistinctByRequest(BTreeMap<&'a str, &'a Attribute>),
+    Distinct(Vec<&'a Attribute>),
+}
+
+impl<'a> Constraint<'a> {
+    /// `None` for a constraint of another type.
+    pub(super) fn of(written: &'a ClaimConstraint, followed: Followed) -> Option<Self> {
+        let (attribute, values): (&str, _) = match &written.kind {
+            ConstraintKind::Match(attribute) => (attribute, Values::Match(None)),
+            ConstraintKind::Distinct(attribute) if followed.traits().repairs_allocator => {
+                (attribute, Values::Distinct(Vec::new()))
+            }
+            ConstraintKind::Distinct(attribute) => {
+                (attribute, Values::DistinctByRequest(BTreeMap::new()))
+            }
+            ConstraintKind::Unknown => return None,
+        };
+        Some(Self { requests: &written.requests, attribute, devices: 0, values })
+    }
+
+    fn binds(&self, request: &Request<'a>) -> bool {
+        self.requests.is_empty() || request.is_among(self.requests)
+    }
+
+    /// Whether the device can be added; if so, it is.
+    pub(super) fn add(&mut self, request: &Request<'a>, driver: &str, device: &'a Device) -> bool {
+        if !self.binds(request) {
+            return true;
+        }
+        let Some(attribute) = attribute_of(device, driver, self.attribute) else { return false };
+        let is_first = self.devices == 0;
+        match &mut self.values {
+            Values::Match(value) if is_first => *value = Some(attribute),
+            Values::Match(value) => {
+                if *attribute == Attribute::Unknown || *value != Some(attribute) {
+                    return false;
+                }
+            }
+            Values::DistinctByRequest(values) => {
+                if !is_first && !differs(values.values().copied(), attribute) {
+                    return false;
+                }
+                values.insert(request.base, attribute);
+            }
+            Values::Distinct(values) => {
+                if !is_first && !differs(values.iter().copied(), attribute) {
+                    return false;
+                }
+                values.push(attribute);
+            }
+        }
+        self.devices += 1;
+        true
+    }
+
+    /// Undoes the last successful `add` of this device.
+    pub(super) fn remove(&mut self, request: &Request<'a>, driver: &str, device: &'a Device) {
+        if !self.binds(request) {
+            return;
+        }
+        self.devices = self.devices.saturating_sub(1);
+        match &mut self.values {
+            Values::Match(_) => {}
+            Values::DistinctByRequest(values) => {
+                values.remove(request.base);
+            }
+            Values::Distinct(values) => {
+                let own = attribute_of(device, driver, self.attribute);
+                if let Some(place) = values.iter().rposition(|value| Some(*value) == own) {
+                    values.remove(place);
+                }
+            }
+        }
+    }
+}
+
+fn differs<'a>(mut values: impl Iterator<Item = &'a Attribute>, attribute: &Attribute) -> bool {
+    values.all(|value| *attribute != Attribute::Unknown && value != attribute)
+}
+
+/// By its full name, or by its bare name if its domain is the driver.
+fn attribute_of<'a>(device: &'a Device, driver: &str, name: &str) -> Option<&'a Attribute> {
+    let find = |wanted: &str| {
+        device.attributes.iter().find(|(have, _)| **have == *wanted).map(|(_, value)| value)
+    };
+    find(name).or_else(|| {
+        let (domain, bare) = name.split_once('/')?;
+        if domain == driver { find(bare) } else { None }
+    })
+}

@@ -1,0 +1,274 @@
+//! The search: every request gets the first devices with which everything after it succeeds too.
+
+use super::attempt::{Attempt, Chosen};
+use super::capacity::consumed;
+use super::requests::DEVICES_MAX;
+
+/// How many devices an attempt may look at.
+const STEPS_MAX: u64 = 200_000;
+
+/// What ends a search without an answer.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// An allocation would have more devices than the API stores.
+    TooMany,
+    /// It takes too many steps.
+    TooLong,
+    /// The whole cycle fails.
+    Fatal(String),
+}
+
+/// Which device of which request is looked for.
+#[derive(Debug, Clone, Copy, Default)]
+struct At {
+    claim: usize,
+    request: usize,
+    alternative: usize,
+    device: usize,
+}
+
+/// How a device was given to a request, so that it can be given up.
+#[derive(Debug, Clone, Copy)]
+struct Given {
+    request: usize,
+    place: usize,
+    took_counters: bool,
+}
+
+impl Attempt<'_> {
+    /// Whether there is a solution; if so, it is in `chosen`.
+    pub(super) fn search(&mut self) -> Result<bool, Stop> {
+        self.allocate(At::default(), false, 0)
+    }
+
+    /// `is_chosen`: the alternative is chosen. `start`: the first place to look at.
+    fn allocate(&mut self, at: At, is_chosen: bool, start: usize) -> Result<bool, Stop> {
+        self.step()?;
+        let Some(entries) = self.entries.get(at.claim) else { return Ok(true) };
+        let Some(entry) = entries.get(at.request).copied() else {
+            let next = At { claim: at.claim + 1, ..At::default() };
+            return match self.allocate(next, false, 0) {
+                // Another alternative of this claim may leave room for the next one.
+                Err(Stop::TooMany) => Ok(false),
+                answer => answer,
+            };
+        };
+        if entry.is_list && !is_chosen {
+            return self.allocate_first(at, entry.alternatives);
+        }
+        let index = entry.first + at.alternative;
+        let Some(request) = self.requests.get(index) else { return Ok(false) };
+        let (count, all) = (request.count, request.all.as_ref());
+        if all.is_some_and(Vec::is_empty) {
+            return Ok(false);
+        }
+        let next = At { device: at.device + 1, ..at };
+        let all_place = all.and_then(|all| all.get(at.device)).copied();
+        let is_all = all.is_some();
+        if at.device >= count {
+            let next = At { claim: at.claim, request: at.request + 1, ..At::default() };
+            return self.allocate(next, false, 0);
+        }
+        let chosen = self.chosen.get(at.claim).map_or(0, Vec::len);
+        if chosen + count - at.device > DEVICES_MAX {
+            return Err(Stop::TooMany);
+        }
+        if is_all {
+            let Some(place) = all_place else { return Ok(false) };
+            let Some(given) = self.give(at.claim, index, place, true)? else { return Ok(false) };
+            let outcome = self.allocate(next, is_chosen, 0);
+            if !matches!(outcome, Ok(true)) {
+                self.give_up(at.claim, given);
+            }
+            return outcome;
+        }
+        for place in start..self.candidates.len() {
+            self.step()?;
+            if !self.will_do(at.claim, index, place)? {
+                continue;
+            }
+            let Some(given) = self.give(at.claim, index, place, false)? else { continue };
+            let outcome = self.allocate(next, is_chosen, place + 1);
+            if matches!(outcome, Ok(true)) {
+                return outcome;
+            }
+            self.give_up(at.claim, given);
+            outcome?;
+        }
+        Ok(false)
+    }
+
+    /// The first alternative with which everything after it succeeds.
+    fn allocate_first(&mut self, at: At, alternatives: usize) -> Result<bool, Stop> {
+        let mut is_too_many = true;
+        for alternative in 0..alternatives {
+            match self.allocate(At { alternative, ..at }, true, 0) {
+                Err(Stop::TooMany) => {}
+                Ok(false) => is_too_many = false,
+                Ok(true) => {
+                    let chosen = self.alternatives.get_mut(at.claim);
+                    if let Some(cell) = chosen.and_then(|chosen| chosen.get_mut(at.request)) {
+                        *cell = alternative;
+                    }
+                    return Ok(true);
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        if is_too_many { Err(Stop::TooMany) } else { Ok(false) }
+    }
+
+    fn step(&mut self) -> Result<(), Stop> {
+        self.steps += 1;
+        if self.steps > STEPS_MAX { Err(Stop::TooLong) } else { Ok(()) }
+    }
+
+    fn is_admin(&self, index: usize) -> bool {
+        self.requests.get(index).is_some_and(|request| request.ask.is_admin)
+    }
+
+    /// Whether somebody has the device whole.
+    fn is_taken(&self, place: usize) -> bool {
+        let in_use = self.candidate(place).and_then(|candidate| candidate.in_use);
+        in_use.is_some_and(|own| own.whole > 0) || self.marks.is_chosen(place)
+    }
+
+    /// What is asked of a device before it is tried.
+    fn will_do(&mut self, claim: usize, index: usize, place: usize) -> Result<bool, Stop> {
+        let is_taken = if self.is_admin(index) {
+            self.marks.is_chosen_for(place, claim)
+        } else {
+            self.is_taken(place)
+        };
+        if is_taken || !self.accepts(claim, index, place)? {
+            return Ok(false);
+        }
+        match self.requests.get(index) {
+            Some(request) => self.has_capacity(request.ask, place, false),
+            None => Ok(false),
+        }
+    }
+
+    /// Gives a device to a request, if counters, taints, constraints and capacities allow it. `must`:
+    /// there is no other one, so that a constraint against it is an error.
+    fn give(
+        &mut self,
+        claim: usize,
+        index: usize,
+        place: usize,
+        must: bool,
+    ) -> Result<Option<Given>, Stop> {
+        let (Some(request), Some(candidate)) =
+            (self.requests.get(index), self.candidates.get(place))
+        else {
+            return Ok(None);
+        };
+        let (ask, device, slice) = (request.ask, candidate.device, candidate.slice);
+        let is_repaired = self.followed.traits().repairs_allocator;
+        if ask.is_admin {
+            if !device.is_shared && self.marks.is_chosen_for(place, claim) {
+                return Ok(None);
+            }
+        } else if self.is_taken(place) {
+            return Ok(None);
+        }
+        let is_shared_already = device.is_shared
+            && (candidate.in_use.is_some_and(|own| own.consumers > 0)
+                || self.marks.shares(place).is_some());
+        let counts = !is_shared_already && !device.consumes.is_empty();
+        let pool = self.pools.get(candidate.pool);
+        if counts && !pool.is_some_and(|pool| self.counters.take(pool, device)) {
+            return Ok(None);
+        }
+        let mut refused = candidate.is_tainted(ask, self.followed);
+        let constraints = self.constraints.get_mut(claim).map_or(&mut [][..], Vec::as_mut_slice);
+        if !refused {
+            let refusing = constraints
+                .iter_mut()
+                .position(|constraint| !constraint.add(request, &slice.driver, device));
+            if let Some(refusing) = refusing {
+                if must {
+                    let key = self.claims.get(claim).map(|claim| super::key_of(claim));
+                    return Err(Stop::Fatal(format!(
+                        "claim {}, request {}: cannot add device {}/{}/{} because a claim constraint would not be satisfied",
+                        key.unwrap_or_default(),
+                        ask.name,
+                        slice.driver,
+                        slice.pool,
+                        device.name
+                    )));
+                }
+                for constraint in constraints.iter_mut().take(refusing) {
+                    constraint.remove(request, &slice.driver, device);
+                }
+                refused = true;
+            }
+        }
+        if refused {
+            // 1.36 leaves the counters taken.
+            if counts
+                && is_repaired
+                && let Some(pool) = pool
+            {
+                self.counters.give_back(pool, device);
+            }
+            return Ok(None);
+        }
+        if !device.is_shared {
+            self.marks.choose(place, claim);
+        }
+        let given = Given { request: index, place, took_counters: counts };
+        if !self.has_capacity(ask, place, false)? {
+            // 1.36 leaves all of it as it is.
+            if is_repaired {
+                self.undo(claim, given);
+            }
+            return Ok(None);
+        }
+        let share = if device.is_shared {
+            let share = consumed(ask, device, self.followed).unwrap_or_default();
+            let amounts = share.iter().map(|(name, amount)| (&**name, amount.amount.nanos()));
+            self.marks.share(place, amounts);
+            Some(share)
+        } else {
+            None
+        };
+        if let Some(chosen) = self.chosen.get_mut(claim) {
+            chosen.push(Chosen { request: index, place, consumed: share });
+        }
+        Ok(Some(given))
+    }
+
+    /// Takes the device that was given last from its request.
+    fn give_up(&mut self, claim: usize, given: Given) {
+        let last = self.chosen.get_mut(claim).and_then(Vec::pop);
+        if let Some(share) = last.and_then(|chosen| chosen.consumed)
+            && !share.is_empty()
+        {
+            let amounts = share.iter().map(|(name, amount)| (&**name, amount.amount.nanos()));
+            self.marks.unshare(given.place, amounts);
+        }
+        self.undo(claim, given);
+    }
+
+    /// Undoes constraints, marks and counters.
+    fn undo(&mut self, claim: usize, given: Given) {
+        let Given { request, place, took_counters } = given;
+        let (Some(request), Some(candidate)) =
+            (self.requests.get(request), self.candidates.get(place))
+        else {
+            return;
+        };
+        let (device, slice) = (candidate.device, candidate.slice);
+        for constraint in self.constraints.get_mut(claim).into_iter().flatten() {
+            constraint.remove(request, &slice.driver, device);
+        }
+        self.marks.give_up(place, claim);
+        // 1.36 does not return the counters of a shared device.
+        let returns =
+            took_counters && (self.followed.traits().repairs_allocator || !device.is_shared);
+        if returns && let Some(pool) = self.pools.get(candidate.pool) {
+            self.counters.give_back(pool, device);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What a node has for each request of claims, for people who ask why it has too few devices.
+
+use crate::model::{Ask, ResourceClaim};
+use crate::release::Followed;
+use crate::snapshot::{Cluster, NodeView};
+
+use super::attempt::Attempt;
+use super::pools;
+use super::requests::Entry;
+
+/// What a node has for one request, or for one alternative of it. The devices are counted as if this
+/// request were alone.
+#[derive(Debug, Default)]
+pub(crate) struct Supply {
+    /// `namespace/name` of the claim.
+    pub(crate) claim: String,
+    /// As allocations name it.
+    pub(crate) request: Box<str>,
+    /// How many devices are asked for.
+    pub(crate) wanted: usize,
+    /// The devices that the node sees.
+    pub(crate) seen: usize,
+    /// Those of them that the class and all selectors accept.
+    pub(crate) accepted: usize,
+    /// Accepted devices that claims use.
+    pub(crate) in_use: Vec<Place>,
+    /// Accepted devices whose taints the request does not tolerate.
+    pub(crate) tainted: usize,
+    /// Accepted devices with too little capacity.
+    pub(crate) short: usize,
+    /// Accepted devices that none of this keeps from the request.
+    pub(crate) free: usize,
+}
+
+/// Driver, pool and name of a device.
+pub(crate) type Place = (Box<str>, Box<str>, Box<str>);
+
+/// What a node has for the requests of these claims; nothing where a search would fail at once.
+pub(crate) fn supplies(
+    claims: &[&ResourceClaim],
+    cluster: &Cluster,
+    node: NodeView<'_>,
+    followed: Followed,
+) -> Vec<Supply> {
+    let Ok(pools) = pools::gather(cluster, node, followed) else { return Vec::new() };
+    let Ok(mut attempt) = Attempt::begin(claims, cluster, node, followed, &pools) else {
+        return Vec::new();
+    };
+    let entries = attempt.entries.clone();
+    let mut found = Vec::new();
+    for (claim, entries) in entries.iter().enumerate() {
+        for Entry { first, alternatives, .. } in entries {
+            let indices = *first..first + alternatives;
+            found.extend(indices.filter_map(|index| attempt.supply(claim, index)));
+        }
+    }
+    found
+}
+
+impl Attempt<'_> {
+    fn supply(&mut self, claim: usize, index: usize) -> Option<Supply> {
+        let request = self.requests.get(index)?;
+        let ask: &Ask = request.ask;
+        let mut supply = Supply {
+            claim: self.claims.get(claim).map(|claim| super::key_of(claim))?,
+            request: request.full_name(),
+            wanted: request.count,
+            seen: self.candidates.len(),
+            ..Supply::default()
+        };
+        for place in 0..self.candidates.len() {
+            if !self.accepts(claim, index, place).unwrap_or(false) {
+                continue;
+            }
+            supply.accepted += 1;
+            let is_short = !self.has_capacity(ask, place, false).unwrap_or(true);
+            let Some(candidate) = self.candidate(place) else { continue };
+            let is_in_use = !ask.is_admin && candidate.in_use.is_some_and(|own| own.whole > 0);
+            let is_tainted = candidate.is_tainted(ask, self.followed);
+            if is_in_use {
+                let slice = candidate.slice;
+                let device = candidate.device.name.clone();
+                supply.in_use.push((slice.driver.clone(), slice.pool.clone(), device));
+            }
+            supply.tainted += usize::from(is_tainted);
+            supply.short += usize::from(is_short);
+            supply.free += usize::from(!(is_in_use || is_tainted || is_short));
+        }
+        Some(supply)
+    }
+}

@@ -1,0 +1,81 @@
+//! `DynamicResources`: claims on devices, and extended resources behind which a class of devices stands.
+//!
+//! Specification: PreFilter finds the claims of the pod; Filter allocates, on each node, what they do
+//! not have yet (`crate::devices`); the score prefers early alternatives of a request. Reads: claims,
+//! classes, slices and taint rules of devices; node labels and allocatable resources. What is decided
+//! for other pods counts, because the claims that are promised to them are in the snapshot.
+
+mod filter;
+mod hints;
+mod judging;
+mod pod_claims;
+mod post_filter;
+mod reserve;
+mod score;
+mod shown;
+mod state;
+
+use crate::fields::{Fields, Refusals};
+use crate::release::Followed;
+
+pub(crate) use filter::is_concerned;
+pub(crate) use pod_claims::pre_enqueue;
+pub(crate) use post_filter::PostFilter;
+pub(crate) use shown::{Shown, shown};
+
+pub(crate) const NAME: &str = "DynamicResources";
+
+const BINDING_TIMEOUT_SECONDS_DEFAULT: i64 = 600;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DynamicResources {
+    /// How long devices may take until the pod can be bound.
+    binding_timeout_seconds: i64,
+    followed: Followed,
+}
+
+impl Default for DynamicResources {
+    fn default() -> Self {
+        Self {
+            binding_timeout_seconds: BINDING_TIMEOUT_SECONDS_DEFAULT,
+            followed: Followed::default(),
+        }
+    }
+}
+
+/// `filterTimeout` is accepted: a search is bounded by its steps here, and not by time.
+pub(crate) fn from_args(
+    args: &mut Fields<'_>,
+    followed: Followed,
+    refusals: &mut Refusals,
+) -> Option<DynamicResources> {
+    args.optional("filterTimeout");
+    let binding = args.text_or("bindingTimeout", "", refusals)?;
+    let binding_timeout_seconds = seconds(binding).unwrap_or(BINDING_TIMEOUT_SECONDS_DEFAULT);
+    Some(DynamicResources { binding_timeout_seconds, followed })
+}
+
+/// A duration as Go writes it, such as `10m0s`, in whole seconds; `None` where it is not one.
+fn seconds(text: &str) -> Option<i64> {
+    let mut total = 0_i64;
+    let mut rest = text;
+    if rest.is_empty() {
+        return None;
+    }
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, after) = rest.split_at_checked(digits)?;
+        let (unit, after) = match after.strip_prefix("ms") {
+            Some(after) => (0, after),
+            None => match after.as_bytes().first()? {
+                b'h' => (3600, after.get(1..)?),
+                b'm' => (60, after.get(1..)?),
+                b's' => (1, after.get(1..)?),
+                _ => return None,
+            },
+        };
+        total = total.checked_add(number.parse::<i64>().ok()?.checked_mul(unit)?)?;
+        rest = after;
+    }
+    Some(total)
+}

@@ -1,0 +1,100 @@
+//! The score: early alternatives of a request are better.
+
+use crate::model::{Allocation, Kind, ResourceClaim, Wanted};
+use crate::rules::{HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score};
+use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
+
+use super::DynamicResources;
+use super::filter::{is_concerned, is_stale, key};
+use super::judging::Judged;
+use super::state::State;
+
+/// The API allows so many alternatives.
+const ALTERNATIVES_MAX: usize = 8;
+
+#[derive(Debug)]
+struct Prepared {
+    /// `None`: every node scores 0.
+    state: Option<State>,
+}
+
+impl Score for DynamicResources {
+    fn key(&self, pod: &Pod, key: &mut Key) {
+        self::key(pod, key);
+    }
+
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
+        let has_list = |claim: &ResourceClaim| {
+            let is_list = |wanted: &Wanted| matches!(wanted, Wanted::FirstAvailable(_));
+            claim.requests.iter().any(|request| is_list(&request.wanted))
+        };
+        // Where all claims are allocated, every node is as good.
+        let is_open = |state: &State| {
+            state.extended.is_some() || state.claims.iter().any(|claim| claim.allocation.is_none())
+        };
+        let state = is_concerned(pod).then(|| State::of(*self, pod, cluster));
+        let state = state.and_then(Result::ok).flatten();
+        let state = state
+            .filter(|state| is_open(state) && state.claims.iter().any(|claim| has_list(claim)));
+        Some(Box::new(Prepared { state }))
+    }
+
+    fn kinds(&self) -> &'static [Kind] {
+        self.kinds_read()
+    }
+}
+
+impl PreparedScore for Prepared {
+    fn reads(&self) -> Reads {
+        match self.state {
+            Some(_) => Reads::parts(NodeParts::LABELS.with(NodeParts::ALLOCATABLE)),
+            None => Reads::parts(NodeParts::NONE),
+        }
+    }
+
+    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
+        if is_stale(changes) { Refresh::Again } else { Refresh::Nodes }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a few hundred at most")]
+    fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
+        let Some(state) = &self.state else { return 0.0 };
+        match state.judge(cluster, node) {
+            Judged::Fits(given) if !given.is_empty() => {
+                let now = given.iter().map(|given| points(&given.claim, &given.allocation));
+                let before = state.claims.iter().filter_map(|claim| {
+                    claim.allocation.as_deref().map(|allocation| points(claim, allocation))
+                });
+                now.chain(before).sum::<usize>() as f64
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn normalization(&self) -> &Normalization {
+        &Normalization::Highest
+    }
+
+    fn held_bytes(&self) -> HeldBytes {
+        use crate::heap::HeapBytes;
+        let held = self.state.as_ref().map_or(0, HeapBytes::heap_bytes);
+        HeldBytes::Fixed(size_of_val(self) + held)
+    }
+}
+
+fn points(claim: &ResourceClaim, allocation: &Allocation) -> usize {
+    let mut sum = 0;
+    for request in claim.requests.iter() {
+        let Wanted::FirstAvailable(asks) = &request.wanted else { continue };
+        let is_chosen = |name: &str| {
+            allocation
+                .devices
+                .iter()
+                .any(|device| device.request.split_once('/') == Some((&*request.name, name)))
+        };
+        if let Some(place) = asks.iter().position(|ask| is_chosen(&ask.name)) {
+            sum += ALTERNATIVES_MAX.saturating_sub(place);
+        }
+    }
+    sum
+}

@@ -1,0 +1,186 @@
+//! What holds for a pod on every node: its claims, and what is left to allocate (PreFilter).
+
+use std::sync::Arc;
+
+use crate::heap::HeapBytes;
+use crate::intern::{Name, Shared};
+use crate::model::{Allocation, ResourceClaim, Wanted};
+use crate::release::Followed;
+use crate::rules::devices::extended::{class_behind, may_be_devices};
+use crate::rules::devices::key_of;
+use crate::rules::{Status, node_selection};
+use crate::snapshot::pod::Containers;
+use crate::snapshot::{Cluster, NodeView, Pod};
+
+use super::DynamicResources;
+use super::pod_claims::{is_special_of, walk};
+
+/// The name of a claim for extended resources before it is written.
+pub(super) const SPECIAL_NAME: &str = "<extended-resources>";
+
+/// The claims of a pod, and what is known of them.
+#[derive(Debug, Clone)]
+pub(super) struct State {
+    /// In the order of the pod.
+    pub(super) claims: Vec<Arc<ResourceClaim>>,
+    pub(super) extended: Option<Extended>,
+    pub(super) namespace: Box<str>,
+    pub(super) followed: Followed,
+    binding_timeout_seconds: i64,
+}
+
+/// Extended resources behind which a class stands.
+#[derive(Debug, Clone)]
+pub(super) struct Extended {
+    /// The claim of an earlier attempt.
+    pub(super) left: Option<Arc<ResourceClaim>>,
+    /// Resources that devices may stand behind, and how many, by name.
+    pub(super) asked: Vec<(Name, i64)>,
+    pub(super) containers: Shared<Containers>,
+}
+
+impl State {
+    /// `None`: the pod has nothing to do with devices.
+    pub(super) fn of(
+        rule: DynamicResources,
+        pod: &Pod,
+        cluster: &Cluster,
+    ) -> Result<Option<Self>, Status> {
+        let claims = walk(pod, cluster, rule.followed).map_err(Status::unresolvable)?;
+        let extended = extended(pod, cluster, rule.followed);
+        if claims.is_empty() && extended.is_none() {
+            return Ok(None);
+        }
+        for claim in &claims {
+            if claim.allocation.is_some() {
+                if is_in_flight(claim, cluster) {
+                    let key = key_of(claim);
+                    let why = format!("resource claim {key} is in the process of being allocated");
+                    return Err(Status::unresolvable(why));
+                }
+                continue;
+            }
+            has_classes(claim, cluster)?;
+        }
+        Ok(Some(Self {
+            claims,
+            extended,
+            namespace: (&***pod.namespace()).into(),
+            followed: rule.followed,
+            binding_timeout_seconds: rule.binding_timeout_seconds,
+        }))
+    }
+
+    /// Whether an allocated claim is of no use on a node, or not any more.
+    pub(super) fn is_unavailable(
+        &self,
+        claim: &ResourceClaim,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+    ) -> bool {
+        let Some(allocation) = &claim.allocation else { return false };
+        let (labels, name) = (&node.node.object.meta.labels, &node.node.name);
+        if let Some(written) = &allocation.node_selector
+            && !node_selection::selects(&written.selector, labels, name)
+        {
+            return true;
+        }
+        match readiness(claim, allocation) {
+            Readiness::Ready => false,
+            Readiness::Failed => true,
+            Readiness::Waiting => allocation.allocated_seconds.is_some_and(|since| {
+                cluster.now_seconds() > since.saturating_add(self.binding_timeout_seconds)
+            }),
+        }
+    }
+}
+
+impl HeapBytes for State {
+    fn heap_bytes(&self) -> usize {
+        self.claims.capacity() * size_of::<Arc<ResourceClaim>>()
+            + self.namespace.heap_bytes()
+            + self
+                .extended
+                .as_ref()
+                .map_or(0, |own| own.asked.capacity() * size_of::<(Name, i64)>())
+    }
+}
+
+/// Whether the allocation of a claim is decided, but not seen by the API server yet.
+fn is_in_flight(claim: &ResourceClaim, cluster: &Cluster) -> bool {
+    let confirmed = cluster.confirmed_resource_claim(&claim.meta.namespace, &claim.meta.name);
+    confirmed.is_some_and(|confirmed| confirmed.allocation.is_none())
+}
+
+fn has_classes(claim: &ResourceClaim, cluster: &Cluster) -> Result<(), Status> {
+    let is_there = |class: &str| cluster.objects().device_classes.get("", class).is_some();
+    let missing = |request: &str, class: &str| {
+        let why = format!("request {request}: device class {class} does not exist");
+        Err(Status::unresolvable(why))
+    };
+    for request in claim.requests.iter() {
+        match &request.wanted {
+            Wanted::Exactly(ask) if is_there(&ask.class) => {}
+            Wanted::Exactly(ask) => return missing(&request.name, &ask.class),
+            Wanted::FirstAvailable(asks) => {
+                if let Some(ask) = asks.iter().find(|ask| !is_there(&ask.class)) {
+                    return missing(&format!("{}/{}", request.name, ask.name), &ask.class);
+                }
+            }
+            Wanted::Unknown => {
+                let (key, name) = (key_of(claim), &request.name);
+                let why = format!("resource claim {key}, request {name}: unknown request type");
+                return Err(Status::unresolvable(why));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The resources that a pod asks for and that devices may stand behind.
+pub(super) fn asked(pod: &Pod) -> impl Iterator<Item = &(Name, i64)> {
+    let scalars = pod.requests().fit.scalars.iter();
+    scalars.filter(|(name, amount)| *amount != 0 && may_be_devices(name))
+}
+
+fn extended(pod: &Pod, cluster: &Cluster, followed: Followed) -> Option<Extended> {
+    let asked: Vec<(Name, i64)> = asked(pod).cloned().collect();
+    if asked.is_empty() {
+        return None;
+    }
+    if !asked.iter().any(|(name, _)| class_behind(name, cluster, followed).is_some()) {
+        return None;
+    }
+    let mut claims = cluster.objects().resource_claims.in_namespace(pod.namespace());
+    let left = claims.find(|claim| is_special_of(claim, pod)).map(Arc::clone);
+    Some(Extended { left, asked, containers: pod.template.containers.clone() })
+}
+
+/// How far the devices of an allocated claim are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Readiness {
+    Ready,
+    Waiting,
+    Failed,
+}
+
+fn readiness(claim: &ResourceClaim, allocation: &Allocation) -> Readiness {
+    for device in allocation.devices.iter().filter(|device| !device.binding_conditions.is_empty()) {
+        let status = claim.device_statuses.iter().find(|status| {
+            status.driver == device.driver
+                && status.pool == device.pool
+                && status.device == device.device
+                && status.share_id == device.share_id
+        });
+        let Some(status) = status else { return Readiness::Waiting };
+        let is_true =
+            |condition: &str| status.true_conditions.iter().any(|have| **have == *condition);
+        if device.binding_failure_conditions.iter().any(|condition| is_true(condition)) {
+            return Readiness::Failed;
+        }
+        if !device.binding_conditions.iter().all(|condition| is_true(condition)) {
+            return Readiness::Waiting;
+        }
+    }
+    Readiness::Ready
+}

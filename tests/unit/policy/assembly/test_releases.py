@@ -1,0 +1,166 @@
+"""The release and the feature gates of a program: who says them, and what is said about them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from build.next_release import known_source
+from kpolicy import compile_policy
+from kpolicy.policy.compile import Compiled
+from kpolicy.policy.models.builtins import BUILTINS
+from kpolicy.release_table import FEATURE_GATES, RELEASES
+from tests.unit.policy.policies import policy
+
+SHAPE = (
+    "priorities:\n  - builtin: VolumeBinding\n    weight: 1\n"
+    "    args: {shape: [{utilization: 0, score: 0}, {utilization: 100, score: 10}]}\n"
+)
+
+
+def stating(text: str, name: str = "p") -> str:
+    return policy(f"compatibility: {text}", name)
+
+
+def release_of(compiled: Compiled) -> str:
+    assert compiled.program is not None, compiled.diagnostics
+    assert json.loads(compiled.program.bytes)["release"] == compiled.program.followed.release
+    return compiled.program.followed.release
+
+
+def messages(compiled: Compiled, code: str) -> list[str]:
+    return [found.message for found in compiled.diagnostics if found.code == code]
+
+
+@pytest.mark.parametrize(
+    ("stated", "asked", "cluster", "wanted"),
+    [
+        ("", "", "", "1.37"),
+        ("", "", "v1.35.4", "1.35"),
+        ("", "auto", "v1.35.4-gke.100", "1.35"),
+        ("1.34", "", "v1.35.4", "1.34"),
+        ("1.34", "auto", "v1.35.4", "1.35"),
+        ("auto", "", "v1.36.2+k3s1", "1.36"),
+        ("1.34", "1.36", "v1.35.4", "1.36"),
+        ("v1.35.2", "", "", "1.35"),
+        # A legacy release says how names are read, and not how to decide.
+        ("1.16", "", "v1.34.0", "1.34"),
+        ("1.34", "1.16", "v1.36.0", "1.34"),
+    ],
+)
+def test_the_caller_counts_before_the_policy_and_that_before_the_cluster(
+    stated: str, asked: str, cluster: str, wanted: str
+) -> None:
+    text = stating(f'{{release: "{stated}"}}') if stated else policy("")
+    compiled = compile_policy(text, release=asked, cluster_version=cluster)
+    assert release_of(compiled) == wanted
+    assert messages(compiled, "KP609") == []
+
+
+@pytest.mark.parametrize("version", ["v1.99.0", "v2.0.1", "1.38"])
+def test_an_unknown_newer_release_gets_the_newest_and_says_so(version: str) -> None:
+    newest = f"kpolicy does not follow Kubernetes {version}; it decides as {RELEASES[-1]} does"
+    live = compile_policy(policy(""), cluster_version=version)
+    asked = compile_policy(policy(""), release=version)
+    written = compile_policy(stating(f'{{release: "{version}"}}'))
+    for compiled in (live, asked, written):
+        assert release_of(compiled) == RELEASES[-1]
+        assert messages(compiled, "KP609") == [newest]
+    [found] = written.diagnostics
+    assert found.place is not None
+
+
+def test_a_release_that_is_not_followed_any_more_gets_the_oldest() -> None:
+    compiled = compile_policy(policy(""), cluster_version="v1.30.2")
+    assert release_of(compiled) == RELEASES[0]
+    assert messages(compiled, "KP609") != []
+
+
+def test_policies_of_one_program_have_one_release() -> None:
+    both = [stating('{release: "1.36"}'), stating('{release: "1.37"}', "q")]
+    assert messages(compile_policy(both), "KP116") == ["`p` asks for the decisions of 1.36"]
+
+
+def test_the_hash_of_a_policy_is_the_same_in_all_clusters_unless_it_asks_for_a_release() -> None:
+    def hashed(text: str, cluster: str, **more: object) -> str:
+        program = compile_policy(text, cluster_version=cluster, **more).program  # type: ignore[arg-type]
+        assert program is not None
+        return program.hash
+
+    plain, pinned = policy(""), stating('{release: "1.36"}')
+    assert hashed(plain, "v1.36.0") == hashed(plain, "v1.37.0")
+    assert hashed(pinned, "") not in (hashed(plain, ""), hashed(stating('{release: "1.37"}'), ""))
+    gates = {"TaintTolerationComparisonOperators": True}
+    assert hashed(plain, "", feature_gates=gates) != hashed(plain, "")
+
+
+@pytest.mark.parametrize(
+    ("gate", "release", "message"),
+    [
+        ("NoSuchGate=true", "1.36", "kube-scheduler 1.36 has no feature gate `NoSuchGate`"),
+        ("VolumeLimitScaling=true", "1.34", "kube-scheduler 1.34 has no feature gate"),
+        ("NodeDeclaredFeatures=false", "1.37", "`NodeDeclaredFeatures` is always on in 1.37"),
+        ("GenericWorkload=true", "1.36", "no rule of kpolicy depends on the feature gate"),
+        ("GenericWorkload=false", "1.36", ""),
+        ("NodeDeclaredFeatures=false", "1.36", ""),
+        ("TaintTolerationComparisonOperators=true", "1.35", ""),
+    ],
+)
+def test_a_gate_is_honoured_or_refused_by_name(gate: str, release: str, message: str) -> None:
+    name, _, value = gate.partition("=")
+    by_flag = compile_policy(policy(""), release=release, feature_gates={name: value == "true"})
+    written = compile_policy(
+        stating(f'{{release: "{release}", featureGates: {{{name}: {value}}}}}')
+    )
+    for compiled in (by_flag, written):
+        assert (compiled.program is None) == bool(message)
+        assert [message in found for found in messages(compiled, "KP610")] == [True] * bool(message)
+    assert all(found.place is not None for found in written.diagnostics)
+
+
+def test_the_flag_counts_before_the_policy() -> None:
+    text = stating("{featureGates: {GenericWorkload: true, StorageCapacityScoring: false}}")
+    compiled = compile_policy(text, feature_gates={"GenericWorkload": False})
+    assert compiled.program is not None
+    gates = {"GenericWorkload": False, "StorageCapacityScoring": False}
+    assert compiled.program.followed.gates == gates
+
+
+def test_a_configuration_of_kube_scheduler_may_have_gates() -> None:
+    text = (
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        "featureGates: {TaintTolerationComparisonOperators: true}\n"
+    )
+    compiled = compile_policy(text, release="1.36")
+    assert compiled.program is not None, compiled.diagnostics
+    assert compiled.program.followed.gates == {"TaintTolerationComparisonOperators": True}
+    [found] = compile_policy(text, release="1.34").diagnostics
+    assert (found.code, found.place is not None) == ("KP610", True)
+
+
+def test_a_shape_of_volume_binding_needs_its_gate() -> None:
+    assert compile_policy(policy(SHAPE)).program is not None
+    [found] = compile_policy(policy(SHAPE), release="1.36").diagnostics
+    assert (found.code, "StorageCapacityScoring" in found.message) == ("KP115", True)
+    gates = {"StorageCapacityScoring": True}
+    assert compile_policy(policy(SHAPE), release="1.36", feature_gates=gates).program is not None
+
+
+def test_the_newest_release_is_as_its_source_has_it() -> None:
+    """What `python -m build.next_release` read of the newest release agrees with the tables."""
+    known = known_source()
+    assert known.release == RELEASES[-1]
+    here = {name: stages[-1] for name, stages, _ in FEATURE_GATES}
+    assert len(known.gates) > 30
+    assert {name: here.get(name) for name in known.gates} == known.gates
+    weights = {
+        built_in.name: built_in.weight for built_in in BUILTINS.values() if built_in.is_default
+    }
+    # A plugin without a weight has the weight 1 if it scores.
+    stated = {
+        name: weight or int(BUILTINS[name].scores)
+        for name, weight in known.plugins.items()
+        if name in BUILTINS
+    }
+    assert stated == weights
