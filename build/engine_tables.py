@@ -14,15 +14,17 @@ from textwrap import wrap
 from typing import Final
 
 from kpolicy.engine import built_ins, feature_gates, object_kinds, releases, time_zones
+from kpolicy.scheduler.loop.watched_resources import RECORDED_ONLY
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 BUILTIN_TABLE: Final = ROOT / "python/kpolicy/policy/models/builtin_table.py"
 RELEASE_TABLE: Final = ROOT / "python/kpolicy/release_table.py"
 ZONE_TABLE: Final = ROOT / "python/kpolicy/time_zones.py"
 KIND_TABLE: Final = ROOT / "python/kpolicy/object_kinds.py"
-# The verbs of each role that lists every kind.
+_SCHEDULER: Final = "[list, watch]"
+# The verbs of each role that lists kinds.
 ROLES: Final = {
-    ROOT / "deploy/kustomize/base/cluster-role.yaml": "[list, watch]",
+    ROOT / "deploy/kustomize/base/cluster-role.yaml": _SCHEDULER,
     ROOT / "deploy/rbac/snapshot-recorder.yaml": "[list]",
 }
 BEGIN: Final = "  # `make generated` writes these rules from the engine's table of kinds.\n"
@@ -170,7 +172,10 @@ def role_text(written: str, verbs: str) -> str:
 
 
 def _rules(verbs: str) -> Iterator[str]:
-    kinds = sorted((group, resource) for _, resource, group, _, _ in object_kinds())
+    left_out = RECORDED_ONLY if verbs == _SCHEDULER else frozenset()
+    kinds = sorted(
+        (group, resource) for _, resource, group, _, _ in object_kinds() if resource not in left_out
+    )
     for group, members in groupby(kinds, key=lambda kind: kind[0]):
         resources = "".join(f"      - {resource}\n" for _, resource in members)
         written = group or '""'

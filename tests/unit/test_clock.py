@@ -1,15 +1,14 @@
 """Manual time: it moves only when a test says so, in order, and changes of the wall clock affect no
-deadline. Times of the API are UTC, with six digits for MicroTime.
+deadline.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 
 import pytest
 
-from kpolicy.api_times import NANOSECONDS, api_micro_time, api_time
+from kpolicy.api_times import NANOSECONDS
 from kpolicy.clock import Clock, SystemClock, background_group, first_of
 from tests.manual_clock import ManualClock
 
@@ -249,17 +248,3 @@ async def test_tasks_of_a_background_group_end_with_its_body_and_lose_no_excepti
 
 
 # Another second for each zone, as the text of a second is kept.
-@pytest.mark.parametrize(
-    ("zone", "second"), [("UTC", 0), ("Asia/Kolkata", 3), ("America/St_Johns", 6)]
-)
-def test_times_of_the_api_are_utc(zone: str, second: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", zone)
-    time.tzset()
-    at, later = ((1_700_000_000 + second + more) * NANOSECONDS for more in (0, 1))
-    try:
-        assert api_time(at + 999_999_999) == f"2023-11-14T22:13:2{second}Z"
-        assert api_micro_time(later) == f"2023-11-14T22:13:2{second + 1}.000000Z"
-        assert api_micro_time(later + 1_999) == f"2023-11-14T22:13:2{second + 1}.000001Z"
-    finally:
-        monkeypatch.delenv("TZ")
-        time.tzset()

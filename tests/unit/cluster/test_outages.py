@@ -144,4 +144,4 @@ def test_the_role_that_is_named_grants_what_it_is_named_for() -> None:
     for resource in ALL:
         group = "" if resource.path.startswith("/api/") else resource.path.split("/")[2]
         assert (group, resource.name) in granted
-    assert len(ALL) == 20
+    assert len(ALL) == 19
