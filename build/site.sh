@@ -11,5 +11,8 @@ pip --require-hashes --only-binary :all: -r requirements-run.lock
 rm -rf "$site/bin" # scripts with the path of this machine's Python
 pip --no-deps --no-index "$wheels"/kpolicy-*.whl
 rm -rf "$site/bin"
-# Its file system will be read-only.
-"$python" -m compileall -q "$site"
+# What kpolicy never imports, and what takes most of the room: it reads and writes objects of the API as bytes, so no
+# generated client is called; zstandard has two backends, and uses the first.
+rm -rf "$site"/kubernetes/{client,aio/client}/api "$site"/zstandard/_cffi*
+# Its file system will be read-only. The classes of the API's kinds are rarely read, and never all of them.
+"$python" -m compileall -q -x 'kubernetes/(aio/)?client/models/' "$site"

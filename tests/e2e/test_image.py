@@ -77,6 +77,24 @@ def test_it_is_there_as_bytecode_and_without_tests(site: Path) -> None:
     assert not list(site.glob("tests"))
 
 
+def test_it_is_small_and_what_was_left_out_is_missed_by_nothing(site: Path) -> None:
+    size = sum(path.stat().st_size for path in files(site) if path.is_file())
+    assert size <= 120e6, f"{size / 1e6:.0f} MB"
+    left_out = ("client/api", "aio/client/api")
+    assert not [name for name in left_out if (site / "kubernetes" / name).exists()]
+    described = in_image(site, "rule", "pod.spec.nodeSelector")
+    assert described.returncode == 0, described.stderr
+    imports = "import kubernetes.aio.client, kubernetes.aio.config, zstandard; print('all')"
+    done = subprocess.run(
+        [Path(sys.executable).resolve(), "-c", imports],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+    assert done.stdout == "all\n", done.stderr
+
+
 def test_the_container_file_copies_what_is_there_and_runs_as_nobody() -> None:
     lines = CONTAINERFILE.read_text().splitlines()
     copied = [line.split()[1:-1] for line in lines if re.match(r"COPY (?!--from)", line)]
