@@ -176,8 +176,9 @@ fmt: $(STAMPS)/python ## Format Rust, Python and Go
 	@if command -v gofmt >/dev/null; then gofmt -l -w tests/cluster/controlplane benches/peer tests/kubernetes_cel/evaluator; fi
 
 .PHONY: generated
-generated: dev ## Write the files that follow from the engine's tables: built-ins, API kinds
+generated: dev ## Write the files that follow from others: tables of the engine, the README of the chart
 	@$(BIN)/python -m build.engine_tables
+	@$(BIN)/python -m build.chart_readme
 
 .PHONY: lock
 lock: $(STAMPS)/python ## Write the lock files again from pyproject.toml, and the bill of materials
@@ -185,6 +186,7 @@ lock: $(STAMPS)/python ## Write the lock files again from pyproject.toml, and th
 	$(LOCK) --extra dev --output-file requirements.lock pyproject.toml
 	$(LOCK) --constraints requirements.lock --output-file requirements-run.lock pyproject.toml
 	$(LOCK) --group site --output-file requirements-site.lock
+	$(LOCK) --group wheel --output-file requirements-wheel.lock
 	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m build.bill_of_materials
 
@@ -196,6 +198,16 @@ $(STAMPS)/site: requirements-site.lock
 .PHONY: site
 site: $(STAMPS)/site ## Build the documentation site in build/site; fails at a link that leads nowhere
 	@$(SITE)/bin/python -m build.documentation $(SITE)/bin/mkdocs build/site
+
+$(STAMPS)/wheel: requirements-wheel.lock
+	@$(PYTHON) -m venv $(VENV)/wheel
+	@$(VENV)/wheel/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-wheel.lock
+	@mkdir -p $(STAMPS) && touch $@
+
+.PHONY: wheel
+wheel: $(STAMPS)/wheel ## Build a wheel for every Linux with glibc 2.28 or newer in dist/ (minutes)
+	@PATH=$(CURDIR)/$(VENV)/wheel/bin:$$PATH build/wheel.sh dist portable
+	@ls dist/kpolicy-*.whl
 
 .PHONY: screenshots
 screenshots: dev ## Draw the pictures of the documentation again (needs Debian's package chromium)
@@ -211,4 +223,4 @@ ci: lint test worlds simulate e2e ## Run all checks
 
 .PHONY: clean
 clean: ## Remove all built files
-	rm -rf $(VENV) target coverage build/site .coverage python/kpolicy/_engine*.so
+	rm -rf $(VENV) target coverage dist build/site .coverage python/kpolicy/_engine*.so

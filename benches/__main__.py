@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from benches import (
@@ -22,6 +23,7 @@ from benches import (
     matrix,
     plot,
     policy_tests,
+    sizes,
     startup,
     threads,
     wakes,
@@ -82,6 +84,11 @@ def _wakes(_: argparse.Namespace) -> Outcome:
     return [row.line() for row in rows], wakes.table(rows), []
 
 
+def _sizes(_: argparse.Namespace) -> Outcome:
+    measured = sizes.measure()
+    return [asdict(need) for need in measured], sizes.table(measured), []
+
+
 def _memory(_: argparse.Namespace) -> Outcome:
     figures = footprint.measure()
     return figures, footprint.table(figures), []
@@ -111,6 +118,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[argparse.Namespace], Outcome]]] = {
     "explain": _explain,
     "wakes": _wakes,
     "memory": _memory,
+    "sizes": _sizes,
     "load": _load,
     "plot": _plot,
 }
@@ -130,10 +138,11 @@ def parser() -> argparse.ArgumentParser:
         description="Measure the boundary between Python and Rust, the engine on its workloads, "
         "decisions about pods that all differ (cold), two threads of the engine against one, tests "
         "of policies, how long the command line takes to start, expressions, what /debug/explain "
-        "holds up, useless wakes of parked pods, memory, and loading; plot cost by nodes. Without a"
-        " name: boundary, workloads, tests and startup. `peer --help` is the comparison with "
-        "kube-scheduler's cycle, `cluster --help` that of both as processes on a real API server; "
-        "`churn --help` and `failover --help` are memory and promises of seconds there.",
+        "holds up, useless wakes of parked pods, memory (also by size), and loading; plot cost by "
+        "nodes. Without a name: boundary, workloads, tests and startup. `peer --help` is the "
+        "comparison with kube-scheduler's cycle, `cluster --help` that of both as processes on a "
+        "real API server; `churn --help` and `failover --help` are memory and promises of seconds "
+        "there.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often, or the loop is held up "
         "for too long",
     )

@@ -49,12 +49,13 @@ def main(words: Sequence[str]) -> int:
     return 0
 
 
-async def live(nodes: int, existing: int) -> Figures:
+async def live(nodes: int, existing: int, threads: int = 0) -> Figures:
+    """`threads`: 0 for as many as there are processors."""
     importlib.import_module("kpolicy.scheduler.process")
     importlib.import_module("kpolicy.telemetry.traces")
     started = resident()
     size = generated_cluster.Size(nodes, existing, WAITING)
-    engine = Engine(seed=1)
+    engine = Engine(seed=1, threads=threads or None)
     refusals = engine.load(default_program().bytes)
     assert not refusals, refusals
     clock = SystemClock()
@@ -65,10 +66,11 @@ async def live(nodes: int, existing: int) -> Figures:
     reservations = Reservations(1, signals.work_came)
     sink = EngineSink(runtime, feed, reservations, on_heard=lambda resource: None)
     feed.serve(frozenset({EVERY_PROFILE}))
+    began_s = time.process_time()
     try:
         await _list(sink, "nodes", "Node", recorded.nodes(size))
         await _list(sink, "pods", "Pod", recorded.pods(size))
-        listed = resident()
+        listed, listed_s = resident(), time.process_time()
         await _list(
             sink, "pods", "Pod", generated_cluster.waiting(recorded.WORKLOAD, size), is_more=True
         )
@@ -84,6 +86,8 @@ async def live(nodes: int, existing: int) -> Figures:
         "listed": listed,
         "decided": resident(),
         "peak": peak(),
+        "listSeconds": listed_s - began_s,
+        "decideSeconds": time.process_time() - listed_s,
         "statistics": json.loads(engine.statistics()),
     }
 

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +20,12 @@ import yaml
 from kpolicy import Source, compile_policy
 from kpolicy.version import VERSION
 from tests.cluster.build import ControlPlaneBinary
+from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.e2e.dry_run import dry_run
 from tests.e2e.fenced import FENCES
 from tests.e2e.rendered import NAMESPACE, OVERLAYS, Json, Manifest, of_kind, rendered
+from tests.e2e.scheduler_process import SchedulerProcess
 
 pytestmark = pytest.mark.cluster
 
@@ -145,7 +148,9 @@ class Helm:
     def template(
         self, *values: str, release: str = "kpolicy", namespace: str = NAMESPACE
     ) -> tuple[Manifest, ...]:
-        manifests = self.done("template", release, CHART, "-n", namespace, *sets(values))
+        """What an installation brings: not the pod of `helm test`."""
+        where = ("-n", namespace, "--skip-tests")
+        manifests = self.done("template", release, CHART, *where, *sets(values))
         return tuple(
             Manifest(document) for document in yaml.safe_load_all(manifests) if document is not None
         )
@@ -439,7 +444,8 @@ def test_every_value_has_a_schema_and_a_use() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
     schema = json.loads((CHART / "values.schema.json").read_text("utf-8"))
     assert values.keys() == schema["properties"].keys() - {"global"}
-    templates = "".join(template.read_text("utf-8") for template in (CHART / "templates").iterdir())
+    files = [*(CHART / "templates").glob("*.*"), *(CHART / "templates/tests").iterdir()]
+    templates = "".join(file.read_text("utf-8") for file in files)
     assert len(values) >= 25
     assert [name for name in values if f".Values.{name}" not in templates] == []
 
@@ -472,3 +478,33 @@ def test_an_upgrade_changes_the_policy_and_restarts_nothing(
     assert [
         line["metadata"]["name"] for line in left if "kpolicy" in line["metadata"]["name"]
     ] == []
+
+
+def test_its_test_is_a_pod_that_kpolicy_places(
+    cluster: ControlPlane, chart: Helm, tmp_path: Path
+) -> None:
+    where = ("-n", NAMESPACE, "--kubeconfig", cluster.kubeconfig())
+    chart.done("install", "kpolicy", CHART, *where)
+    cluster.admin.create_nodes(1)
+    held = cluster.admin.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/kpolicy-policy")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(held["data"]["policy.yaml"])
+    pod = f"/api/v1/namespaces/{NAMESPACE}/pods/kpolicy-test"
+
+    def ended() -> bool:
+        """As a kubelet says it, once the pod has a node."""
+        if not cluster.admin.exists(pod) or not cluster.admin.get(pod)["spec"].get("nodeName"):
+            return False
+        cluster.admin.patch(f"{pod}/status", {"status": {"phase": "Succeeded"}})
+        return True
+
+    log = tmp_path / "log"
+    with (
+        SchedulerProcess(cluster.kubeconfig(), policy, log, ("--no-leader-elect",)),
+        ThreadPoolExecutor(1) as beside,
+    ):
+        tested = beside.submit(chart.run, "test", "kpolicy", *where, "--timeout", "60s")
+        wait_for(ended, "the pod of `helm test` to get a node")
+        assert tested.result().returncode == 0, tested.result().stderr
+    assert not cluster.admin.exists(pod)
+    chart.done("uninstall", "kpolicy", *where)

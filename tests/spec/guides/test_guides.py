@@ -21,9 +21,9 @@ ELSEWHERE = frozenset(
         "time-windows",
     }
 )
-# What they describe takes a cluster: tests/e2e/test_policy_source.py, test_why.py and
-# test_devices.py do it, and no output is shown.
-NOTHING_SHOWN = frozenset({"devices", "policy-delivery", "why-is-a-pod-pending"})
+# What they describe takes a cluster: test_policy_source.py, test_why.py, test_devices.py and
+# nemeses/test_upgrade.py of tests/e2e do it, and no output is shown.
+NOTHING_SHOWN = frozenset({"devices", "policy-delivery", "upgrading", "why-is-a-pod-pending"})
 # How many commands each guide has at least.
 COMMANDS = {
     "first-policy": 15,
