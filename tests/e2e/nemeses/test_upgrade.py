@@ -25,6 +25,7 @@ from tests.e2e.scheduler_process import KPOLICY, SchedulerProcess
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 
 NEXT: Final = "99.0.0"
+REFUSED: Final = f"made for kpolicy {NEXT} and later"
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +85,11 @@ def test_a_policy_for_the_newer_is_refused_by_the_older_which_keeps_its_own(
     with SchedulerProcess(kubeconfig, policy, tmp_path / "old", (lease,)) as old:
         text = policy.read_text("utf-8")
         assert text.count("\nspec:\n") == 1
-        policy.write_text(text.replace("\nspec:\n", f"\nspec:\n  minEngine: {NEXT}\n"), "utf-8")
-        old.hang_up()
-        wait_for(
-            lambda: f"made for kpolicy {NEXT} and later" in old.log(), "the older to refuse it"
-        )
         for stage in play(plane, old, "kept"):
             stage.node("only")
+            policy.write_text(text.replace("\nspec:\n", f"\nspec:\n  minEngine: {NEXT}\n"), "utf-8")
+            old.hang_up()
+            wait_for(lambda: REFUSED in old.log(), "the older to refuse it")
             stage.pod("as-before")
             stage.bound("as-before", "only")
     with SchedulerProcess(kubeconfig, policy, tmp_path / "new", (lease,), environment=newer) as new:
