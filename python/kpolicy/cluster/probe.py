@@ -75,6 +75,7 @@ class Wait:
 
 _log = logging.getLogger(__name__)
 
+_NOT_SERVED = "KPC209"
 _PASSES = frozenset({Cause.REFUSED, Cause.LOST})
 
 
@@ -183,6 +184,19 @@ async def probe(
         if not isinstance(answer := await get(resource.path, query), Response):
             return explain_failure(client.connection, answer, f"list {resource.name}")
     return version
+
+
+async def served(
+    client: ApiClient, resource: Resource, *, patience: Patience | None = None
+) -> Resource | ConnectionProblem:
+    """The resource in the newest version that the API server has."""
+    found: Resource | ConnectionProblem = resource
+    for variant in resource.variants():
+        answer = await probe(client, [variant], patience=patience)
+        found = answer if isinstance(answer, ConnectionProblem) else variant
+        if not isinstance(found, ConnectionProblem) or found.code != _NOT_SERVED:
+            break
+    return found
 
 
 def _version(body: bytes) -> ServerVersion | None:

@@ -12,9 +12,8 @@ from collections.abc import Callable
 
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.api import ApiClient
-from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
-from kpolicy.cluster.probe import Patience, probe
+from kpolicy.cluster.probe import Patience, served
 from kpolicy.cluster.watch.informer import Informer, InformerStatistics
 from kpolicy.cluster.watch.resource import Resource, Sink
 from kpolicy.scheduler import limits
@@ -77,13 +76,13 @@ class Informers:
         readable: list[Resource] = []
         async with asyncio.TaskGroup() as group:
             probes = [
-                group.create_task(probe(self._client, [resource], patience=self._patience))
+                group.create_task(served(self._client, resource, patience=self._patience))
                 for resource in added
             ]
         for resource, probed in zip(added, probes, strict=True):
             answer = probed.result()
-            if not isinstance(answer, ConnectionProblem):
-                readable.append(resource)
+            if isinstance(answer, Resource):
+                readable.append(answer)
             elif answer.code == "KPC209" and resource.name not in REQUIRED:
                 self._absent.add(resource.name)
                 _log.warning("%s; decisions are made as if there were none", answer.message)
