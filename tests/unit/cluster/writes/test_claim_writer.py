@@ -142,8 +142,8 @@ async def test_devices_are_waited_for() -> None:
         "failed": 'claim c binding failed: reason=Broken, message="it \\"is\\" hot"',
         "other": "claim c binding timeout",
     }.items():
-        told = {"reason": "Broken", "message": 'it "is" hot'}
-        conditions = [{"type": kind, "status": "True", **told}]
+        why = {"reason": "Broken", "message": 'it "is" hot'}
+        conditions = [{"type": kind, "status": "True", **why}]
         reported = {"driver": "d", "pool": "n1", "device": "gpu-0", "conditions": conditions}
         async with cluster_with(claim(allocation=allocation, devices=[reported])) as cluster:
             assert await cluster.writer.ready(USER, "c", 600) == want
