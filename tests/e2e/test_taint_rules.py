@@ -1,5 +1,5 @@
-"""Rules that taint devices, on a real API server that has them in an older version only, and devices
-that a driver makes ready before the bind.
+"""Rules that taint devices, on a real API server that has them in an older version only. A driver
+makes devices ready before the bind.
 """
 
 from __future__ import annotations
