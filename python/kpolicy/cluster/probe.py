@@ -13,6 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Final
 
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.clock import Clock
@@ -75,7 +76,8 @@ class Wait:
 
 _log = logging.getLogger(__name__)
 
-_NOT_SERVED = "KPC209"
+# The code of a resource that the API server does not have.
+NOT_SERVED: Final = "KPC209"
 _PASSES = frozenset({Cause.REFUSED, Cause.LOST})
 
 
@@ -194,7 +196,7 @@ async def served(
     for variant in resource.variants():
         answer = await probe(client, [variant], patience=patience)
         found = answer if isinstance(answer, ConnectionProblem) else variant
-        if not isinstance(found, ConnectionProblem) or found.code != _NOT_SERVED:
+        if not isinstance(found, ConnectionProblem) or found.code != NOT_SERVED:
             break
     return found
 
