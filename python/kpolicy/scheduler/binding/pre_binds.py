@@ -85,8 +85,8 @@ class PreBinds:
         held: list[HeldClaim] = []
         for write in decision.writes:
             match await self._write(pod, decision.node, write):
-                case BindEnd() as end:
-                    return end
+                case BindEnd() as failed:
+                    return failed
                 case AwaitedVolume() as volume:
                     awaited.append(volume)
                 case HeldClaim() as claim:
