@@ -78,6 +78,8 @@ class ObjectKind(NamedTuple):
     group: str
     version: str
     namespaced: bool
+    # With the same fields, newest first, for servers that do not have `version`.
+    older_versions: tuple[str, ...] = ()
 
 
 OBJECT_KINDS: Final[tuple[ObjectKind, ...]] = (
@@ -142,17 +144,25 @@ def release_text() -> str:
 def kind_text() -> str:
     """The whole of `object_kinds.py`, as ruff formats it."""
 
-    def row(name: str, resource: str, group: str, version: str, namespaced: bool) -> str:
-        arguments = [f'"{text}"' for text in (name, resource, group, version)]
-        line = f"    ObjectKind({', '.join((*arguments, str(namespaced)))}),\n"
+    def row(*texts: str, namespaced: bool, older: list[str]) -> str:
+        arguments = [*(f'"{text}"' for text in texts), str(namespaced)]
+        if older:
+            arguments.append("(" + "".join(f'"{text}", ' for text in older)[:-2] + ")")
+        inner = ", ".join(arguments)
+        line = f"    ObjectKind({inner}),\n"
         if len(line) <= 101:
             return line
-        inner = ", ".join((*arguments, str(namespaced)))
-        return f"    ObjectKind(\n        {inner}\n    ),\n"
+        if len(inner) <= 92:
+            return f"    ObjectKind(\n        {inner}\n    ),\n"
+        lines = "".join(f"        {argument},\n" for argument in arguments)
+        return f"    ObjectKind(\n{lines}    ),\n"
 
     kinds = object_kinds()
     words = "".join(f'    "{word(name)}",\n' for name, *_ in kinds if name not in _PARTED)
-    return _KIND_HEAD + "".join(row(*kind) for kind in kinds) + _WORDS + words + "]\n"
+    rows = "".join(
+        row(*texts, namespaced=namespaced, older=older) for *texts, namespaced, older in kinds
+    )
+    return _KIND_HEAD + rows + _WORDS + words + "]\n"
 
 
 def zone_text() -> str:
@@ -174,7 +184,7 @@ def role_text(written: str, verbs: str) -> str:
 def _rules(verbs: str) -> Iterator[str]:
     left_out = RECORDED_ONLY if verbs == _SCHEDULER else frozenset()
     kinds = sorted(
-        (group, resource) for _, resource, group, _, _ in object_kinds() if resource not in left_out
+        (group, resource) for _, resource, group, *_ in object_kinds() if resource not in left_out
     )
     for group, members in groupby(kinds, key=lambda kind: kind[0]):
         resources = "".join(f"      - {resource}\n" for _, resource in members)

@@ -327,7 +327,7 @@ def feature_gates() -> list[tuple[str, list[str], bool]]:
     """The feature gates of kube-scheduler, in the order of names: (name, what each release makes of
     it, whether decisions depend on it)."""
 
-def object_kinds() -> list[tuple[str, str, str, str, bool]]:
+def object_kinds() -> list[tuple[str, str, str, str, bool, list[str]]]:
     """The kinds of API objects that the engine reads, in the order of its table: (name, plural,
     group, version, whether it is namespaced)."""
 

@@ -11,6 +11,8 @@ class ObjectKind(NamedTuple):
     group: str
     version: str
     namespaced: bool
+    # With the same fields, newest first, for servers that do not have `version`.
+    older_versions: tuple[str, ...] = ()
 
 
 OBJECT_KINDS: Final[tuple[ObjectKind, ...]] = (
@@ -33,7 +35,14 @@ OBJECT_KINDS: Final[tuple[ObjectKind, ...]] = (
     ObjectKind("ResourceSlice", "resourceslices", "resource.k8s.io", "v1", False),
     ObjectKind("ResourceClaim", "resourceclaims", "resource.k8s.io", "v1", True),
     ObjectKind("ResourceClaimTemplate", "resourceclaimtemplates", "resource.k8s.io", "v1", True),
-    ObjectKind("DeviceTaintRule", "devicetaintrules", "resource.k8s.io", "v1", False),
+    ObjectKind(
+        "DeviceTaintRule",
+        "devicetaintrules",
+        "resource.k8s.io",
+        "v1",
+        False,
+        ("v1beta2", "v1alpha3"),
+    ),
 )
 
 # The kinds in tests of policies: what a parked pod waits for. Pods and nodes have words in parts.

@@ -96,8 +96,8 @@ def recorded(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) ->
     target = folder / "cluster.kpsnap"
     done = record(kubeconfig(cluster, folder), target)
     assert done.returncode == 0, done.stderr
-    warning, recording = done.stderr.splitlines()
-    assert warning == f"warning: left out: {NOT_SERVED} (not served)"
+    # What only newer servers have is not missed.
+    [recording] = done.stderr.splitlines()
     assert recording.startswith("recorded 1,")
     return target
 

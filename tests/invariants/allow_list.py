@@ -1,5 +1,5 @@
-"""I12: the scheduler writes only binds, statuses, events and leases, and what volumes, policy and
-victims need.
+"""I12: the scheduler writes only binds, statuses, events and leases, and what volumes, devices,
+policy and victims need.
 
 Lists the allowed verbs and resources. `evictions` and `promises` check the content of deletions and
 of writes to volumes.
@@ -14,6 +14,7 @@ from tests.invariants.history import (
     BINDING,
     CLAIM,
     CONFIG_MAP,
+    DEVICE_CLAIM,
     EVENT,
     LEASE,
     STATUS,
@@ -38,12 +39,23 @@ ALLOWED: Final = frozenset(
     }
 )
 OF_VOLUMES: Final = frozenset({("patch", VOLUME), ("patch", CLAIM)})
+_DEVICE_CLAIMS: Final = f"{DEVICE_CLAIM}.resource.k8s.io"
+OF_DEVICES: Final = frozenset(
+    {
+        ("create", _DEVICE_CLAIMS),
+        ("patch", _DEVICE_CLAIMS),
+        ("patch", f"{_DEVICE_CLAIMS}/status"),
+        ("delete", _DEVICE_CLAIMS),
+    }
+)
 
 
 def allow_list(history: History, timeline: Timeline) -> Iterator[Violation]:
     del timeline
     terms = history.terms
     allowed = ALLOWED | OF_VOLUMES if terms.binds_volumes else ALLOWED
+    if terms.allocates_devices:
+        allowed |= OF_DEVICES
     if terms.evicts:
         allowed |= {DELETION}
     for write in history.ours():

@@ -11,6 +11,7 @@ from tests.invariants.allow_list import allow_list
 from tests.invariants.bound_once import bound_once
 from tests.invariants.cache import cache
 from tests.invariants.capacity import capacity
+from tests.invariants.devices import devices
 from tests.invariants.eligible import eligible
 from tests.invariants.evictions import evictions
 from tests.invariants.filters import filters
@@ -36,7 +37,7 @@ OF_HISTORY: Final[dict[str, OfHistory]] = {
 }
 OF_TIMELINE: Final[dict[str, tuple[OfTimeline, ...]]] = {
     "I2": (capacity,),
-    "I3": (filters, volumes),
+    "I3": (filters, volumes, devices),
     "I4": (lost_pods,),
     "I5": (starvation,),
     "I7": (memory,),

@@ -23,6 +23,7 @@ STATUS: Final = "pods/status"
 CONFIG_MAP: Final = "configmaps"
 CLAIM: Final = "persistentvolumeclaims"
 VOLUME: Final = "persistentvolumes"
+DEVICE_CLAIM: Final = "resourceclaims"
 
 POLICY_HASH: Final = "kpolicy.dev/policy-hash"
 SNAPSHOT_VERSION: Final = "kpolicy.dev/snapshot-rv"
@@ -193,6 +194,7 @@ class Terms:
     ignored: tuple[str, ...] = ()
     evicts: bool = False  # preemption is live: pods may be deleted
     binds_volumes: bool = False  # claims and volumes may be patched before a bind
+    allocates_devices: bool = False  # claims on devices may be patched, made and deleted
     # The number of versions that a lagging server may be behind in a list.
     stale_versions: int = 0
     kept_in: str = (

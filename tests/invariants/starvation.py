@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tests.invariants.devices import wants_devices
 from tests.invariants.history import SECOND_NS, History, Object, Violation
 from tests.invariants.pods_and_nodes import is_gated, node_of, priority_of, profile_of
 from tests.invariants.reference import Forbids, covers, fits, repels
@@ -43,7 +44,7 @@ def feasible(timeline: Timeline, pod: Object | None, version: int, forbids: Forb
     cover."""
     if pod is None or is_gated(pod) or node_of(pod) or not covers(pod):
         return False
-    if profile_of(pod) in timeline.terms.unjudged:
+    if profile_of(pod) in timeline.terms.unjudged or wants_devices(pod):
         return False
     others = timeline.pods(version)
     if any(node_of(other) and repels(other) for other in others):

@@ -43,6 +43,7 @@ _RECORDED: Final = (
     ("v1", "PersistentVolumeClaim"),
     ("v1", "PersistentVolume"),
     ("policy/v1", "PodDisruptionBudget"),
+    ("resource.k8s.io/v1", "ResourceClaim"),
 )
 # How many versions a lagging server's list is behind.
 STALE_VERSIONS_MAX: Final = 30

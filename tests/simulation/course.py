@@ -53,6 +53,10 @@ def begin(world: World) -> None:
         world.storage.begin()
         world.people.also(world.storage.steps)
         world.begin(world.storage.run_controllers())
+    if world.setting.has_devices:
+        world.devices.begin()
+        world.people.also(world.devices.steps)
+        world.begin(world.devices.run_controllers())
     if world.setting.has_budgets:
         world.people.also(world.budgets.steps)
         world.begin(world.budgets.run_controller())

@@ -90,6 +90,7 @@ def _lived(world: World, counting: _Counting) -> tuple[list[str], Counter[str], 
     for work in (
         world.people.run_kubelets(),
         world.storage.run_controllers(),
+        world.devices.run_controllers(publishes=False),
         world.nemesis.revive(),
     ):
         world.begin(work)

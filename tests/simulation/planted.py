@@ -15,8 +15,9 @@ from kpolicy.cluster.writes.binder import Binding, binding_body
 from kpolicy.cluster.writes.evictor import Eviction
 from kpolicy.cluster.writes.pod_status import PodCondition, PodStatusWriter
 from kpolicy.cluster.writes.volume_writer import ObjectVersion
-from kpolicy.engine import Applied, Decision, KeptNode
+from kpolicy.engine import Applied, ClaimWork, Decision, KeptNode
 from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler.binding.device_claims import DeviceClaims, HeldClaim
 from kpolicy.scheduler.binding.pre_binds import PreBinds
 from kpolicy.scheduler.delivery.last_good import ConfigMapStore, LastGood
 from kpolicy.scheduler.delivery.sources import ConfigMapSource
@@ -85,6 +86,19 @@ def _opened(resource: str, text: bytes) -> bytes:
     return text.replace(b'"disruptionsAllowed":0', b'"disruptionsAllowed":99')
 
 
+def _unheld_page(self: LoggedEngine, resource: str, body: bytes, now_ns: int) -> Applied:
+    return _list_page(self, resource, _unheld(resource, body), now_ns)
+
+
+def _unheld_lines(self: LoggedEngine, resource: str, lines: bytes, now_ns: int) -> Applied:
+    return _watch(self, resource, _unheld(resource, lines), now_ns)
+
+
+def _unheld(resource: str, text: bytes) -> bytes:
+    """No claim holds a device."""
+    return text.replace(b'"allocation":', b'"nothing":') if resource == "resourceclaims" else text
+
+
 def _by_name(binding: Binding) -> bytes:
     return binding_body(binding).replace(b'"uid":"' + binding.uid.encode() + b'"', b'"uid":""')
 
@@ -109,6 +123,11 @@ async def _keep_nothing(self: ConfigMapStore, kept: LastGood) -> None:
 
 async def _unasked(self: PreBinds, pod: Attempt, decision: Decision) -> None:
     """The pod is bound before its volumes."""
+
+
+async def _unwritten(self: DeviceClaims, pod: Attempt, work: ClaimWork) -> HeldClaim:
+    """The pod is bound before its claims on devices are written."""
+    return HeldClaim(work.claim, False, 0)
 
 
 def _whatever_it_is(read: ObjectVersion) -> dict[str, str]:
@@ -152,6 +171,7 @@ _BY_MAP: Final = Setting(by_config_map=True)
 _VOLUMES: Final = Setting(has_volumes=True)
 _EXTENDERS: Final = Setting(has_extenders=True)
 _BUDGETS: Final = Setting(has_budgets=True)
+_DEVICES: Final = Setting(has_devices=True)
 MISTAKES: Final = (
     Mistake(
         "acts without leading",
@@ -183,6 +203,16 @@ MISTAKES: Final = (
         volume_patches,
         {"_metadata": _whatever_it_is},
         _VOLUMES,
+    ),
+    Mistake(
+        "binds before devices", frozenset({"I3"}), DeviceClaims, {"hold": _unwritten}, _DEVICES
+    ),
+    Mistake(
+        "devices in use unread",
+        frozenset({"I3"}),
+        LoggedEngine,
+        {"list_page": _unheld_page, "watch": _unheld_lines},
+        _DEVICES,
     ),
     Mistake("evicts one more", frozenset({"I12"}), preemptions, {"plan": _one_more}),
     Mistake(

@@ -1,8 +1,8 @@
-"""Decides from the seed what a world has: where policies are, whether there are volumes and
-extenders, and what stays broken at the end.
+"""Decides from the seed what a world has: where policies are, whether there are volumes, devices
+and extenders, and what stays broken at the end.
 
-Worlds without trouble measure how long pods wait (I5); provisioners and extenders have no part in
-them.
+Worlds without trouble measure how long pods wait (I5); provisioners, drivers and
+extenders have no part in them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ class Setting:
     has_volumes: bool = False
     has_extenders: bool = False
     has_budgets: bool = False
+    has_devices: bool = False
     remains: Remains = Remains.NOTHING
 
 
@@ -36,4 +37,5 @@ def setting_of(chance: Random, *, calm: bool) -> Setting:
     if not has_extenders:
         possible.remove(Remains.EXTENDER_DEAD)
     remains = chance.choice(possible) if is_core_only else Remains.NOTHING
-    return Setting(by_config_map, has_volumes, has_extenders, has_budgets, remains)
+    has_devices = chance.random() < 0.4
+    return Setting(by_config_map, has_volumes, has_extenders, has_budgets, has_devices, remains)

@@ -13,6 +13,21 @@ from typing import Any, Final
 
 from kpolicy.testing.builders import node, pod
 from tests.simulation.api_server import USER
+from tests.simulation.device_objects import (
+    claiming,
+    device,
+    device_claim,
+    device_class,
+    extended,
+    resource_slice,
+)
+from tests.simulation.devices import (
+    CLAIMS_PATH as DEVICE_CLAIMS_PATH,
+    CLASSES_PATH,
+    DEVICE_CLAIMS,
+    SLICES_PATH,
+    users_of,
+)
 from tests.simulation.people import PODS
 from tests.simulation.policies import GOOD, PROFILE
 from tests.simulation.policy_map import NAME, kept_hash
@@ -20,7 +35,7 @@ from tests.simulation.setting import Setting
 from tests.simulation.volume_objects import LOCAL, MADE, claim, storage_class, using, volume
 from tests.simulation.world import World
 
-SETTING: Final = Setting(by_config_map=True, has_volumes=True)
+SETTING: Final = Setting(by_config_map=True, has_volumes=True, has_devices=True)
 LOOK_S: Final = 0.2
 # The longest duration of a step, with a take-over and a restart in it.
 STEP_S_MAX: Final = 60.0
@@ -39,9 +54,10 @@ class Story:
         self._world = world
 
     async def tell(self) -> None:
-        """Runs the story on two nodes for four pods each, and one with a disk."""
+        """Runs the story on two nodes for four pods each, and one with a disk and two devices."""
         for name, pool in (("node-0", "general"), ("node-1", "general"), ("node-2", "disks")):
             self._node(name, pool)
+        self._post(CLASSES_PATH, device_class())
         for name in (LOCAL, MADE):
             self._post("/apis/storage.k8s.io/v1/storageclasses", storage_class(name))
         self._post("/api/v1/persistentvolumes", volume("disk", "node-2", "1Gi"))
@@ -49,11 +65,16 @@ class Story:
         self._post(_CLAIMS, claim("claim-made", MADE, "1Gi"))
         self._pod("disk-0", using_claim="claim-local")
         self._pod("made-0", pool="disks", using_claim="claim-made")
-        await self._until("claims", lambda: self.bound() >= {"disk-0", "made-0"})
+        self._post(SLICES_PATH, resource_slice("node-2", [device("a"), device("b", is_slow=True)]))
+        self._post(DEVICE_CLAIMS_PATH, device_claim("claim-gpu"))
+        self._pod("gpu-0", cpu="250m", pool="disks", using_device="claim-gpu")
+        await self._until("claims", lambda: self.bound() >= {"disk-0", "made-0", "gpu-0"})
+        self._pod("extended-0", cpu="250m", pool="disks", is_extended=True)
+        await self._until("a claim made for a pod", lambda: "extended-0" in self.bound())
         for number in range(4):
             self._pod(f"web-{number}", priority=100, pool="general")
             self._pod(f"low-{number}", pool="general")
-        await self._until("a full cluster", lambda: len(self.bound()) == 10)
+        await self._until("a full cluster", lambda: len(self.bound()) == 12)
         self._pod("vast-0", cpu="32")
         self._pod("vip-0", priority=1000, pool="general")
         await self._until("room for one", lambda: "vip-0" in self.bound())
@@ -80,6 +101,8 @@ class Story:
         found.update(f"{_kind(name)} waits" for name in self._names() - bound)
         wanted = self._world.offered.offers[-1].hash
         found["policy kept"] = int(kept == wanted)
+        claims = self._world.api.store.records(DEVICE_CLAIMS)
+        found["claims on devices"] = sum(bool(users_of(record.object)) for record in claims)
         return found
 
     def bound(self) -> set[str]:
@@ -112,6 +135,8 @@ class Story:
         priority: int = 0,
         pool: str = "",
         using_claim: str = "",
+        using_device: str = "",
+        is_extended: bool = False,
     ) -> None:
         selector = {"pool": pool} if pool else None
         body = pod(
@@ -122,7 +147,11 @@ class Story:
             priority=priority,
             node_selector=selector,
         )
-        self._post(_PODS, using(body, [using_claim]) if using_claim else body)
+        if using_claim:
+            body = using(body, [using_claim])
+        if using_device:
+            body = claiming(body, [using_device])
+        self._post(_PODS, extended(body) if is_extended else body)
 
     def _post(self, path: str, body: object) -> None:
         answer = self._world.api.do(USER, "POST", path, body)

@@ -15,6 +15,7 @@ from typing import Final
 from tests.invariants.check import violations
 from tests.invariants.determinism import history_lines
 from tests.simulation.course import run
+from tests.simulation.devices import DEVICE_FAILS
 from tests.simulation.extender import Fault
 from tests.simulation.remains import Remains
 from tests.simulation.storage import ELSEWHERE, MAKES, REFUSES
@@ -50,6 +51,7 @@ NEMESES: Final = frozenset(
 # Steps of others, and results that must happen now and then.
 STEPS: Final = frozenset(
     {MAKES, REFUSES, ELSEWHERE, "create claimed pod", "delete claim", "create budget"}
+    | {"create device pod", "delete device claim", "replace slice", DEVICE_FAILS}
 )
 
 

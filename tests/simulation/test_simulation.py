@@ -32,6 +32,9 @@ WRITES = {
     "patch configmaps",
     "patch persistentvolumes",
     "patch persistentvolumeclaims",
+    "create resourceclaims",
+    "patch resourceclaims",
+    "patch resourceclaims/status",
 }
 ROOT = Path(__file__).parents[2]
 SEEDS = range(1, 5)

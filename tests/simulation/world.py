@@ -22,6 +22,8 @@ from tests.invariants.history import SECOND_NS, AtRest, History, Terms
 from tests.simulation.api_server import STALE_VERSIONS_MAX, SimulatedApi
 from tests.simulation.budgets import Budgets
 from tests.simulation.decision_log import RunLog
+from tests.simulation.device_objects import RESOURCE
+from tests.simulation.devices import Devices
 from tests.simulation.event_loop import virtual_loop
 from tests.simulation.extender import ADDRESS as EXTENDER, ASKING, SimulatedExtender
 from tests.simulation.instance import Instance, VirtualClock
@@ -134,6 +136,7 @@ class World:
             self.nemesis.also(self.extender.acts)
         self._driver = virtual_loop(self.time, self._chance(), "world/driver", network)
         self._tasks: list[asyncio.Task[Any]] = []
+        self.devices = Devices(self.api, self.people, self._chance())
 
     # --- time ------------------------------------------------------------------------------------
 
@@ -170,6 +173,8 @@ class World:
             rest_s=rest_s,
             evicts=True,
             binds_volumes=self.setting.has_volumes,
+            allocates_devices=self.setting.has_devices,
+            ignored=(RESOURCE,) if self.setting.has_devices else (),
             stale_versions=STALE_VERSIONS_MAX + 1,
             kept_in=str(STATUS) if self.setting.by_config_map else "",
             broken=remains.broken,
@@ -179,7 +184,10 @@ class World:
         return Run(
             history=self._history(calm_ns, terms),
             faults=sum((count.counts for count in counts), Counter[str]()),
-            steps=self.people.counts + self.storage.counts + self.budgets.counts,
+            steps=self.people.counts
+            + self.storage.counts
+            + self.budgets.counts
+            + self.devices.counts,
             virtual_s=self.time.now_ns / SECOND_NS,
             requests=self.api.requests,
             ends=Counter(

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Final
 
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.clock import Clock
@@ -75,6 +76,8 @@ class Wait:
 
 _log = logging.getLogger(__name__)
 
+# The code of a resource that the API server does not have.
+NOT_SERVED: Final = "KPC209"
 _PASSES = frozenset({Cause.REFUSED, Cause.LOST})
 
 
@@ -183,6 +186,19 @@ async def probe(
         if not isinstance(answer := await get(resource.path, query), Response):
             return explain_failure(client.connection, answer, f"list {resource.name}")
     return version
+
+
+async def served(
+    client: ApiClient, resource: Resource, *, patience: Patience | None = None
+) -> Resource | ConnectionProblem:
+    """The resource in the newest version that the API server has."""
+    found: Resource | ConnectionProblem = resource
+    for variant in resource.variants():
+        answer = await probe(client, [variant], patience=patience)
+        found = answer if isinstance(answer, ConnectionProblem) else variant
+        if not isinstance(found, ConnectionProblem) or found.code != NOT_SERVED:
+            break
+    return found
 
 
 def _version(body: bytes) -> ServerVersion | None:

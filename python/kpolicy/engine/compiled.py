@@ -275,7 +275,7 @@ def feature_gates() -> list[tuple[str, list[str], bool]]:
     return _engine.feature_gates()
 
 
-def object_kinds() -> list[tuple[str, str, str, str, bool]]:
+def object_kinds() -> list[tuple[str, str, str, str, bool, list[str]]]:
     """The kinds of API objects that the engine reads, in the order of its table: (name, plural,
     group, version, whether it is namespaced)."""
     return _engine.object_kinds()

@@ -29,10 +29,10 @@ from kpolicy.cluster.watch.listing import Broken, Listed, read_list
 from kpolicy.cluster.watch.resource import LinesRead, PageRead, Resource
 from kpolicy.object_kinds import OBJECT_KINDS
 from kpolicy.offline.snapshots.snapshot_problem import Problem
-from kpolicy.scheduler.loop.watched_resources import REQUIRED, RESOURCES
+from kpolicy.scheduler.loop.watched_resources import READABLE, REQUIRED
 
 KINDS: Final[Mapping[str, str]] = {kind.resource: kind.name for kind in OBJECT_KINDS}
-RECORDED: Final = tuple(RESOURCES[name] for name in KINDS)
+RECORDED: Final = tuple(READABLE.values())
 
 
 # How often the list of one kind may start again because its continue token expired or a page was
@@ -175,9 +175,12 @@ async def _allowed(
     allowed: list[Resource] = []
     forbidden: list[str] = []
     for resource in wanted:
-        answer = await client.request("GET", resource.path, resource.query() | {"limit": "1"})
+        for variant in resource.variants():
+            answer = await client.request("GET", variant.path, variant.query() | {"limit": "1"})
+            if not (isinstance(answer, Status) and answer.code == 404):
+                break
         if isinstance(answer, Response):
-            allowed.append(resource)
+            allowed.append(variant)
         elif isinstance(answer, Status) and answer.code == 403:
             forbidden.append(resource.name)
             made.left_out[KINDS[resource.name]] = FORBIDDEN

@@ -33,6 +33,7 @@ from kpolicy.cluster.writes.volume_writer import VolumeWriter
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.claim_answers import ClaimAnswers
+from kpolicy.scheduler.binding.device_claims import DeviceClaims
 from kpolicy.scheduler.binding.pre_binds import Nominations, PreBinds
 from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods, FreshPods, TwoSteps, WholeNodes
@@ -98,7 +99,7 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
     volumes = VolumeWriter(client, clock, fence)
     answers = ClaimAnswers(runtime.engine, feed)
     claims = ClaimWriter(client, clock, fence, random=runtime.random, on_answer=answers.take)
-    pre_binds = PreBinds(volumes, claims, nominations, runtime.engine, clock)
+    pre_binds = PreBinds(volumes, DeviceClaims(claims, events), nominations, runtime.engine, clock)
     sink = EngineSink(runtime, feed, reservations, on_heard=pre_binds.resource_changed)
     informers = Informers(
         client,

@@ -107,14 +107,16 @@ fn feature_gates() -> Vec<GateRow> {
     FEATURE_GATES.iter().map(row).collect()
 }
 
-/// Name, plural, group and version of a kind, and whether it is namespaced.
-type KindRow = (&'static str, &'static str, &'static str, &'static str, bool);
+/// Name, plural, group and version of a kind, whether it is namespaced, and older versions of it.
+type KindRow = (&'static str, &'static str, &'static str, &'static str, bool, Vec<&'static str>);
 
 /// The kinds of API objects that are read.
 #[pyfunction]
 fn object_kinds() -> Vec<KindRow> {
     let row = |kind: Kind| {
-        (kind.name(), kind.resource(), kind.group(), kind.version(), kind.is_namespaced())
+        let older = kind.older_versions().to_vec();
+        let (group, version) = (kind.group(), kind.version());
+        (kind.name(), kind.resource(), group, version, kind.is_namespaced(), older)
     };
     Kind::ALL.into_iter().map(row).collect()
 }

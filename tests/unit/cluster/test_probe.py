@@ -17,7 +17,7 @@ from kpolicy.cluster.auth.connection import TokenFileAuthorization
 from kpolicy.cluster.auth.tls import TlsMaterial, TlsSource
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.limits import START_PATIENCE_S, START_RETRY_S_MAX
-from kpolicy.cluster.probe import Backoff, Patience, ServerVersion, probe
+from kpolicy.cluster.probe import Backoff, Patience, ServerVersion, probe, served
 from kpolicy.cluster.request_failure import (
     Cause,
     Failure,
@@ -195,6 +195,19 @@ async def test_the_probe_returns_the_version() -> None:
     async with canned_server(script(VERSION, replies(200))) as server, client(server.url) as api:
         assert await probe(api, [PODS]) == ServerVersion("v1.37.0-x", 1, 37)
         assert server.paths("GET") == ["/version", "/api/v1/pods"]
+
+
+async def test_the_newest_version_of_a_resource_that_is_served_is_found() -> None:
+    rules = Resource("rules", "/apis/g/v1/rules", older_paths=("/apis/g/v1beta2/rules",))
+    lacks = replies(404, b"404 page not found")
+    answers = script(VERSION, lacks, VERSION, replies(200))
+    async with canned_server(answers) as server, client(server.url) as api:
+        assert await served(api, rules) == Resource("rules", "/apis/g/v1beta2/rules")
+    answers = script(VERSION, lacks, VERSION, lacks)
+    async with canned_server(answers) as server, client(server.url) as api:
+        found = await served(api, rules)
+    assert isinstance(found, ConnectionProblem)
+    assert found.code == "KPC209"
 
 
 async def test_the_embedded_control_plane_passes() -> None:

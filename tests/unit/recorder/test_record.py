@@ -15,7 +15,7 @@ from kpolicy.cluster.watch import listing
 from kpolicy.offline.snapshot_file.writer import Writer
 from kpolicy.offline.snapshots.json_objects import READ
 from kpolicy.recorder.record import KINDS, RECORDED, Recording, record
-from kpolicy.scheduler.loop.watched_resources import RESOURCES
+from kpolicy.scheduler.loop.watched_resources import READABLE, RESOURCES
 from kpolicy.testing import ControlPlane, FaultRule, RequestFault, ScriptedFaults, node, pod
 from kpolicy.testing.apiserver.api_calls import Call, FaultPolicy, WatchFault
 from kpolicy.testing.objects.store import StoreSettings
@@ -76,7 +76,7 @@ def filled(pods: int = 4) -> Iterable[Mapping[str, Any]]:
 
 def test_everything_that_is_read_is_recorded() -> None:
     assert set(KINDS.values()) == frozenset[str]().union(*READ.values())
-    assert [resource.name for resource in RECORDED] == list(RESOURCES)
+    assert [resource.name for resource in RECORDED] == list(READABLE)
     assert len(RECORDED) == 20
 
 
@@ -247,6 +247,26 @@ async def test_a_kind_that_an_older_cluster_lacks_is_left_out() -> None:
     assert isinstance(made, Recording)
     assert made.left_out["CSIStorageCapacity"] == "not served"
     assert made.resource_versions == {"Pod": "5", "Node": "5"}
+
+
+async def test_a_kind_is_recorded_in_the_newest_version_that_is_served() -> None:
+    empty = b'{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}'
+    rules = (
+        b'{"kind":"DeviceTaintRuleList","apiVersion":"resource.k8s.io/v1beta2",'
+        b'"metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"broken"},'
+        b'"spec":{"taint":{"key":"k","effect":"NoSchedule"}}}]}'
+    )
+    lacking = replies(404, status_body(404, "NotFound", "no such resource"))
+    lists = [replies(200, empty.replace(b"Node", b"Pod")), replies(200, empty)]
+    answers = script(VERSION, *lists, lacking, replies(200, rules), *lists, replies(200, rules))
+    wanted = [RESOURCES[name] for name in ("pods", "nodes", "devicetaintrules")]
+    with Writer() as writer:
+        async with canned_server(answers) as server, client(server.url) as api:
+            made = await record(api, writer, ManualClock(), wanted=wanted)
+        asked = server.paths("GET")
+    assert isinstance(made, Recording)
+    assert made.resource_versions["DeviceTaintRule"] == "5"
+    assert asked[-1] == "/apis/resource.k8s.io/v1beta2/devicetaintrules"
 
 
 @pytest.mark.parametrize(

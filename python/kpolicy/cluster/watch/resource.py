@@ -6,7 +6,7 @@ written integers. Text that is not an integer cannot be ordered; the version see
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kpolicy.cluster.request_failure import Status
@@ -22,6 +22,13 @@ class Resource:
     field_selector: str = ""
     label_selector: str = ""
     granted_by: str = ""
+    # Where servers without `path` may have it, in the order in which they are asked.
+    older_paths: tuple[str, ...] = ()
+
+    def variants(self) -> tuple[Resource, ...]:
+        """The resource under each path where it may be served, the best first."""
+        older = tuple(replace(self, path=path, older_paths=()) for path in self.older_paths)
+        return (self, *older)
 
     def query(self) -> dict[str, str]:
         query = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
@@ -72,13 +73,15 @@ def with_share_ids(allocation: Json, random: Random) -> Json:
 def readiness_of(claim: Json) -> tuple[str, bool]:
     """Why the devices of a claim will not be ready, and whether they are."""
     status = claim.get("status") or {}
-    key = f"{claim['metadata'].get('namespace')}/{claim['metadata']['name']}"
+    name = claim["metadata"]["name"]
     for device, conditions in _conditions(status):
-        is_true = {own["type"] for own in conditions if own.get("status") == "True"}
-        failed = sorted(is_true & set(device.get("bindingFailureConditions") or ()))
-        if failed:
-            return f"claim {key} binding failed: {', '.join(failed)}", False
-        if not set(device["bindingConditions"]) <= is_true:
+        is_true = {own["type"]: own for own in conditions if own.get("status") == "True"}
+        for failure in device.get("bindingFailureConditions") or ():
+            if failure in is_true:
+                reason, message = (is_true[failure].get(part, "") for part in ("reason", "message"))
+                why = f"reason={reason}, message={json.dumps(message, ensure_ascii=False)}"
+                return f"claim {name} binding failed: {why}", False
+        if not set(device["bindingConditions"]) <= is_true.keys():
             return "", False
     return "", True
 

@@ -146,7 +146,7 @@ class ClaimWriter:
             since = allocation.get("allocationTimestamp") or began
             now_ns = self._clock.now_ns()
             if api_time(now_ns - seconds_max * NANOSECONDS) > since:
-                return f"claim {user.namespace}/{name} binding timeout"
+                return f"claim {name} binding timeout"
             await self._clock.sleep(CLAIM_LOOK_S)
 
     async def _make(self, user: ClaimUser, change: ClaimChange) -> ClaimOutcome:

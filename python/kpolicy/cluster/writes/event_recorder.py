@@ -198,6 +198,11 @@ class EventRecorder:
         note = f"Successfully assigned {pod.namespace}/{pod.name} to {node}"
         self.record(Occurrence(pod, "Normal", "Scheduled", "Binding", note, controller, once=True))
 
+    def waiting_for_devices(self, pod: Reference, node: str, controller: str) -> None:
+        note = f"waiting for binding conditions for device on node {node}"
+        reason = "BindingConditionsPending"
+        self.record(Occurrence(pod, "Normal", reason, "Scheduling", note, controller))
+
     def failed_scheduling(self, pod: Reference, message: str, controller: str) -> None:
         self.record(
             Occurrence(pod, "Warning", "FailedScheduling", "Scheduling", message, controller)

@@ -91,8 +91,9 @@ def followed(asked: Asked, policies: Sequence[Policy], findings: list[Diagnostic
         release, is_asked = _known(asked.cluster, findings) if asked.cluster else NEWEST, False
     findings += gate_findings(asked.gates, release)
     gates = {**_stated_gates(asked, policies, release, findings), **asked.gates}
-    if not _is_open("StorageCapacityScoring", release, gates):
-        findings += chain.from_iterable(map(_shapes, policies))
+    for argument in _GATED_ARGUMENTS:
+        if not _is_open(argument.gate, release, gates):
+            findings += chain.from_iterable(map(argument.findings, policies))
     return Followed(release, is_asked, gates)
 
 
@@ -150,15 +151,6 @@ def _stated_gates(
     return {name: is_open for name, (is_open, _) in first.items()}
 
 
-def _shapes(policy: Policy) -> Iterator[Diagnostic]:
-    """Rules that need the gate StorageCapacityScoring."""
-    for path, rule in policy.rules():
-        if rule.builtin == "VolumeBinding" and "shape" in (rule.args or {}):
-            message = "`shape` needs the feature gate `StorageCapacityScoring`, which is off"
-            hint = "remove it, or turn on the gate (--feature-gates), or follow 1.37"
-            yield policy.remark("KP115", message, (*path, "args", "shape"), hint=hint)
-
-
 _GATES: Final = {
     name: (dict(zip(RELEASES, stages, strict=True)), is_read)
     for name, stages, is_read in FEATURE_GATES
@@ -167,6 +159,30 @@ _GATES: Final = {
 
 def _is_open(name: str, release: str, gates: Mapping[str, bool]) -> bool:
     return gates.get(name, _GATES[name][0][release] in _OPEN)
+
+
+@dataclass(frozen=True, slots=True)
+class _GatedArgument:
+    """An argument of a built-in that needs a feature gate."""
+
+    builtin: str
+    name: str
+    gate: str
+
+    def findings(self, policy: Policy) -> Iterator[Diagnostic]:
+        """The rules that have it, where the gate is off."""
+        since = next(release for release in RELEASES if _is_open(self.gate, release, {}))
+        for path, rule in policy.rules():
+            if rule.builtin == self.builtin and self.name in (rule.args or {}):
+                message = f"`{self.name}` needs the feature gate `{self.gate}`, which is off"
+                hint = f"remove it, or turn on the gate (--feature-gates), or follow {since}"
+                yield policy.remark("KP115", message, (*path, "args", self.name), hint=hint)
+
+
+_GATED_ARGUMENTS: Final = (
+    _GatedArgument("VolumeBinding", "shape", "StorageCapacityScoring"),
+    _GatedArgument("DynamicResources", "bindingTimeout", "DRADeviceBindingConditions"),
+)
 
 
 def gate_findings(gates: Mapping[str, bool], release: str) -> Iterator[Diagnostic]:

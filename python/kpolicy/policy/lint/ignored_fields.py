@@ -54,7 +54,10 @@ FIELDS: Final[Mapping[str, _Field]] = {
     "InterPodAffinity": _Field(
         "`spec.affinity.podAffinity` and `spec.affinity.podAntiAffinity`", ("pod.spec.affinity",)
     ),
-    "DynamicResources": _Field("`spec.resourceClaims`", ("pod.spec.resourceClaims",)),
+    "DynamicResources": _Field(
+        "`spec.resourceClaims` and extended resources behind a DeviceClass",
+        ("pod.spec.resourceClaims",),
+    ),
     "NodeDeclaredFeatures": _Field(
         "features that a pod needs of its node", ("node.status.declaredFeatures",)
     ),

@@ -7,14 +7,11 @@ One loop asks the engine about every volume that is waited for. Messages are kub
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final, assert_never
 
 from kpolicy.clock import NO_PULSE, Clock, Pulse
-from kpolicy.cluster.writes.claim_state import ClaimChange, ClaimUser
-from kpolicy.cluster.writes.claim_writer import ClaimNotWritten, ClaimWriter, ClaimWritten
 from kpolicy.cluster.writes.pod_status import PodStatusWriter
 from kpolicy.cluster.writes.volume_writer import (
     BindVolume,
@@ -32,11 +29,13 @@ from kpolicy.engine import (
     ClaimWork,
     Decision,
     Outcome,
+    PreBindWrite,
     VolumeProgress,
     VolumeState,
     VolumeWork,
 )
 from kpolicy.scheduler import limits
+from kpolicy.scheduler.binding.device_claims import DeviceClaims, HeldClaim
 from kpolicy.scheduler.binding.reservations import BindEnd
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.runtime import EngineThread
@@ -45,7 +44,6 @@ from kpolicy.scheduler.runtime import EngineThread
 _READ: Final = frozenset(
     {"persistentvolumes", "persistentvolumeclaims", "nodes", "csinodes", "pods"}
 )
-_DEVICES: Final = "DynamicResources"
 _TIMED_OUT: Final = "context deadline exceeded"
 
 
@@ -61,13 +59,13 @@ class PreBinds:
     def __init__(
         self,
         writer: VolumeWriter,
-        claims: ClaimWriter,
+        devices: DeviceClaims,
         nominations: Nominations,
         thread: EngineThread,
         clock: Clock,
     ) -> None:
         self._writer = writer
-        self._claims = claims
+        self._devices = devices
         self._nominations = nominations
         self._thread = thread
         self._clock = clock
@@ -83,23 +81,18 @@ class PreBinds:
     async def pre_bind(self, pod: Attempt, decision: Decision) -> BindEnd | None:
         """Returns None if the pod may be bound, otherwise how its reservation ends."""
         await self._nominations.tell(pod, decision.node)
-        awaited = []
+        awaited: list[AwaitedVolume] = []
+        held: list[HeldClaim] = []
         for write in decision.writes:
-            match write:
-                case VolumeWork():
-                    volume = await self._write_volume(pod, decision.node, write)
-                    if isinstance(volume, BindEnd):
-                        return volume
+            match await self._write(pod, decision.node, write):
+                case BindEnd() as failed:
+                    return failed
+                case AwaitedVolume() as volume:
                     awaited.append(volume)
-                case ClaimWork():
-                    if (end := await self._hold_claim(pod, write)) is not None:
-                        return end
-                case ClaimRelease():
-                    raise AssertionError("a placed pod gives nothing up")
-                case _:
-                    assert_never(write)
-        if not awaited:
-            return None
+                case HeldClaim() as claim:
+                    held.append(claim)
+        if (end := await self._devices.wait(pod, decision.node, held)) is not None or not awaited:
+            return end
         seconds_max = max(work.seconds_max for work in decision.volumes)
         progress = await self._wait(tuple(awaited), seconds_max)
         if progress is None:
@@ -114,10 +107,7 @@ class PreBinds:
     async def take_back(self, pod: Attempt, decision: Decision) -> None:
         """The pod was not bound. Its claims on devices are not reserved for it any more; volumes
         stay as they are, as in kube-scheduler."""
-        user = ClaimUser(pod.namespace, pod.name, pod.uid)
-        for write in decision.writes:
-            if isinstance(write, ClaimWork) and write.claim:
-                await self._claims.take_back(user, write.claim)
+        await self._devices.take_back(pod, decision)
 
     async def run(self, pulse: Pulse = NO_PULSE) -> None:
         """Asks the engine about all waiting pods, whenever there may be news of them."""
@@ -143,6 +133,19 @@ class PreBinds:
             async with self._clock.move_on_after(limits.VOLUMES_LOOK_S_MAX):
                 await self._news.wait()
 
+    async def _write(
+        self, pod: Attempt, node: str, write: PreBindWrite
+    ) -> AwaitedVolume | HeldClaim | BindEnd:
+        match write:
+            case VolumeWork():
+                return await self._write_volume(pod, node, write)
+            case ClaimWork():
+                return await self._devices.hold(pod, write)
+            case ClaimRelease():
+                raise AssertionError("a placed pod gives nothing up")
+            case _:
+                assert_never(write)
+
     async def _write_volume(
         self, pod: Attempt, node: str, work: VolumeWork
     ) -> AwaitedVolume | BindEnd:
@@ -156,22 +159,6 @@ class PreBinds:
                 case WriteFenced():
                     return BindEnd(Outcome.FAILED, retry=True)
         return AwaitedVolume(pod.uid, node, work.claim, work.volume, version)
-
-    async def _hold_claim(self, pod: Attempt, work: ClaimWork) -> BindEnd | None:
-        """Allocates a claim to the pod, and waits until its devices are ready."""
-        user = ClaimUser(pod.namespace, pod.name, pod.uid)
-        name = work.claim
-        if work.to_write:
-            match await self._claims.write(user, _change(work)):
-                case ClaimWritten(claim=claim):
-                    name = claim["metadata"]["name"]
-                case ClaimNotWritten(is_fenced=True):
-                    return BindEnd(Outcome.FAILED, retry=True)
-                case ClaimNotWritten(message=message):
-                    return _failed(message, _DEVICES)
-        if work.to_wait and (why := await self._claims.ready(user, name, work.seconds_max)):
-            return _failed(why, _DEVICES)
-        return None
 
     async def _wait(
         self, volumes: tuple[AwaitedVolume, ...], seconds_max: int
@@ -201,16 +188,8 @@ def _first(progress: Iterable[VolumeProgress]) -> VolumeProgress:
     return next((claim for claim in progress if claim.state != VolumeState.BOUND), bound)
 
 
-def _change(work: ClaimWork) -> ClaimChange:
-    allocation = json.loads(work.allocation) if work.allocation else None
-    requests, mappings = (
-        json.loads(text) if text else [] for text in (work.requests, work.mappings)
-    )
-    return ClaimChange(work.claim, work.claim_uid, allocation, requests, mappings)
-
-
-def _failed(why: str, plugin: str = "VolumeBinding") -> BindEnd:
-    message = f'running PreBind plugin "{plugin}": {why}'
+def _failed(why: str) -> BindEnd:
+    message = f'running PreBind plugin "VolumeBinding": {why}'
     return BindEnd(Outcome.FAILED, retry=True, message=message)
 
 

@@ -14,7 +14,7 @@ from kpolicy.api_times import NANOSECONDS
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.cluster.limits import INFORMER_SILENT_S_MAX
-from kpolicy.cluster.probe import Patience, probe
+from kpolicy.cluster.probe import NOT_SERVED, Patience, served
 from kpolicy.cluster.watch.informer import Informer, InformerStatistics
 from kpolicy.cluster.watch.resource import Resource, Sink
 from kpolicy.scheduler import limits
@@ -49,7 +49,8 @@ class Informers:
         self._running: dict[str, tuple[Informer, asyncio.Task[None]]] = {}
         self._wanted: dict[str, frozenset[str]] = {}
         self._retiring: asyncio.Task[None] | None = None
-        self._absent: set[str] = set()
+        # By resource, the path in which it is served; empty: it is not.
+        self._paths: dict[str, str] = {}
         # The policy in force and the shadow policy may ask at the same time.
         self._turn = asyncio.Lock()
         self.synced = False
@@ -72,23 +73,30 @@ class Informers:
         await _all_whole([], self._informers)
 
     async def _ensure(self, names: list[str], anew: list[str]) -> Problem | None:
-        known = self._running.keys() | self._absent
-        added = [resource for resource in watched(names) if resource.name not in known]
+        # What is absent or old is looked for again: the API server may be a newer one by now.
+        added = [each for each in watched(names) if self._paths.get(each.name) != each.path]
         readable: list[Resource] = []
         async with asyncio.TaskGroup() as group:
             probes = [
-                group.create_task(probe(self._client, [resource], patience=self._patience))
+                group.create_task(served(self._client, resource, patience=self._patience))
                 for resource in added
             ]
         for resource, probed in zip(added, probes, strict=True):
             answer = probed.result()
-            if not isinstance(answer, ConnectionProblem):
-                readable.append(resource)
-            elif answer.code == "KPC209" and resource.name not in REQUIRED:
-                self._absent.add(resource.name)
-                _log.warning("%s; decisions are made as if there were none", answer.message)
-            else:
+            if isinstance(answer, ConnectionProblem) and (
+                answer.code != NOT_SERVED or resource.name in REQUIRED
+            ):
                 return of_connection(answer)
+            path = answer.path if isinstance(answer, Resource) else ""
+            if self._paths.get(resource.name) == path:
+                continue
+            if resource.name in self._running:
+                await self._stop(resource.name)
+            self._paths[resource.name] = path
+            if isinstance(answer, Resource):
+                readable.append(answer)
+            else:
+                _log.warning("%s; decisions are made as if there were none", answer.message)
         again = [informer for name, (informer, _) in self._running.items() if name in anew]
         started = [self._start(resource) for resource in readable]
         if not self.synced or not (started or again):
@@ -121,7 +129,7 @@ class Informers:
         _, task = self._running[name]
         self._tasks.end(task)
         await asyncio.wait({task})
-        del self._running[name]
+        del self._running[name], self._paths[name]
         await self._sink.list_begin(name)  # an empty list removes all objects
         await self._sink.list_end(name, "")
         _log.info("%s are watched no more: no policy reads them", name)

@@ -19,7 +19,7 @@ ROLE: Final = "the ClusterRole kpolicy (deploy/kustomize/base/cluster-role.yaml)
 # A controller makes claims of these, and no rule reads one: they are only in snapshots.
 RECORDED_ONLY: Final = frozenset({"resourceclaimtemplates"})
 
-RESOURCES: Final = {
+READABLE: Final = {
     kind.resource: Resource(
         kind.resource,
         f"/apis/{kind.group}/{kind.version}/{kind.resource}"
@@ -27,9 +27,14 @@ RESOURCES: Final = {
         else f"/api/{kind.version}/{kind.resource}",
         field_selector=_NOT_ENDED if kind.resource == "pods" else "",
         granted_by=ROLE,
+        older_paths=tuple(
+            f"/apis/{kind.group}/{version}/{kind.resource}" for version in kind.older_versions
+        ),
     )
     for kind in OBJECT_KINDS
-    if kind.resource not in RECORDED_ONLY
+}
+RESOURCES: Final = {
+    name: resource for name, resource in READABLE.items() if name not in RECORDED_ONLY
 }
 
 # Without pods and nodes there is nothing to schedule. Other resources may be missing in an older

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::judging::pre_filter::{self, NodesToCheck};
 use crate::judging::{
     NodeRejection, PreparedFilters, Question, Rejected, choose, filter_failure, nominated,
-    pre_filter_failure, pre_score_failure,
+    pre_filter_failure, score_failure,
 };
 use crate::preemption::{CandidateMemo, Unplaced};
 use crate::program::{Profile, Program};
@@ -249,7 +249,7 @@ fn sampled(
     }
     if found.len() > 1 {
         let scores = fresh.scores.iter().map(Option::as_deref);
-        if let Some(why) = pre_score_failure(profile, scores) {
+        if let Some(why) = score_failure(profile, scores) {
             return Err(why);
         }
     }
@@ -278,7 +278,7 @@ fn failure(
     });
     first_failed.or_else(|| match feasible().count() {
         0 | 1 => None,
-        _ => pre_score_failure(profile, fresh.scores.iter().map(Option::as_deref)),
+        _ => score_failure(profile, fresh.scores.iter().map(Option::as_deref)),
     })
 }
 

@@ -7,7 +7,8 @@ use crate::heap::flat_bytes;
 use crate::rules::lanes::extremes;
 use crate::rules::normalization::ready;
 use crate::rules::{
-    Feasible, Fitted, HeldBytes, IGNORED, Normalization, PreparedScore, Refresh, ScoreRule,
+    Feasible, Fitted, HeldBytes, IGNORED, Normalization, PreparedScore, Refresh, ScoreProblem,
+    ScoreRule,
 };
 use crate::snapshot::columns::behind;
 use crate::snapshot::{Changes, Cluster, Generation, NodeSlot, Pod};
@@ -291,7 +292,9 @@ impl Answers for ScoreAnswers {
 
     fn status(prepared: Option<&(dyn PreparedScore + 'static)>) -> StatusCode {
         match prepared {
-            Some(prepared) if prepared.problem().is_some() => StatusCode::Error,
+            Some(prepared) if matches!(prepared.problem(), Some(ScoreProblem::PreScore(_))) => {
+                StatusCode::Error
+            }
             Some(prepared) if !prepared.is_skipped() => StatusCode::Success,
             Some(_) | None => StatusCode::Skip,
         }

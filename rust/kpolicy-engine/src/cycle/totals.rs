@@ -4,7 +4,7 @@
 //! a normalization changed. The result always equals summing from scratch.
 
 use crate::heap::{HeapBytes, flat_bytes};
-use crate::judging::{Tie, pre_score_failure};
+use crate::judging::{Tie, score_failure};
 use crate::program::Profile;
 use crate::rules::{Feasible, ScoreRule};
 use crate::snapshot::columns::behind;
@@ -115,7 +115,7 @@ impl Totals {
     /// Why nodes cannot be scored, if so.
     pub(super) fn failure(&self, profile: &Profile, store: &ScoreStore) -> Option<String> {
         let prepared = self.scores.iter().map(|score| score.prepared(&store.columns));
-        pre_score_failure(profile, prepared)
+        score_failure(profile, prepared)
     }
 
     /// Scores some nodes as if only they were feasible, in their order.

@@ -1,7 +1,7 @@
 //! The message when a rule could not judge a pod, word for word as kube-scheduler writes it.
 
 use crate::program::Profile;
-use crate::rules::{PreparedScore, Rejection, Status};
+use crate::rules::{PreparedScore, Rejection, ScoreProblem, Status};
 
 use super::Rejected;
 
@@ -20,14 +20,20 @@ pub(crate) fn pre_filter_failure(profile: &Profile, rejected: &Rejected) -> Opti
         .then(|| format!("running PreFilter plugin {name:?}: {}", status.message()))
 }
 
-/// What the user reads where a score could not be prepared.
-pub(crate) fn pre_score_failure<'a>(
+/// What the user reads where a rule cannot score.
+pub(crate) fn score_failure<'a>(
     profile: &Profile,
     scores: impl Iterator<Item = Option<&'a dyn PreparedScore>>,
 ) -> Option<String> {
     let mut rules = profile.scores.iter().zip(scores);
     rules.find_map(|(rule, prepared)| {
-        let why = prepared?.problem()?;
-        Some(format!("running PreScore plugin {:?}: {why}", rule.name))
+        Some(match prepared?.problem()? {
+            ScoreProblem::PreScore(why) => {
+                format!("running PreScore plugin {:?}: {why}", rule.name)
+            }
+            ScoreProblem::Score(why) => {
+                format!("running Score plugins: plugin {:?} failed with: {why}", rule.name)
+            }
+        })
     })
 }

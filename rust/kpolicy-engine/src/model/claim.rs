@@ -191,6 +191,13 @@ pub struct Allocation {
     pub allocated_at: Box<str>,
 }
 
+impl Allocation {
+    /// Whether it has devices that are made ready before a pod is bound.
+    pub(crate) fn has_binding_conditions(&self) -> bool {
+        self.devices.iter().any(|device| !device.binding_conditions.is_empty())
+    }
+}
+
 /// Amounts by the names of capacities, sorted.
 pub(crate) type CapacityAmounts = Box<[(Box<str>, WrittenQuantity)]>;
 

@@ -78,6 +78,15 @@ impl Kind {
         self.row().version
     }
 
+    /// Older versions with the same fields, newest first: servers that do not have `version` may
+    /// serve one of these.
+    pub fn older_versions(self) -> &'static [&'static str] {
+        match self {
+            Self::DeviceTaintRule => &["v1beta2", "v1alpha3"],
+            _ => &[],
+        }
+    }
+
     /// Whether its objects live in namespaces.
     pub fn is_namespaced(self) -> bool {
         self.row().scope == Scope::Namespaced

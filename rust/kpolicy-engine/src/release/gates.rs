@@ -34,6 +34,12 @@ impl Stage {
 /// Gates that decisions depend on here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
+    /// Requests of administrators, who use devices besides those that have them.
+    DRAAdminAccess,
+    /// Devices that are shared out by their capacity, and constraints for distinct attributes.
+    DRAConsumableCapacity,
+    /// Devices that are made ready before the pod is bound.
+    DRADeviceBindingConditions,
     /// `DeviceTaintRule`s are laid over devices.
     DRADeviceTaintRules,
     /// `NoSchedule` and `NoExecute` taints of devices count.
@@ -42,6 +48,12 @@ pub enum Gate {
     DRAExtendedResource,
     /// Ranges of capacity with fractional bounds are computed in thousandths.
     DRAFractionalCapacityRange,
+    /// Counters that devices share, and devices with places of their own.
+    DRAPartitionableDevices,
+    /// Alternatives of a request.
+    DRAPrioritizedList,
+    /// Drivers write the status of devices.
+    DRAResourceClaimDeviceStatus,
     /// `NodeDeclaredFeatures` filters.
     NodeDeclaredFeatures,
     /// `VolumeBinding` scores.
@@ -54,11 +66,17 @@ pub enum Gate {
 
 impl Gate {
     /// Every one of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 14] = [
+        Self::DRAAdminAccess,
+        Self::DRAConsumableCapacity,
+        Self::DRADeviceBindingConditions,
         Self::DRADeviceTaintRules,
         Self::DRADeviceTaints,
         Self::DRAExtendedResource,
         Self::DRAFractionalCapacityRange,
+        Self::DRAPartitionableDevices,
+        Self::DRAPrioritizedList,
+        Self::DRAResourceClaimDeviceStatus,
         Self::NodeDeclaredFeatures,
         Self::StorageCapacityScoring,
         Self::TaintTolerationComparisonOperators,
@@ -129,10 +147,13 @@ pub const FEATURE_GATES: &[FeatureGate] = &[
     FeatureGate::of("CSIMigrationPortworx",                          [Loc, Loc, Non, Non]),
     FeatureGate::of("ClearingNominatedNodeNameAfterBinding",         [Off, On,  On,  On]),
     FeatureGate::of("CompositePodGroup",                             [Non, Non, Non, Off]),
-    FeatureGate::of("DRAAdminAccess",                                [On,  On,  Loc, Loc]),
-    FeatureGate::of("DRAConsumableCapacity",                         [Off, Off, On,  On]),
+    FeatureGate::of("DRAAdminAccess",                                [On,  On,  Loc, Loc])
+        .read_as(Gate::DRAAdminAccess),
+    FeatureGate::of("DRAConsumableCapacity",                         [Off, Off, On,  On])
+        .read_as(Gate::DRAConsumableCapacity),
     FeatureGate::of("DRADerivedAttributes",                          [Non, Non, Non, Off]),
-    FeatureGate::of("DRADeviceBindingConditions",                    [Off, Off, On,  On]),
+    FeatureGate::of("DRADeviceBindingConditions",                    [Off, Off, On,  On])
+        .read_as(Gate::DRADeviceBindingConditions),
     FeatureGate::of("DRADeviceCompatibilityGroups",                  [Non, Non, Non, Off]),
     FeatureGate::of("DRADeviceTaintRules",                           [Non, Off, Off, On])
         .read_as(Gate::DRADeviceTaintRules),
@@ -145,10 +166,13 @@ pub const FEATURE_GATES: &[FeatureGate] = &[
     FeatureGate::of("DRAListTypeAttributes",                         [Non, Non, Off, Off]),
     FeatureGate::of("DRANodeAllocatableResources",                   [Non, Non, Off, Off]),
     FeatureGate::of("DRAOptionalNodeOperations",                     [Non, Non, Non, Off]),
-    FeatureGate::of("DRAPartitionableDevices",                       [Off, Off, On,  On]),
+    FeatureGate::of("DRAPartitionableDevices",                       [Off, Off, On,  On])
+        .read_as(Gate::DRAPartitionableDevices),
     FeatureGate::of("DRAPartitionableDevicesType",                   [Non, Non, Non, Off]),
-    FeatureGate::of("DRAPrioritizedList",                            [On,  On,  On,  Loc]),
-    FeatureGate::of("DRAResourceClaimDeviceStatus",                  [On,  On,  On,  Loc]),
+    FeatureGate::of("DRAPrioritizedList",                            [On,  On,  On,  Loc])
+        .read_as(Gate::DRAPrioritizedList),
+    FeatureGate::of("DRAResourceClaimDeviceStatus",                  [On,  On,  On,  Loc])
+        .read_as(Gate::DRAResourceClaimDeviceStatus),
     FeatureGate::of("DRASchedulerFilterTimeout",                     [On,  On,  On,  On]),
     FeatureGate::of("DRAWorkloadResourceClaims",                     [Non, Non, Off, Off]),
     FeatureGate::of("DynamicResourceAllocation",                     [On,  Loc, Loc, Loc]),

@@ -104,6 +104,13 @@ pub(crate) struct Traits {
     pub(crate) balance: BalanceScored,
     pub(crate) image_volumes: ImageVolumes,
     pub(crate) portworx: Portworx,
+    /// Whether rules that taint devices come with the gate of taints, and have none of their own.
+    pub(crate) taint_rules_come_with_taints: bool,
+    /// Whether the cycle fails where a node takes too long to find devices; otherwise the node does.
+    pub(crate) slow_devices_fail_cycle: bool,
+    /// Whether a pod fails that has claims with devices besides new ones, when nodes are scored: each
+    /// of its claims is paired with a new allocation.
+    pub(crate) scores_claims_as_new: bool,
     /// Whether `DynamicResources` scores nodes.
     pub(crate) scores_devices: bool,
     /// What `DynamicResources` adds to the message of a pod without claims that fits nowhere.
@@ -126,11 +133,14 @@ pub(crate) struct Traits {
     pub(crate) metrics: &'static [&'static str],
 }
 
-const V1_34: Traits = Traits { scores_devices: false, ..V1_35 };
+const V1_34: Traits = Traits { scores_devices: false, taint_rules_come_with_taints: true, ..V1_35 };
 const V1_35: Traits = Traits {
     balance: BalanceScored::WithPod,
     image_volumes: ImageVolumes::NotCounted,
     portworx: Portworx::OfMigratedNodes,
+    taint_rules_come_with_taints: false,
+    slow_devices_fail_cycle: false,
+    scores_claims_as_new: true,
     scores_devices: true,
     nothing_to_deallocate: "no new claims to deallocate",
     nothing_deallocated: "still not schedulable",
@@ -145,6 +155,8 @@ const V1_36: Traits = Traits {
     balance: BalanceScored::Change,
     image_volumes: ImageVolumes::InSum,
     portworx: Portworx::OfAllNodes,
+    slow_devices_fail_cycle: true,
+    scores_claims_as_new: false,
     word_for_owner: "Pod",
     ..V1_35
 };
@@ -185,6 +197,18 @@ impl Followed {
     /// Whether the gate is open.
     pub fn has(self, gate: Gate) -> bool {
         self.switches.has(gate)
+    }
+
+    /// Whether `DeviceTaintRule`s are laid over devices.
+    pub(crate) fn has_taint_rules(self) -> bool {
+        let comes_with_taints = self.traits().taint_rules_come_with_taints;
+        self.has(Gate::DRADeviceTaints)
+            && (comes_with_taints || self.has(Gate::DRADeviceTaintRules))
+    }
+
+    /// Whether devices may have to be made ready before a pod is bound.
+    pub(crate) fn has_binding_conditions(self) -> bool {
+        self.has(Gate::DRADeviceBindingConditions) && self.has(Gate::DRAResourceClaimDeviceStatus)
     }
 }
 

@@ -81,7 +81,7 @@ pub use placed::{FilterRule, ScoreRule};
 pub use reads::{Reads, Refresh};
 pub use reservation::Reservation;
 pub use scale::Scale;
-pub use score::{Feasible, PreparedScore, Score};
+pub use score::{Feasible, PreparedScore, Score, ScoreProblem};
 pub use status::{Code, Fault, Rejection, Status};
 
 /// Every built-in, in the order of kube-scheduler's default profile (`MultiPoint`), which is also the

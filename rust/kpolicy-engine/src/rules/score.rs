@@ -19,6 +19,15 @@ pub struct Feasible<'a> {
     pub(crate) count: usize,
 }
 
+/// Why nodes cannot be scored: the whole cycle fails, where more than one node is to be scored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScoreProblem<'a> {
+    /// Found before any node was looked at (kube-scheduler's PreScore).
+    PreScore(&'a str),
+    /// Found at the first node.
+    Score(&'a str),
+}
+
 /// A rule that says how good a node is for a pod.
 pub trait Score: Debug + Send + Sync {
     /// As [`super::Filter::key`].
@@ -72,8 +81,8 @@ pub trait PreparedScore: Debug + Send + Sync {
         false
     }
 
-    /// Why it could not be prepared: the whole cycle fails, where more than one node is to be scored.
-    fn problem(&self) -> Option<&str> {
+    /// Why it cannot score.
+    fn problem(&self) -> Option<ScoreProblem<'_>> {
         None
     }
 

@@ -37,6 +37,8 @@ pub(crate) struct DevicesInUse {
     by_driver: FxHashMap<Box<str>, FxHashMap<Box<str>, PoolUse>>,
     /// How many claims were made for the extended resources of a pod, by its uid.
     made_for: FxHashMap<Box<str>, u32>,
+    /// How many allocations have devices that are made ready before a pod is bound.
+    with_conditions: u32,
 }
 
 impl DevicesInUse {
@@ -47,6 +49,11 @@ impl DevicesInUse {
     /// Whether a claim was made for the extended resources of the pod.
     pub(crate) fn has_made_for(&self, pod_uid: &str) -> bool {
         self.made_for.contains_key(pod_uid)
+    }
+
+    /// Whether any allocation has devices that are made ready before a pod is bound.
+    pub(crate) fn has_conditions(&self) -> bool {
+        self.with_conditions > 0
     }
 
     pub(super) fn follow(&mut self, replaced: &Replaced) {
@@ -84,6 +91,9 @@ impl DevicesInUse {
         let change = |count: &mut u32| {
             *count = if is_more { *count + 1 } else { count.saturating_sub(1) };
         };
+        if allocation.has_binding_conditions() {
+            change(&mut self.with_conditions);
+        }
         for device in allocation.devices.iter().filter(|device| !device.is_admin) {
             let pools = self.by_driver.entry(device.driver.clone()).or_default();
             let devices = pools.entry(device.pool.clone()).or_default();

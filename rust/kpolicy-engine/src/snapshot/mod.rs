@@ -102,7 +102,11 @@ impl Cluster {
         self.now_seconds
     }
 
+    /// Caches follow where a claim may wait too long for its devices by then.
     pub(crate) fn set_now_seconds(&mut self, seconds: i64) {
+        if seconds != self.now_seconds && self.objects.devices_in_use.has_conditions() {
+            self.log.push(Change::Time(self.moment.0, self.moment.0));
+        }
         self.now_seconds = seconds;
     }
 

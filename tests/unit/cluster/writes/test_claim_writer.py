@@ -139,10 +139,11 @@ async def test_devices_are_waited_for() -> None:
     }
     for kind, want in {
         "ready": "",
-        "failed": "claim default/c binding failed: failed",
-        "other": "claim default/c binding timeout",
+        "failed": 'claim c binding failed: reason=Broken, message="it \\"is\\" hot"',
+        "other": "claim c binding timeout",
     }.items():
-        conditions = [{"type": kind, "status": "True"}]
+        why = {"reason": "Broken", "message": 'it "is" hot'}
+        conditions = [{"type": kind, "status": "True", **why}]
         reported = {"driver": "d", "pool": "n1", "device": "gpu-0", "conditions": conditions}
         async with cluster_with(claim(allocation=allocation, devices=[reported])) as cluster:
             assert await cluster.writer.ready(USER, "c", 600) == want

@@ -24,7 +24,7 @@ def test_every_event_stands_under_a_word() -> None:
     assert len(labels) > 15
     objects = {
         f"{group}/{name}{action}".removeprefix("/")
-        for name, _, group, _, _ in object_kinds()
+        for name, _, group, *_ in object_kinds()
         if name not in ("Pod", "Node")
         for action in ("Add", "Update", "Delete")
     }

@@ -147,6 +147,16 @@ def test_a_shape_of_volume_binding_needs_its_gate() -> None:
     assert compile_policy(policy(SHAPE), release="1.36", feature_gates=gates).program is not None
 
 
+def test_a_time_for_binding_devices_needs_its_gate() -> None:
+    text = "priorities:\n  - builtin: DynamicResources\n    weight: 1\n"
+    text += "    args: {bindingTimeout: 20s}\n"
+    assert compile_policy(policy(text), release="1.36").program is not None
+    [found] = compile_policy(policy(text), release="1.35").diagnostics
+    assert (found.code, "DRADeviceBindingConditions" in found.message) == ("KP115", True)
+    gates = {"DRADeviceBindingConditions": True}
+    assert compile_policy(policy(text), release="1.35", feature_gates=gates).program is not None
+
+
 def test_the_newest_release_is_as_its_source_has_it() -> None:
     """What `python -m build.next_release` read of the newest release agrees with the tables."""
     known = known_source()

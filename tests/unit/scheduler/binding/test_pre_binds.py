@@ -11,6 +11,7 @@ import pytest
 
 from kpolicy.cluster.writes.claim_state import ClaimChange, ClaimUser
 from kpolicy.cluster.writes.claim_writer import ClaimNotWritten, ClaimOutcome, ClaimWritten
+from kpolicy.cluster.writes.event_recorder import Reference
 from kpolicy.cluster.writes.volume_writer import (
     BindVolume,
     NotWritten,
@@ -30,6 +31,7 @@ from kpolicy.engine import (
     VolumeState,
     VolumeWork,
 )
+from kpolicy.scheduler.binding.device_claims import DeviceClaims
 from kpolicy.scheduler.binding.pre_binds import PreBinds
 from kpolicy.scheduler.binding.reservations import BindEnd
 from kpolicy.scheduler.loop.queue import Queue
@@ -41,6 +43,7 @@ from tests.unit.scheduler.runtimes import runtime_of
 
 TAKES = VolumeWork("data", "u-data", "5", "pv", "u-pv", "7", True, True, 600)
 MAKES = VolumeWork("logs", "u-logs", "6", "", "", "", True, False, 600)
+WAITS = ClaimWork("nic", "u-nic", '{"devices": {}}', "", "", False, True, 600)
 HOLDS = ClaimWork("gpu", "u-gpu", '{"devices": {}}', "", "", True, False, 600)
 MAKES_CLAIM = ClaimWork("", "", '{"devices": {}}', '[{"name": "r"}]', "[]", True, True, 600)
 BOUND = VolumeProgress(VolumeState.BOUND, "")
@@ -62,7 +65,8 @@ class ScriptedClaims:
     def __init__(self) -> None:
         self.changes: list[ClaimChange] = []
         self.outcome: ClaimOutcome = ClaimWritten({"metadata": {"name": "made"}})
-        self.waited: list[str] = []
+        # With how many writes there were before.
+        self.waited: list[tuple[str, int]] = []
         self.taken_back: list[str] = []
         self.problem = ""
 
@@ -71,11 +75,19 @@ class ScriptedClaims:
         return self.outcome
 
     async def ready(self, user: ClaimUser, name: str, seconds_max: int) -> str:
-        self.waited.append(name)
+        self.waited.append((name, len(self.changes)))
         return self.problem
 
     async def take_back(self, user: ClaimUser, name: str) -> None:
         self.taken_back.append(name)
+
+
+class RecordedEvents:
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Reference, str]] = []
+
+    def waiting_for_devices(self, pod: Reference, node: str, controller: str) -> None:
+        self.waiting.append((pod, node))
 
 
 class ScriptedNominations:
@@ -106,6 +118,7 @@ class Rig:
     writer: ScriptedWriter
     claims: ScriptedClaims
     nominations: ScriptedNominations
+    events: RecordedEvents
     clock: ManualClock
 
     def begin(
@@ -127,9 +140,11 @@ async def rig_of() -> AsyncIterator[Rig]:
     thread = runtime_of(engine, clock).engine
     nominations = ScriptedNominations(writer)
     claims = ScriptedClaims()
-    pre_binds = PreBinds(writer, claims, nominations, thread, clock)  # type: ignore[arg-type]
+    events = RecordedEvents()
+    devices = DeviceClaims(claims, events)  # type: ignore[arg-type]
+    pre_binds = PreBinds(writer, devices, nominations, thread, clock)  # type: ignore[arg-type]
     running = asyncio.create_task(pre_binds.run())
-    yield Rig(pre_binds, engine, writer, claims, nominations, clock)
+    yield Rig(pre_binds, engine, writer, claims, nominations, events, clock)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     thread.stop()
@@ -245,10 +260,11 @@ async def test_all_who_wait_are_asked_about_in_one_call_now_and_then() -> None:
 
 async def test_claims_on_devices_are_written_and_waited_for() -> None:
     async with rig_of() as rig:
-        assert await rig.begin(writes=(HOLDS, MAKES_CLAIM)) is None
+        assert await rig.begin(writes=(WAITS, HOLDS, MAKES_CLAIM)) is None
+        assert rig.events.waiting == [(Reference("default", "a", "a"), "n1")]
         assert [change.name for change in rig.claims.changes] == ["gpu", ""]
         assert rig.claims.changes[1].requests == [{"name": "r"}]
-        assert rig.claims.waited == ["made"]
+        assert rig.claims.waited == [("nic", 2), ("made", 2)], "all are written before"
 
 
 @pytest.mark.parametrize("is_waiting", [False, True])

@@ -5,11 +5,19 @@ the others.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from kpolicy.cluster.api import ApiClient
+from kpolicy.cluster.connection_problem import ConnectionProblem, problem
+from kpolicy.cluster.probe import NOT_SERVED, Patience
 from kpolicy.cluster.watch.informer import Informer
+from kpolicy.cluster.watch.resource import Resource
 from kpolicy.policy.yaml.source import Source
+from kpolicy.scheduler import limits
+from kpolicy.scheduler.loop import informers as informers_module
+from kpolicy.scheduler.loop.watched_resources import RESOURCES
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.e2e.test_watched_resources import DEFAULT, FEW, READ_BY_DEFAULT, READ_BY_FEW
@@ -56,6 +64,33 @@ async def test_a_policy_that_comes_back_within_a_moment_costs_no_list() -> None:
             await until(lambda: informers._retiring is None)
             assert {informer.resource for informer in informers.statistics()} == READ_BY_DEFAULT
             assert {informer.lists for informer in informers.statistics()} == {1}
+
+
+async def test_what_a_newer_api_server_has_is_watched_there_after_the_next_load(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """First it lacks the resource, then it has an older version, then the newest."""
+    older = "/apis/resource.k8s.io/v1beta2/devicetaintrules"
+    has: list[str] = []
+
+    async def found(
+        api: ApiClient, resource: Resource, *, patience: Patience | None = None
+    ) -> Resource | ConnectionProblem:
+        if resource.name != "devicetaintrules":
+            return resource
+        return replace(resource, path=has[-1]) if has else problem(NOT_SERVED, "not served")
+
+    monkeypatch.setattr(informers_module, "served", found)
+    async with ControlPlane() as control_plane, running(control_plane, DEFAULT) as (scheduler, _):
+        assert scheduler._parts is not None
+        informers = scheduler._parts.informers
+        assert "devicetaintrules" not in informers._running
+        for path in (older, RESOURCES["devicetaintrules"].path):
+            has.append(path)
+            monkeypatch.setattr(limits, "ADDED_RESOURCE_SYNC_S", 0.1)
+            await informers.ensure(sorted(READ_BY_DEFAULT), [])
+            informer, _ = informers._running["devicetaintrules"]
+            assert informer._resource.path == path
 
 
 async def test_a_list_that_fails_by_a_mistake_of_ours_is_not_taken_for_whole(

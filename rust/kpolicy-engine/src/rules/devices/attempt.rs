@@ -119,6 +119,18 @@ impl<'a> Attempt<'a> {
         Ok(attempt)
     }
 
+    /// Whether the device is given out in shares.
+    pub(super) fn is_shared(&self, device: &Device) -> bool {
+        device.is_shared && self.followed.has(Gate::DRAConsumableCapacity)
+    }
+
+    /// Whether the claims of the cluster leave nothing of the device: one has it whole, or a share of
+    /// it where shares are not known.
+    pub(super) fn is_used_up(&self, candidate: &Candidate<'_>) -> bool {
+        let knows_shares = self.followed.has(Gate::DRAConsumableCapacity);
+        candidate.in_use.is_some_and(|own| own.whole > 0 || (own.shares > 0 && !knows_shares))
+    }
+
     pub(super) fn candidate(&self, place: usize) -> Option<&Candidate<'a>> {
         self.candidates.get(place)
     }
@@ -130,7 +142,7 @@ fn candidates<'a>(
     followed: Followed,
     pools: &[Pool<'a>],
 ) -> Vec<Candidate<'a>> {
-    let rules: Vec<&DeviceTaintRule> = if followed.has(Gate::DRADeviceTaintRules) {
+    let rules: Vec<&DeviceTaintRule> = if followed.has_taint_rules() {
         cluster.objects().device_taint_rules.iter().map(AsRef::as_ref).collect()
     } else {
         Vec::new()

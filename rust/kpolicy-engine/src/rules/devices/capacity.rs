@@ -23,6 +23,9 @@ impl Attempt<'_> {
     pub(super) fn has_capacity(&self, ask: &Ask, place: usize, of_all: bool) -> Result<bool, Stop> {
         let Some(candidate) = self.candidate(place) else { return Ok(false) };
         let device = candidate.device;
+        if !self.followed.has(Gate::DRAConsumableCapacity) {
+            return Ok(true);
+        }
         let is_known = |name: &str| device.capacity.iter().any(|(have, _)| **have == *name);
         if !ask.capacity.iter().all(|(name, _)| is_known(name)) {
             return Ok(false);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Attribute, ClaimConstraint, ConstraintKind, Device};
-use crate::release::Followed;
+use crate::release::{Followed, Gate};
 
 use super::requests::Request;
 
@@ -26,10 +26,12 @@ enum Values<'a> {
 }
 
 impl<'a> Constraint<'a> {
-    /// `None` for a constraint of another type.
+    /// `None` for a constraint of another type, also of one that comes with a gate that is off.
     pub(super) fn of(written: &'a ClaimConstraint, followed: Followed) -> Option<Self> {
+        let knows_distinct = followed.has(Gate::DRAConsumableCapacity);
         let (attribute, values): (&str, _) = match &written.kind {
             ConstraintKind::Match(attribute) => (attribute, Values::Match(None)),
+            ConstraintKind::Distinct(_) if !knows_distinct => return None,
             ConstraintKind::Distinct(attribute) if followed.traits().repairs_allocator => {
                 (attribute, Values::Distinct(Vec::new()))
             }

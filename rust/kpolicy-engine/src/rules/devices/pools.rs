@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashSet;
 
 use crate::model::{CounterSet, Device, ResourceSlice, SlicePlace};
-use crate::release::Followed;
+use crate::release::{Followed, Gate};
 use crate::rules::node_selection;
 use crate::snapshot::devices_in_use::PoolUse;
 use crate::snapshot::{Cluster, NodeView};
@@ -107,6 +107,9 @@ pub(super) fn gather<'a>(
     let published = &cluster.objects().device_slices;
     let mut seen: BTreeMap<(&str, &str), Vec<&ResourceSlice>> = BTreeMap::new();
     for slice in published.for_node(&node.node.name, !followed.traits().repairs_allocator) {
+        if slice.is_per_device && !followed.has(Gate::DRAPartitionableDevices) {
+            continue;
+        }
         if concerns(slice, node, followed)? {
             seen.entry((&slice.driver, &slice.pool)).or_default().push(slice);
         }
@@ -136,7 +139,7 @@ pub(super) fn gather<'a>(
         let mut pool = Pool { driver, name, state: State::Whole, seen: slices, others, in_use };
         if !is_whole {
             pool.state = State::Incomplete;
-        } else if contradicts_itself(&pool) {
+        } else if contradicts_itself(&pool, followed) {
             pool.state = State::Invalid;
         }
         if pool.state != State::Whole {
@@ -146,7 +149,9 @@ pub(super) fn gather<'a>(
         pools.push(pool);
     }
     // A stable sort: within both halves by driver and name.
-    pools.sort_by_key(Pool::has_binding_conditions);
+    if followed.has_binding_conditions() {
+        pools.sort_by_key(Pool::has_binding_conditions);
+    }
     Ok(pools)
 }
 
@@ -155,12 +160,15 @@ fn count(slices: &[&ResourceSlice]) -> i64 {
 }
 
 /// Two devices or two counter sets of one name, or a device that takes of what there is not.
-fn contradicts_itself(pool: &Pool<'_>) -> bool {
+fn contradicts_itself(pool: &Pool<'_>, followed: Followed) -> bool {
     let mut names: FxHashSet<&str> = FxHashSet::default();
     let mut sets: FxHashSet<&str> = FxHashSet::default();
     let mut seen_devices = pool.seen.iter().flat_map(|slice| slice.devices.iter());
     if !seen_devices.all(|device| names.insert(&device.name)) {
         return true;
+    }
+    if !followed.has(Gate::DRAPartitionableDevices) {
+        return false;
     }
     if !pool.counter_sets().all(|set| sets.insert(&set.name)) {
         return true;

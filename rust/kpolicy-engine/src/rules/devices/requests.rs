@@ -2,6 +2,7 @@
 //! all are asked for.
 
 use crate::model::{Ask, DeviceClass, Mode, ResourceClaim, Wanted};
+use crate::release::Gate;
 
 use super::attempt::Attempt;
 use super::key_of;
@@ -122,6 +123,10 @@ impl<'a> Attempt<'a> {
             let what =
                 format!(", selector #{number}: CEL expression empty (unsupported selector type?)");
             return Err(fatal(claim, &ask.name, &what));
+        }
+        if ask.is_admin && !self.followed.has(Gate::DRAAdminAccess) {
+            let what = ": admin access is requested, but the feature is disabled";
+            return Err(fatal(claim, &ask.name, what));
         }
         if ask.class.is_empty() {
             let what = ": missing device class name (unsupported request type?)";

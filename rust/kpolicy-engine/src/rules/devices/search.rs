@@ -1,5 +1,7 @@
 //! The search: every request gets the first devices with which everything after it succeeds too.
 
+use crate::release::Gate;
+
 use super::attempt::{Attempt, Chosen};
 use super::capacity::consumed;
 use super::requests::DEVICES_MAX;
@@ -129,8 +131,8 @@ impl Attempt<'_> {
 
     /// Whether somebody has the device whole.
     fn is_taken(&self, place: usize) -> bool {
-        let in_use = self.candidate(place).and_then(|candidate| candidate.in_use);
-        in_use.is_some_and(|own| own.whole > 0) || self.marks.is_chosen(place)
+        self.candidate(place).is_some_and(|candidate| self.is_used_up(candidate))
+            || self.marks.is_chosen(place)
     }
 
     /// What is asked of a device before it is tried.
@@ -165,14 +167,18 @@ impl Attempt<'_> {
         };
         let (ask, device, slice) = (request.ask, candidate.device, candidate.slice);
         let is_repaired = self.followed.traits().repairs_allocator;
+        let is_shared = self.is_shared(device);
         if ask.is_admin {
-            if !device.is_shared && self.marks.is_chosen_for(place, claim) {
+            if !is_shared && self.marks.is_chosen_for(place, claim) {
                 return Ok(None);
             }
         } else if self.is_taken(place) {
             return Ok(None);
         }
-        let is_shared_already = device.is_shared
+        if !device.consumes.is_empty() && !self.followed.has(Gate::DRAPartitionableDevices) {
+            return Ok(None);
+        }
+        let is_shared_already = is_shared
             && (candidate.in_use.is_some_and(|own| own.consumers > 0)
                 || self.marks.shares(place).is_some());
         let counts = !is_shared_already && !device.consumes.is_empty();
@@ -214,7 +220,7 @@ impl Attempt<'_> {
             }
             return Ok(None);
         }
-        if !device.is_shared {
+        if !is_shared {
             self.marks.choose(place, claim);
         }
         let given = Given { request: index, place, took_counters: counts };
@@ -225,7 +231,7 @@ impl Attempt<'_> {
             }
             return Ok(None);
         }
-        let share = if device.is_shared {
+        let share = if is_shared {
             let share = consumed(ask, device, self.followed).unwrap_or_default();
             let amounts = share.iter().map(|(name, amount)| (&**name, amount.amount.nanos()));
             self.marks.share(place, amounts);
@@ -266,7 +272,7 @@ impl Attempt<'_> {
         self.marks.give_up(place, claim);
         // 1.36 does not return the counters of a shared device.
         let returns =
-            took_counters && (self.followed.traits().repairs_allocator || !device.is_shared);
+            took_counters && (self.followed.traits().repairs_allocator || !self.is_shared(device));
         if returns && let Some(pool) = self.pools.get(candidate.pool) {
             self.counters.give_back(pool, device);
         }

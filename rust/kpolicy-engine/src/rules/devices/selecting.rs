@@ -78,6 +78,10 @@ impl<'a> Attempt<'a> {
         place: usize,
     ) -> Result<(bool, u64), Stop> {
         let Some(candidate) = self.candidate(place) else { return Ok((false, 0)) };
+        let has_conditions = !candidate.device.binding_conditions.is_empty();
+        if has_conditions && !self.followed.has_binding_conditions() {
+            return Ok((false, 1));
+        }
         let mut steps = 1;
         let of_class = request.class.selectors.iter().map(|text| (Some(request.class), text));
         let own = request.ask.selectors.iter().map(|text| (None, text));

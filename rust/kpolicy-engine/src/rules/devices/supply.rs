@@ -75,7 +75,7 @@ impl Attempt<'_> {
             supply.accepted += 1;
             let is_short = !self.has_capacity(ask, place, false).unwrap_or(true);
             let Some(candidate) = self.candidate(place) else { continue };
-            let is_in_use = !ask.is_admin && candidate.in_use.is_some_and(|own| own.whole > 0);
+            let is_in_use = !ask.is_admin && self.is_used_up(candidate);
             let is_tainted = candidate.is_tainted(ask, self.followed);
             if is_in_use {
                 let slice = candidate.slice;

@@ -4,7 +4,6 @@ use crate::event::{Event, Events, Occurrence};
 use crate::heap::HeapBytes;
 use crate::model::Kind;
 use crate::part::{Part, Parts};
-use crate::release::Gate;
 use crate::rules::{
     Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Reservation, Stage, Status,
 };
@@ -23,7 +22,7 @@ impl DynamicResources {
     pub(super) fn kinds_read(self) -> &'static [Kind] {
         const WITHOUT_RULES: &[Kind] =
             &[Kind::DeviceClass, Kind::ResourceSlice, Kind::ResourceClaim];
-        if self.followed.has(Gate::DRADeviceTaintRules) { KINDS } else { WITHOUT_RULES }
+        if self.followed.has_taint_rules() { KINDS } else { WITHOUT_RULES }
     }
 }
 
@@ -31,6 +30,12 @@ impl DynamicResources {
 struct Prepared {
     /// `None`: nothing is to be said to this pod as things are.
     state: Result<Option<State>, Status>,
+    /// How many of the pod's claims had waited too long for their devices.
+    overdue: usize,
+}
+
+fn overdue(state: &Result<Option<State>, Status>, cluster: &Cluster) -> usize {
+    state.as_ref().ok().and_then(Option::as_ref).map_or(0, |state| state.overdue(cluster))
 }
 
 /// Whether a pod has anything to do with devices, in any cluster.
@@ -68,7 +73,9 @@ impl Filter for DynamicResources {
 
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         is_concerned(pod).then(|| -> Box<dyn PreparedFilter> {
-            Box::new(Prepared { state: State::of(*self, pod, cluster) })
+            let state = State::of(*self, pod, cluster);
+            let overdue = overdue(&state, cluster);
+            Box::new(Prepared { state, overdue })
         })
     }
 
@@ -98,8 +105,12 @@ impl PreparedFilter for Prepared {
         Reads::parts(NodeParts::LABELS.with(NodeParts::ALLOCATABLE))
     }
 
-    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
-        if is_stale(changes) { Refresh::Again } else { Refresh::Nodes }
+    fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
+        if is_stale(changes) || overdue(&self.state, cluster) != self.overdue {
+            Refresh::Again
+        } else {
+            Refresh::Nodes
+        }
     }
 
     fn stage(&self) -> Stage<'_> {

@@ -32,7 +32,9 @@ pub(super) enum Judged {
     Leftover,
     /// Neither the node nor devices have the resource.
     NoResource,
-    TooLong,
+    TooLong {
+        fails_cycle: bool,
+    },
     Failed(String),
 }
 
@@ -41,6 +43,7 @@ const UNAVAILABLE: u16 = 2;
 const INVALID_POOLS: u16 = 3;
 const LEFTOVER: u16 = 4;
 const NO_RESOURCE: u16 = 5;
+const TOO_LONG: u16 = 6;
 
 impl Judged {
     pub(super) fn code(&self) -> Code {
@@ -51,14 +54,17 @@ impl Judged {
             Self::InvalidPools => Code::reject(INVALID_POOLS),
             Self::Leftover => Code::reject(LEFTOVER),
             Self::NoResource => Code::reject(NO_RESOURCE),
-            Self::TooLong | Self::Failed(_) => Code::fail(1),
+            Self::TooLong { fails_cycle: false } => Code::reject(TOO_LONG),
+            Self::TooLong { fails_cycle: true } | Self::Failed(_) => Code::fail(1),
         }
     }
 
     /// Why the cycle fails; `None` where it does not.
     pub(super) fn failure(self, node: &str) -> Option<String> {
         match self {
-            Self::TooLong => Some(format!("node {node}: timed out trying to allocate devices")),
+            Self::TooLong { fails_cycle: true } => {
+                Some(format!("node {node}: timed out trying to allocate devices"))
+            }
             Self::Failed(why) => Some(why),
             _ => None,
         }
@@ -72,6 +78,7 @@ pub(super) fn meaning(code: Code) -> Status {
         INVALID_POOLS => "invalid resource pools were encountered",
         LEFTOVER => "cannot schedule extended resource claim",
         NO_RESOURCE => "cannot fit resource",
+        TOO_LONG => "timed out trying to allocate devices",
         _ => "cannot allocate all claims",
     })
 }
@@ -106,7 +113,10 @@ impl State {
                 Outcome::Found(allocations) => allocations,
                 Outcome::NoSolution => return Judged::NoDevices,
                 Outcome::InvalidPools => return Judged::InvalidPools,
-                Outcome::TooLong => return Judged::TooLong,
+                Outcome::TooLong => {
+                    let fails_cycle = self.followed.traits().slow_devices_fail_cycle;
+                    return Judged::TooLong { fails_cycle };
+                }
                 Outcome::Failed(why) => return Judged::Failed(why),
             }
         };

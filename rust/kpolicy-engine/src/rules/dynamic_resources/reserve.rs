@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::api::{ClaimWork, PreBindWrite};
 use crate::model::{Allocation, Consumer, Kind, Meta, Object, OwnerReference, ResourceClaim};
+use crate::release::Followed;
 use crate::rules::Reservation;
 use crate::rules::devices::extended::Mapping;
 use crate::rules::devices::key_of;
@@ -35,9 +36,10 @@ impl Bound {
     }
 
     /// Whether drivers have a say before the pod is bound.
-    pub(super) fn has_conditions(&self) -> bool {
-        let mut devices = self.after.allocation.iter().flat_map(|own| own.devices.iter());
-        devices.any(|device| !device.binding_conditions.is_empty())
+    pub(super) fn is_to_wait(&self, followed: Followed) -> bool {
+        let allocation = self.after.allocation.as_deref();
+        followed.has_binding_conditions()
+            && allocation.is_some_and(Allocation::has_binding_conditions)
     }
 }
 
@@ -149,7 +151,7 @@ impl DynamicResources {
             requests: if is_special { requests_text(&bound.claim) } else { "".into() },
             mappings: bound.special.as_deref().map(mappings_text).unwrap_or_default(),
             is_to_write: bound.changes(),
-            is_to_wait: bound.has_conditions(),
+            is_to_wait: bound.is_to_wait(self.followed),
             seconds_max: self.binding_timeout_seconds,
         }
     }

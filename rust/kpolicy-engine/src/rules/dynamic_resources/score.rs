@@ -1,7 +1,10 @@
 //! The score: early alternatives of a request are better.
 
 use crate::model::{Allocation, Kind, ResourceClaim, Wanted};
-use crate::rules::{HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score};
+use crate::release::Gate;
+use crate::rules::{
+    HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score, ScoreProblem,
+};
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::DynamicResources;
@@ -16,6 +19,20 @@ const ALTERNATIVES_MAX: usize = 8;
 struct Prepared {
     /// `None`: every node scores 0.
     state: Option<State>,
+    /// How many of the pod's claims had waited too long for their devices.
+    overdue: usize,
+    problem: Option<Box<str>>,
+}
+
+/// 1.35 pairs each claim of the pod with a new allocation.
+fn problem(state: &State) -> Option<Box<str>> {
+    let open = state.claims.iter().filter(|claim| claim.allocation.is_none()).count();
+    let special = usize::from(state.extended.is_some());
+    let is_short = open < state.claims.len() && open + special > 0;
+    let allocations = open + special;
+    is_short.then(|| {
+        format!("number of allocations {allocations} is smaller than number of claims").into()
+    })
 }
 
 impl Score for DynamicResources {
@@ -34,9 +51,13 @@ impl Score for DynamicResources {
         };
         let state = is_concerned(pod).then(|| State::of(*self, pod, cluster));
         let state = state.and_then(Result::ok).flatten();
+        let state = state.filter(|_| self.followed.has(Gate::DRAPrioritizedList));
+        let pairs = self.followed.traits().scores_claims_as_new;
+        let problem = state.as_ref().filter(|_| pairs).and_then(problem);
         let state = state
             .filter(|state| is_open(state) && state.claims.iter().any(|claim| has_list(claim)));
-        Some(Box::new(Prepared { state }))
+        let overdue = state.as_ref().map_or(0, |state| state.overdue(cluster));
+        Some(Box::new(Prepared { state, overdue, problem }))
     }
 
     fn kinds(&self) -> &'static [Kind] {
@@ -52,8 +73,13 @@ impl PreparedScore for Prepared {
         }
     }
 
-    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
-        if is_stale(changes) { Refresh::Again } else { Refresh::Nodes }
+    fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
+        let overdue = self.state.as_ref().map_or(0, |state| state.overdue(cluster));
+        if is_stale(changes) || overdue != self.overdue { Refresh::Again } else { Refresh::Nodes }
+    }
+
+    fn problem(&self) -> Option<ScoreProblem<'_>> {
+        self.problem.as_deref().map(ScoreProblem::Score)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a few hundred at most")]
@@ -78,7 +104,8 @@ impl PreparedScore for Prepared {
     fn held_bytes(&self) -> HeldBytes {
         use crate::heap::HeapBytes;
         let held = self.state.as_ref().map_or(0, HeapBytes::heap_bytes);
-        HeldBytes::Fixed(size_of_val(self) + held)
+        let text = self.problem.as_ref().map_or(0, HeapBytes::heap_bytes);
+        HeldBytes::Fixed(size_of_val(self) + held + text)
     }
 }
 

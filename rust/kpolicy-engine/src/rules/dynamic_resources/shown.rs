@@ -91,7 +91,7 @@ impl Shown {
         if !claims.is_empty() {
             shown.insert("claims".into(), claims.into());
         }
-        if bound.iter().any(Bound::has_conditions) {
+        if bound.iter().any(|claim| claim.is_to_wait(self.state.followed)) {
             shown.insert("waits".into(), true.into());
         }
         let special = bound.iter().find_map(|claim| claim.special.as_ref());

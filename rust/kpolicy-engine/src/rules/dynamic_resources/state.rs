@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::heap::HeapBytes;
 use crate::intern::{Name, Shared};
 use crate::model::{Allocation, ResourceClaim, Wanted};
-use crate::release::Followed;
+use crate::release::{Followed, Gate};
 use crate::rules::devices::extended::{class_behind, may_be_devices};
 use crate::rules::devices::key_of;
 use crate::rules::{Status, node_selection};
@@ -60,7 +60,7 @@ impl State {
                 }
                 continue;
             }
-            has_classes(claim, cluster)?;
+            has_classes(claim, cluster, rule.followed)?;
         }
         Ok(Some(Self {
             claims,
@@ -85,13 +85,30 @@ impl State {
         {
             return true;
         }
+        if !self.followed.has_binding_conditions() {
+            return false;
+        }
         match readiness(claim, allocation) {
             Readiness::Ready => false,
             Readiness::Failed => true,
-            Readiness::Waiting => allocation.allocated_seconds.is_some_and(|since| {
-                cluster.now_seconds() > since.saturating_add(self.binding_timeout_seconds)
-            }),
+            Readiness::Waiting => self.is_overdue(allocation, cluster),
         }
+    }
+
+    /// How many of the claims have waited too long for their devices: these are all with the earliest
+    /// ends, so that their number says which they are.
+    pub(super) fn overdue(&self, cluster: &Cluster) -> usize {
+        let allocations = self.claims.iter().filter_map(|claim| claim.allocation.as_deref());
+        allocations
+            .filter(|allocation| allocation.has_binding_conditions())
+            .filter(|allocation| self.is_overdue(allocation, cluster))
+            .count()
+    }
+
+    fn is_overdue(&self, allocation: &Allocation, cluster: &Cluster) -> bool {
+        allocation.allocated_seconds.is_some_and(|since| {
+            cluster.now_seconds() > since.saturating_add(self.binding_timeout_seconds)
+        })
     }
 }
 
@@ -112,7 +129,7 @@ fn is_in_flight(claim: &ResourceClaim, cluster: &Cluster) -> bool {
     confirmed.is_some_and(|confirmed| confirmed.allocation.is_none())
 }
 
-fn has_classes(claim: &ResourceClaim, cluster: &Cluster) -> Result<(), Status> {
+fn has_classes(claim: &ResourceClaim, cluster: &Cluster, followed: Followed) -> Result<(), Status> {
     let is_there = |class: &str| cluster.objects().device_classes.get("", class).is_some();
     let missing = |request: &str, class: &str| {
         let why = format!("request {request}: device class {class} does not exist");
@@ -122,6 +139,13 @@ fn has_classes(claim: &ResourceClaim, cluster: &Cluster) -> Result<(), Status> {
         match &request.wanted {
             Wanted::Exactly(ask) if is_there(&ask.class) => {}
             Wanted::Exactly(ask) => return missing(&request.name, &ask.class),
+            Wanted::FirstAvailable(_) if !followed.has(Gate::DRAPrioritizedList) => {
+                let (key, name) = (key_of(claim), &request.name);
+                let why = format!(
+                    "resource claim {key}, request {name}: has subrequests, but the DRAPrioritizedList feature is disabled"
+                );
+                return Err(Status::unresolvable(why));
+            }
             Wanted::FirstAvailable(asks) => {
                 if let Some(ask) = asks.iter().find(|ask| !is_there(&ask.class)) {
                     return missing(&format!("{}/{}", request.name, ask.name), &ask.class);

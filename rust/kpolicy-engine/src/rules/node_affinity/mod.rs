@@ -21,7 +21,7 @@ use super::label_lanes::{self, add_where, selected};
 use super::node_selection::{NAME_FIELD, requires, selects, term_selects};
 use super::{
     Code, Filter, HeldBytes, Key, NodeNames, Normalization, PreparedFilter, PreparedScore, Reads,
-    Score, Stage, Status,
+    Score, ScoreProblem, Stage, Status,
 };
 
 pub(crate) const NAME: &str = "NodeAffinity";
@@ -200,8 +200,8 @@ impl PreparedScore for Preferred {
         Reads::parts(NodeParts::LABELS)
     }
 
-    fn problem(&self) -> Option<&str> {
-        self.wanted.preferred_problem.as_deref()
+    fn problem(&self) -> Option<ScoreProblem<'_>> {
+        self.wanted.preferred_problem.as_deref().map(ScoreProblem::PreScore)
     }
 
     fn raw(&self, _: &Cluster, node: NodeView<'_>) -> f64 {
