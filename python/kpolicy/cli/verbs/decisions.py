@@ -18,6 +18,7 @@ from kpolicy.cli.findings_text import printable
 from kpolicy.cli.input_output import (
     all_sources,
     ask_engine,
+    bytes_out,
     is_color,
     load_program,
     load_snapshot,
@@ -129,11 +130,14 @@ def _live(args: argparse.Namespace) -> Snapshot:
 
 def _print(lines: Iterable[bytes], args: argparse.Namespace, *, is_brief: bool) -> None:
     if args.output == "json":
-        write_list("explain", "explanations", (line.decode() for line in lines))
+        write_list("explain", "explanations", lines)
         return
     if args.output == "jsonl":
+        put = bytes_out()
         for line in lines:
-            sys.stdout.write(line.decode() + "\n")
+            put(line)
+            put(b"\n")
+        sys.stdout.flush()
         return
     from kpolicy.cli.findings_text import COLORS, GREEN, Paint
     from kpolicy.diagnostics import Severity
@@ -221,7 +225,8 @@ def _simulate(args: argparse.Namespace) -> int:
         if args.output != "table":
             lines = (json.dumps(pod.line(), ensure_ascii=False) for pod in work.pods(progress))
             if args.output == "json":
-                write_list("simulate", "pods", lines, lambda: _fields(work.summary().line()))
+                items = (line.encode() for line in lines)
+                write_list("simulate", "pods", items, lambda: _fields(work.summary().line()))
                 return 0
             for line in lines:
                 print(line)

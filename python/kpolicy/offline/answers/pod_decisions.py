@@ -71,6 +71,10 @@ class PolicyOnSnapshot:
         request = json.dumps({"pods": keys, "nodes": nodes}).encode()
         return self.engine.explain(request, self.now_ns).splitlines()
 
+    def decided_again(self, uids: Sequence[str]) -> list[Decision]:
+        """About pods on nodes, each as if it were not there; nothing comes of it."""
+        return self.engine.decide_again(uids, self.now_ns)
+
 
 def decide(
     engine: Engine,

@@ -215,7 +215,10 @@ def resolve(effectives: Sequence[Effective]) -> Resolution:
 
 def _removed_in_vain(merged: Effective) -> Iterator[Diagnostic]:
     """Rules of the document that remove what no base has."""
-    sides = {PREDICATES: merged.predicates_of_bases, PRIORITIES: merged.priorities_of_bases}
+    sides: dict[Path, Sequence[AppliedRule]] = {
+        PREDICATES: merged.predicates_of_bases,
+        PRIORITIES: merged.priorities_of_bases,
+    }
     for path, rule in merged.policy.rules():
         known = {of_base.written.name for of_base in sides[path[:-1]]}
         if only_removes(rule) and rule.name not in known:

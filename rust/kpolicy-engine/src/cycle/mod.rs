@@ -27,6 +27,7 @@ mod store;
 mod totals;
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 
 use crate::api::{Still, Stopwatch};
@@ -214,6 +215,11 @@ impl Cycle {
     /// Where looking at only some of the nodes stands.
     pub(crate) fn sampling(&self) -> &Sampling {
         &self.sampling
+    }
+
+    /// From now on it stands where the other does, and the other where it stood.
+    pub(crate) fn exchange_sampling(&mut self, other: &mut Sampling) {
+        mem::swap(&mut self.sampling, other);
     }
 
     /// Does `work` with the shape of the pod. `None` only if the profile is gone.
