@@ -114,6 +114,11 @@ pub(crate) fn key_of(position: usize, profile: &Profile, pod: &Pod, cluster: &Cl
     key.parts().to_vec()
 }
 
+/// Whether a profile has only some nodes scored.
+pub(crate) fn is_sampled(profile: &Profile) -> bool {
+    sampling::is_asked_for(profile)
+}
+
 /// Where nobody is looked ahead at.
 pub(crate) fn nobody() -> Prospects {
     Prospects::default()
