@@ -21,6 +21,7 @@ from benches import (
     footprint,
     loading,
     matrix,
+    offline,
     plot,
     policy_tests,
     sizes,
@@ -79,6 +80,11 @@ def _explain(arguments: argparse.Namespace) -> Outcome:
     return [answer.line() for answer in asked], explaining.table(asked), explaining.failures(asked)
 
 
+def _offline(_: argparse.Namespace) -> Outcome:
+    costs = offline.measure()
+    return [cost.line() for cost in costs], offline.table(costs), []
+
+
 def _wakes(_: argparse.Namespace) -> Outcome:
     rows = wakes.measure()
     return [row.line() for row in rows], wakes.table(rows), []
@@ -116,6 +122,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[argparse.Namespace], Outcome]]] = {
     "startup": _startup,
     "expressions": _expressions,
     "explain": _explain,
+    "offline": _offline,
     "wakes": _wakes,
     "memory": _memory,
     "sizes": _sizes,
@@ -138,11 +145,11 @@ def parser() -> argparse.ArgumentParser:
         description="Measure the boundary between Python and Rust, the engine on its workloads, "
         "decisions about pods that all differ (cold), two threads of the engine against one, tests "
         "of policies, how long the command line takes to start, expressions, what /debug/explain "
-        "holds up, useless wakes of parked pods, memory (also by size), and loading; plot cost by "
-        "nodes. Without a name: boundary, workloads, tests and startup. `peer --help` is the "
-        "comparison with kube-scheduler's cycle, `cluster --help` that of both as processes on a "
-        "real API server; `churn --help` and `failover --help` are memory and promises of seconds "
-        "there.",
+        "holds up, explain and diff of a whole snapshot (offline), useless wakes of parked pods, "
+        "memory (also by size), and loading; plot cost by nodes. Without a name: boundary, "
+        "workloads, tests and startup. `peer --help` is the comparison with kube-scheduler's "
+        "cycle, `cluster --help` that of both as processes on a real API server; `churn --help` "
+        "and `failover --help` are memory and promises of seconds there.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often, or the loop is held up "
         "for too long",
     )

@@ -14,6 +14,7 @@ __all__ = [
     "PodResources",
     "__version__",
     "built_ins",
+    "decide_again",
     "evaluate_expression",
     "evaluation_plan",
     "expression_facts",
@@ -35,8 +36,8 @@ THREADS_MAX: int
 _Refusal: TypeAlias = tuple[str, str, str, str]
 
 # What became of one pod: (change, uid, namespace, name, priority, scheduler_name, gated, node,
-# nominated_node, created_ns). change: 0 gone, 1 pending (new or changed), 2 on a node.
-_PodChange: TypeAlias = tuple[int, str, str, str, int, str, bool, str, str, int]
+# nominated_node, created_ns, generation). change: 0 gone, 1 pending (new or changed), 2 on a node.
+_PodChange: TypeAlias = tuple[int, str, str, str, int, str, bool, str, str, int, int]
 
 # A parked pod that should be tried again: (uid, event), event as in kube-scheduler's metrics label,
 # for example `NodeUpdateNodeTaint`.
@@ -62,8 +63,8 @@ _Applied: TypeAlias = tuple[
     list[str],
 ]
 
-# A pod to evict: (uid, namespace, name, whether it is terminating already).
-_Victim: TypeAlias = tuple[str, str, str, bool]
+# A pod to evict: (uid, namespace, name, whether it is terminating already, generation).
+_Victim: TypeAlias = tuple[str, str, str, bool, int]
 # A claim of a placed pod, in its namespace: (claim, claim_uid, claim_version, volume, volume_uid,
 # volume_version, to_write, to_mark, seconds_max). volume: the volume that has to name the claim; if
 # empty, the claim has to name the pod's node. to_write: the API server does not have this yet.
@@ -290,6 +291,9 @@ class Engine:
 
     def statistics(self) -> bytes:
         """Sizes of everything held, as a JSON object: nodes, pods, assumed, parked, …"""
+
+def decide_again(engine: Engine, uids: Sequence[str], now_ns: int) -> list[_Decision]:
+    """Decide about pods on nodes, each as if it were not there. Nothing comes of it."""
 
 def wrote(engine: Engine, resource: str, line: bytes) -> _Applied:
     """The answer to a write of ours, as a line of a watch: an older state that still comes changes

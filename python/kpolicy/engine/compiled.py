@@ -154,6 +154,11 @@ class Engine:
             None if rejection is None else _decision(rejection),
         )
 
+    def decide_again(self, uids: Sequence[str], now_ns: int) -> list[Decision]:
+        """Decides about these pods that are on nodes, each as if it were not there. Nothing comes
+        of it: no pod is moved, parked or nominated."""
+        return list(map(_decision, _engine.decide_again(self._engine, uids, now_ns)))
+
     def requested(self, uids: Sequence[str], resources: Sequence[str]) -> list[list[str]]:
         """Which of these extended resources each pod requests, in any container."""
         return self._engine.requested(uids, resources)

@@ -55,7 +55,7 @@ class Refusal(NamedTuple):
 
 
 class PodChange(NamedTuple):
-    """The change of one pod; `change` is a `PodState`."""
+    """The change of one pod; `change` is a `PodState`. `generation` is 0 if the pod has none."""
 
     change: int
     uid: str
@@ -67,6 +67,7 @@ class PodChange(NamedTuple):
     node: str
     nominated_node: str
     created_ns: int
+    generation: int = 0
 
 
 class Wake(NamedTuple):
@@ -122,6 +123,7 @@ class Victim(NamedTuple):
     namespace: str
     name: str
     is_terminating: bool = False
+    generation: int = 0
 
     @property
     def key(self) -> str:

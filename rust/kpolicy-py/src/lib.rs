@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod again;
 mod arguments;
 mod asking;
 mod devices;
@@ -35,6 +36,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EngineFault", module.py().get_type::<fault::EngineFault>())?;
     module.add_class::<engine::Engine>()?;
     module.add_class::<pod_resources::PodResources>()?;
+    module.add_function(wrap_pyfunction!(again::decide_again, module)?)?;
     module.add_function(wrap_pyfunction!(devices::wanted_selectors, module)?)?;
     module.add_function(wrap_pyfunction!(devices::wrote, module)?)?;
     module.add_function(wrap_pyfunction!(devices::load_selectors, module)?)?;

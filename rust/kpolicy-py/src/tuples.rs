@@ -60,6 +60,7 @@ fn pod_change<'py>(py: Python<'py>, pod: &PodChange) -> Tuple<'py> {
         &*pod.node,
         &*pod.nominated_node,
         pod.created_ns,
+        pod.generation,
     )
         .into_pyobject(py)
 }
@@ -103,8 +104,15 @@ pub(crate) fn applied<'py>(py: Python<'py>, feed: &Feed, applied: &Applied) -> T
         .into_pyobject(py)
 }
 
+pub(crate) fn decisions<'py>(
+    py: Python<'py>,
+    decisions: &[Decision],
+) -> PyResult<Bound<'py, PyList>> {
+    list(py, decisions, decision)
+}
+
 pub(crate) fn batch<'py>(py: Python<'py>, batch: &Batch) -> Tuple<'py> {
-    let decisions = list(py, &batch.decisions, decision)?;
+    let decisions = decisions(py, &batch.decisions)?;
     (&*batch.program_hash, &*batch.resource_version, decisions).into_pyobject(py)
 }
 
@@ -145,7 +153,8 @@ fn seconds(nanoseconds: u64) -> f64 {
 }
 
 fn victim<'py>(py: Python<'py>, victim: &Victim) -> Tuple<'py> {
-    (&*victim.uid, &*victim.namespace, &*victim.name, victim.is_terminating).into_pyobject(py)
+    let names = (&*victim.uid, &*victim.namespace, &*victim.name);
+    (names.0, names.1, names.2, victim.is_terminating, victim.generation).into_pyobject(py)
 }
 
 pub(crate) fn opinions<'py>(py: Python<'py>, opinions: &[Opinion]) -> PyResult<Bound<'py, PyList>> {

@@ -93,11 +93,12 @@ def uids(changes: Iterable[PodChange]) -> list[str]:
 
 def test_a_pod_goes_from_list_to_bind(engine: Engine) -> None:
     waiting = pod("a", cpu="1500m", priority=5)
-    waiting["metadata"] |= {"uid": "u", "creationTimestamp": "1970-01-01T00:00:02Z"}
+    created = {"uid": "u", "creationTimestamp": "1970-01-01T00:00:02Z", "generation": 3}
+    waiting["metadata"] |= created
     applied = listed(engine, "pods", page("Pod", [waiting], resourceVersion="7"))
     assert applied.resource_version == "7"
     change = PodChange(
-        PodState.PENDING, "u", "default", "a", 5, "kpolicy", False, "", "", 2 * NANOSECONDS
+        PodState.PENDING, "u", "default", "a", 5, "kpolicy", False, "", "", 2 * NANOSECONDS, 3
     )
     assert applied.pods == [change]
     assert engine.pending() == [change]
@@ -410,8 +411,8 @@ def test_room_is_made_where_others_leave_it() -> None:
     judged = JudgedNodes(engine.filter(uid, NOW_NS).token)
     found = engine.candidates(uid, judged, NOW_NS)
     assert sorted(found.nodes) == [  # the search begins anywhere
-        ("n1", [("default/a", "default", "a", False)], 0),
-        ("n2", [("default/b", "default", "b", False)], 0),
+        ("n1", [("default/a", "default", "a", False, 0)], 0),
+        ("n2", [("default/b", "default", "b", False, 0)], 0),
     ]
     assert engine.located([uid, "default/b"]) == [("default/b", "default", "b", "n2")]
     for left, message in (
@@ -442,7 +443,7 @@ def test_who_loses_a_nomination_to_another_pod_is_reported() -> None:
     [decision] = engine.schedule(["default/high"], NOW_NS).decisions
     assert (decision.nominated_node, decision.victims) == (
         "n",
-        [("default/there", "default", "there", False)],
+        [("default/there", "default", "there", False, 0)],
     )
     assert decision.displaced == ["default/waits"]
     [decision] = engine.schedule(["default/waits"], NOW_NS).decisions

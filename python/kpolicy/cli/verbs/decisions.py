@@ -18,6 +18,7 @@ from kpolicy.cli.findings_text import printable
 from kpolicy.cli.input_output import (
     all_sources,
     ask_engine,
+    bytes_out,
     is_color,
     load_program,
     load_snapshot,
@@ -89,7 +90,7 @@ def _explain(args: argparse.Namespace) -> int:
     bar = progress_bar("explaining") if is_brief or not sys.stdout.isatty() else nullcontext()
     with bar as progress:
         if args.pod:
-            lines: Iterable[bytes] = work.lines_of(args.pod)
+            lines: Iterable[bytes | memoryview] = work.lines_of(args.pod)
         else:
             lines = list(work.brief_lines(progress)) if is_brief else work.lines(progress)
         _print(lines, args, is_brief=is_brief)
@@ -127,13 +128,18 @@ def _live(args: argparse.Namespace) -> Snapshot:
     return asyncio.run(now())
 
 
-def _print(lines: Iterable[bytes], args: argparse.Namespace, *, is_brief: bool) -> None:
+def _print(
+    lines: Iterable[bytes | memoryview], args: argparse.Namespace, *, is_brief: bool
+) -> None:
     if args.output == "json":
-        write_list("explain", "explanations", (line.decode() for line in lines))
+        write_list("explain", "explanations", lines)
         return
     if args.output == "jsonl":
+        put = bytes_out()
         for line in lines:
-            sys.stdout.write(line.decode() + "\n")
+            put(line)
+            put(b"\n")
+        sys.stdout.flush()
         return
     from kpolicy.cli.findings_text import COLORS, GREEN, Paint
     from kpolicy.diagnostics import Severity
@@ -145,7 +151,7 @@ def _print(lines: Iterable[bytes], args: argparse.Namespace, *, is_brief: bool) 
         return paint(verdict, GREEN if "selected" in explained else COLORS[Severity.ERROR])
 
     for position, line in enumerate(lines):
-        explained = json.loads(line)
+        explained = json.loads(bytes(line))
         if is_brief:
             print(painted(explained, printable(explanation_text.verdict(explained))))
         else:
@@ -221,7 +227,8 @@ def _simulate(args: argparse.Namespace) -> int:
         if args.output != "table":
             lines = (json.dumps(pod.line(), ensure_ascii=False) for pod in work.pods(progress))
             if args.output == "json":
-                write_list("simulate", "pods", lines, lambda: _fields(work.summary().line()))
+                items = (line.encode() for line in lines)
+                write_list("simulate", "pods", items, lambda: _fields(work.summary().line()))
                 return 0
             for line in lines:
                 print(line)

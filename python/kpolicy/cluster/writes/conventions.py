@@ -46,8 +46,6 @@ def in_doubt_until_ns(failure: Failure, now_ns: int) -> int:
     return now_ns + int(seconds * NANOSECONDS)
 
 
-# Pods start with it; it grows with changes of the spec, such as removed scheduling gates.
-FIRST_GENERATION: Final = 1
 _SAFE_NAME: Final = re.compile(r"[a-z0-9.-]+\Z")
 
 
@@ -58,14 +56,18 @@ def pod_path(namespace: str, name: str) -> str:
     return f"/api/v1/namespaces/{namespace}/pods/{name}"
 
 
+def observed_generation(generation: int) -> str:
+    """Return how a condition goes on: which spec of the pod it is about, if that is known."""
+    return f',"observedGeneration":{generation}' if generation else ""
+
+
 @dataclass(frozen=True, slots=True)
 class PodRead:
-    """A pod in an answer. `generation` is 0 if there is none."""
+    """A pod in an answer."""
 
     uid: str
     node: str
     is_ending: bool
-    generation: int
 
 
 def read_pod(body: bytes) -> PodRead | None:
@@ -77,7 +79,6 @@ def read_pod(body: bytes) -> PodRead | None:
             uid=str(metadata["uid"]),
             node=str(spec.get("nodeName") or ""),
             is_ending=bool(metadata.get("deletionTimestamp")),
-            generation=int(metadata.get("generation") or 0),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -27,8 +27,8 @@ from kpolicy.cluster.limits import (
 )
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
 from kpolicy.cluster.writes.conventions import (
-    FIRST_GENERATION,
     in_doubt_until_ns,
+    observed_generation,
     pod_path,
     read_pod,
     server_timeout,
@@ -46,12 +46,13 @@ _OTHER_UID = (
 @dataclass(frozen=True, slots=True)
 class Eviction:
     """`uid`: the eviction holds for this pod only, not for a new pod of the same name. `message`
-    is the reason in the pod's condition."""
+    is the reason in the pod's condition; `generation` is the pod's, 0 if it is not known."""
 
     namespace: str
     name: str
     uid: str
     message: str
+    generation: int = 0
 
     @property
     def key(self) -> str:
@@ -89,7 +90,7 @@ class EvictionFenced:
 EvictionOutcome: TypeAlias = Evicted | AlreadyGone | AlreadyLeaving | NotEvicted | EvictionFenced
 
 
-def disruption_body(eviction: Eviction, now_ns: int, generation: int) -> bytes:
+def disruption_body(eviction: Eviction, now_ns: int) -> bytes:
     """Return the patch that sets the condition DisruptionTarget, so that the owner knows the
     reason.
 
@@ -99,8 +100,8 @@ def disruption_body(eviction: Eviction, now_ns: int, generation: int) -> bytes:
     return (
         f'{{"metadata":{{"uid":{text(eviction.uid)}}},"status":{{"conditions":['
         '{"type":"DisruptionTarget","status":"True","reason":"PreemptionByScheduler",'
-        f'"message":{text(eviction.message)},"lastTransitionTime":"{api_time(now_ns)}",'
-        f'"observedGeneration":{generation}}}]}}}}'
+        f'"message":{text(eviction.message)},"lastTransitionTime":"{api_time(now_ns)}"'
+        f"{observed_generation(eviction.generation)}}}]}}}}"
     ).encode("ascii")
 
 
@@ -164,17 +165,8 @@ class Evictor:
     async def _patch_condition(
         self, path: str, eviction: Eviction
     ) -> Response | AlreadyGone | NotEvicted | EvictionFenced | _InDoubt:
-        """Write the condition; once more if the response shows another generation than pods
-        start with."""
-        now_ns, generation = self._clock.now_ns(), FIRST_GENERATION
-        for _ in range(2):
-            body = disruption_body(eviction, now_ns, generation)
-            patched = await self._write("PATCH", f"{path}/status", body, STRATEGIC_MERGE_PATCH)
-            read = read_pod(patched.body) if isinstance(patched, Response) else None
-            if read is None or read.is_ending or read.generation in {0, generation}:
-                break
-            generation = read.generation
-        return patched
+        body = disruption_body(eviction, self._clock.now_ns())
+        return await self._write("PATCH", f"{path}/status", body, STRATEGIC_MERGE_PATCH)
 
     async def _write(
         self, verb: str, path: str, body: bytes, content_type: str

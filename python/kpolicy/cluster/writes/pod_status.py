@@ -16,7 +16,7 @@ from kpolicy.clock import Clock
 from kpolicy.cluster.api import STRATEGIC_MERGE_PATCH, ApiClient, Response
 from kpolicy.cluster.limits import CONDITION_CACHE_MAX, CONDITION_QUEUE_MAX, CONDITION_WORKERS
 from kpolicy.cluster.request_failure import Cause, Failure, Status, Unreachable
-from kpolicy.cluster.writes.conventions import FIRST_GENERATION, pod_path, read_pod
+from kpolicy.cluster.writes.conventions import observed_generation, pod_path
 from kpolicy.cluster.writes.outbox import Outbox, write
 
 
@@ -28,7 +28,7 @@ class ConditionReason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class PodCondition:
     """A PodScheduled=False condition. `nominated_node`: None keeps the current one, empty clears
-    it."""
+    it. `generation`: of the pod that was judged; 0 if it is not known."""
 
     namespace: str
     name: str
@@ -36,14 +36,15 @@ class PodCondition:
     reason: ConditionReason
     message: str
     nominated_node: str | None = None
+    generation: int = 0
 
 
-def condition_body(condition: PodCondition, transition_ns: int | None, generation: int) -> bytes:
+def condition_body(condition: PodCondition, transition_ns: int | None) -> bytes:
     """Return the patch of the status. The uid makes the API server reject it for another pod of
-    the same name. `generation` 0: unknown."""
+    the same name."""
     text = encode_basestring_ascii
     since = "" if transition_ns is None else f',"lastTransitionTime":"{api_time(transition_ns)}"'
-    observed = f',"observedGeneration":{generation}' if generation else ""
+    observed = observed_generation(condition.generation)
     node = condition.nominated_node
     nominated = "" if node is None else f',"nominatedNodeName":{_node(node)}'
     return (
@@ -70,11 +71,10 @@ _FINAL = frozenset({Cause.CLOSED, Cause.CREDENTIALS, Cause.OVERSIZED})
 @dataclass(frozen=True, slots=True)
 class _Requested:
     """The last request for a pod. `digest` is None if it no longer holds; `transition_ns`
-    is set until it was written; `generation` is that of the last response."""
+    is set until it was written."""
 
     digest: int | None
     transition_ns: int | None
-    generation: int = FIRST_GENERATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,7 @@ class PodStatusWriter:
             self._releasing.discard(condition.uid)
         elif condition.uid in self._releasing:
             condition = replace(condition, nominated_node="")
+        # As in kube-scheduler, a new generation alone is nothing to write.
         digest = hash((condition.reason, condition.message, condition.nominated_node))
         before = self._last.get(condition.uid)
         if before is not None and before.digest == digest:
@@ -126,8 +127,7 @@ class PodStatusWriter:
             return
         # Only the first is a transition; a change of the message keeps its time.
         transition_ns = self._clock.now_ns() if before is None else before.transition_ns
-        generation = FIRST_GENERATION if before is None else before.generation
-        requested = _Requested(digest, transition_ns, generation)
+        requested = _Requested(digest, transition_ns)
         if not self.outbox.offer(condition.uid, _Patch(condition, requested), urgent=urgent):
             return
         self._last[condition.uid] = requested
@@ -176,12 +176,12 @@ class PodStatusWriter:
         if isinstance(patch, _Nomination):
             return await self._send_nomination(patch)
         condition = patch.condition
-        answer, generation = await self._write_condition(patch)
+        body = condition_body(condition, patch.requested.transition_ns)
+        answer = await self._write(condition.namespace, condition.name, body)
         last = self._last.get(condition.uid)
         if isinstance(answer, Response):
             if last is not None:
-                known = replace(last, transition_ns=None, generation=generation)
-                self._last[condition.uid] = known
+                self._last[condition.uid] = replace(last, transition_ns=None)
             if condition.nominated_node == "":
                 self._released(condition.uid)
             return True
@@ -190,20 +190,6 @@ class PodStatusWriter:
             del self._last[condition.uid]
             self._released(condition.uid)
         return False
-
-    async def _write_condition(self, patch: _Patch) -> tuple[Response | Failure, int]:
-        """Write the condition; once more if the response shows another generation than was
-        known."""
-        condition, requested = patch.condition, patch.requested
-        generation = requested.generation
-        for _ in range(2):
-            body = condition_body(condition, requested.transition_ns, generation)
-            answer = await self._write(condition.namespace, condition.name, body)
-            read = read_pod(answer.body) if isinstance(answer, Response) else None
-            if read is None or read.generation in {0, generation}:
-                break
-            generation = read.generation
-        return answer, generation
 
     def _keep(self, patch: _Patch, last: _Requested | None) -> bool:
         """Queue again what could not be written yet, with a nomination that was changed

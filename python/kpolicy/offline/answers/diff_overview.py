@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
-from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
-from kpolicy.offline.snapshots.inventory import Amounts, State, add, total
+from kpolicy.offline.snapshots.inventory import Amounts, Inventory, State, add, total
 from kpolicy.offline.snapshots.json_objects import Json, mapping_at, name_of, uid_of
 from kpolicy.offline.snapshots.survey import number
 
@@ -108,25 +107,38 @@ class Overview:
         }
 
 
-def overview_of(
-    snapshot: Snapshot, placements: Sequence[Placement], *, labels: Sequence[str] = ()
-) -> Overview:
-    pods = {uid: (old, new) for uid, old, new in placements}
-    workload_of: dict[str, str] = {}
-    labels_of: dict[str, Mapping[str, Any]] = {}
-    occupied: set[str] = set()
-    for _, item in snapshot.objects():
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What an overview reads of the objects of a snapshot: labels by node, nodes with pods, and the
+    workloads of pods on no node, by uid."""
+
+    labels_of: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    occupied: set[str] = field(default_factory=set)
+    workload_of: dict[str, str] = field(default_factory=dict)
+
+    def see(self, item: Json) -> None:
         if item.get("kind") == "Node":
-            labels_of[name_of(item)] = mapping_at(mapping_at(item, "metadata"), "labels")
+            self.labels_of[name_of(item)] = mapping_at(mapping_at(item, "metadata"), "labels")
         elif item.get("kind") == "Pod":
-            occupied.add(str(mapping_at(item, "spec").get("nodeName") or ""))
-            if pods and (uid := uid_of(item)) in pods:
-                workload_of[uid] = workload_name(item)
+            node = str(mapping_at(item, "spec").get("nodeName") or "")
+            self.occupied.add(node)
+            if not node:
+                self.workload_of[uid_of(item)] = workload_name(item)
+
+
+def overview_of(
+    cluster: Cluster,
+    inventory: Inventory,
+    placements: Sequence[Placement],
+    *,
+    labels: Sequence[str] = (),
+) -> Overview:
+    labels_of = cluster.labels_of
     return Overview(
-        _workloads(placements, workload_of),
+        _workloads(placements, cluster.workload_of),
         {key: _share(key, labels_of, placements) for key in labels or _usual(labels_of)},
-        _fullness(snapshot, pods),
-        _empty_nodes(labels_of.keys(), occupied, placements),
+        _fullness(inventory, {uid: (old, new) for uid, old, new in placements}),
+        _empty_nodes(labels_of.keys(), cluster.occupied, placements),
     )
 
 
@@ -180,8 +192,7 @@ def _share(
     return {value: (old[value], new[value]) for value in sorted({*old, *new})}
 
 
-def _fullness(snapshot: Snapshot, placed: Mapping[str, tuple[str, str]]) -> dict[str, Fullness]:
-    held = snapshot.inventory
+def _fullness(held: Inventory, placed: Mapping[str, tuple[str, str]]) -> dict[str, Fullness]:
     has = total(node.amounts for node in held.nodes())
     before: Amounts = {}
     since: tuple[Amounts, Amounts] = ({}, {})

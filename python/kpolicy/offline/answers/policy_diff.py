@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from kpolicy.engine import Decision, Outcome, PodChange
-from kpolicy.offline.answers.diff_overview import Overview, overview_of
+from kpolicy.offline.answers.diff_overview import Cluster, Overview, overview_of
 from kpolicy.offline.answers.pod_decisions import PolicyOnSnapshot, decide
-from kpolicy.offline.limits import BATCH_PODS, REASONS_MAX
+from kpolicy.offline.limits import AGAIN_PODS, BATCH_PODS, REASONS_MAX
 from kpolicy.offline.reports.columns import largest_first
 from kpolicy.offline.snapshots.cluster_snapshot import (
     Progress,
@@ -26,10 +26,8 @@ from kpolicy.offline.snapshots.cluster_snapshot import (
     has_ended,
     key_of_pod,
     node_of,
-    pods_of,
     queue_order,
     scheduler_of,
-    unplaced,
 )
 from kpolicy.offline.snapshots.json_objects import Json, key_of, uid_of
 from kpolicy.policy.assembly.assemble import Program
@@ -196,7 +194,9 @@ def diff(
 
     All pending pods are placed under each; with `all_pods`, every pod on a node is judged again
     under each as well. Without `labels`, shares are counted by zone, capacity type and rack."""
-    placed = _on_nodes(snapshot) if all_pods else {}
+    cluster, on_nodes = Cluster(), _OnNodes()
+    inventory = snapshot.walk(cluster.see, on_nodes.see)
+    placed = on_nodes.pods() if all_pods else []
     first, second = (PolicyOnSnapshot(snapshot, program, seed=seed) for program in (old, new))
     queue = queue_order(
         pod
@@ -204,22 +204,16 @@ def diff(
         if first.serves(pod.scheduler_name) or second.serves(pod.scheduler_name)
     )
     total = len(queue) + len(placed)
-    reasons = _Reasons()
-    pending = [
-        (pod, pair)
-        for pod, pair in _pending(first, second, queue, reasons, _part_of(progress, 0, total))
-    ]
+    # Before any pending pod is placed.
+    of_placed = _judged_again(first, second, placed, _part_of(progress, 0, total))
+    pending = list(_pending(first, second, queue, _part_of(progress, len(placed), total)))
     overview = overview_of(
-        snapshot,
+        cluster,
+        inventory,
         [(pod.uid, pair.old.node, pair.new.node) for pod, pair in pending],
         labels=labels,
     )
-    pairs = [pair for _, pair in pending]
-    if placed:
-        first, second = (PolicyOnSnapshot(snapshot, program, seed=seed) for program in (old, new))
-        reasons = _Reasons()
-        further = _part_of(progress, len(queue), total)
-        pairs += _judged_again(first, second, placed, reasons, further)
+    pairs = [*(pair for _, pair in pending), *of_placed]
     found = tuple(pair for pair in pairs if pair.is_difference)
     rules = (_first_rule(difference.reason) for difference in found)
     return Diff(
@@ -254,27 +248,40 @@ class _Reasons:
         return self.left > 0 and pair.is_difference and pair.is_served_by_both
 
     def explained(
-        self, pair: Difference, old: PolicyOnSnapshot, new: PolicyOnSnapshot
-    ) -> Difference:
-        """Asks in the state in which both decided: the engine looks past the pod itself."""
-        if not self.are_for(pair):
-            return pair
-        self.left -= 1
-        nodes = [name for name in (pair.old.node, pair.new.node) if name]
-        answers = (side.brief([pair.pod], nodes) for side in (old, new))
-        was, is_now = (json.loads((lines or [b"{}"])[0]) for lines in answers)
-        return replace(pair, reason=_reason(pair, was, is_now))
+        self, pairs: Sequence[Difference], old: PolicyOnSnapshot, new: PolicyOnSnapshot
+    ) -> list[Difference]:
+        """Asks in the state in which both decided: the engine looks past each pod itself."""
+        asked = dict.fromkeys([pair.pod for pair in pairs if self.are_for(pair)][: self.left])
+        if not asked:
+            return list(pairs)
+        self.left -= len(asked)
+        sides = [pair for pair in pairs if pair.pod in asked]
+        nodes = {each.node: None for pair in sides for each in (pair.old, pair.new) if each.node}
+        was, is_now = (_explained(side, list(asked), list(nodes)) for side in (old, new))
+        return [
+            replace(pair, reason=_reason(pair, was.get(pair.pod, {}), is_now.get(pair.pod, {})))
+            if pair.pod in asked
+            else pair
+            for pair in pairs
+        ]
+
+
+def _explained(
+    side: PolicyOnSnapshot, pods: Sequence[str], nodes: Sequence[str]
+) -> dict[str, Explanation]:
+    lines = map(json.loads, reversed(side.brief(pods, nodes)))
+    return {line["pod"]: line for line in lines}
 
 
 def _pending(
     old: PolicyOnSnapshot,
     new: PolicyOnSnapshot,
     queue: Sequence[PodChange],
-    reasons: _Reasons,
     progress: Progress,
 ) -> Iterator[tuple[PodChange, Difference]]:
     """Both policies decide pod by pod, so that the first differences can be explained where they
     arise; the rest in larger steps."""
+    reasons = _Reasons()
     done = 0
     while done < len(queue):
         step = queue[done : done + (1 if reasons.left else BATCH_PODS)]
@@ -285,7 +292,7 @@ def _pending(
             pair = Difference(key, _judged(first), _judged(second))
             if reasons.are_for(pair):
                 with _without_volumes(old, first), _without_volumes(new, second):
-                    pair = reasons.explained(pair, old, new)
+                    [pair] = reasons.explained([pair], old, new)
             yield pod, pair
         done += len(step)
         progress(done, len(queue))
@@ -293,7 +300,11 @@ def _pending(
 
 def _decided(side: PolicyOnSnapshot, pods: Sequence[PodChange]) -> dict[str, Decision]:
     served = [pod for pod in pods if side.serves(pod.scheduler_name)]
-    return {decision.uid: decision for decision in decide(side.engine, served, now_ns=side.now_ns)}
+    return _by_uid(decide(side.engine, served, now_ns=side.now_ns))
+
+
+def _by_uid(decisions: Iterable[Decision]) -> dict[str, Decision]:
+    return {decision.uid: decision for decision in decisions}
 
 
 def _judged(decision: Decision | None) -> Judged:
@@ -313,34 +324,53 @@ def _without_volumes(side: PolicyOnSnapshot, decision: Decision | None) -> Itera
     side.engine.second_opinions([(decision.uid, decision.node)], side.now_ns)
 
 
-def _on_nodes(snapshot: Snapshot) -> dict[str, Json]:
-    return {key_of(pod): pod for pod in pods_of(snapshot) if node_of(pod) and not has_ended(pod)}
+@dataclass(frozen=True, slots=True)
+class _OnNode:
+    key: str
+    uid: str
+    scheduler_name: str
+
+
+class _OnNodes:
+    """The pods on nodes, as they come by."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, _OnNode] = {}
+
+    def see(self, item: Json) -> None:
+        is_pod = item.get("kind") == "Pod" and isinstance(item.get("metadata"), dict)
+        if is_pod and node_of(item) and not has_ended(item):
+            key = key_of(item)
+            self._by_key[key] = _OnNode(key, uid_of(item), scheduler_of(item))
+
+    def pods(self) -> list[_OnNode]:
+        return list(self._by_key.values())
 
 
 def _judged_again(
-    old: PolicyOnSnapshot,
-    new: PolicyOnSnapshot,
-    placed: Mapping[str, Json],
-    reasons: _Reasons,
-    progress: Progress,
+    old: PolicyOnSnapshot, new: PolicyOnSnapshot, placed: Sequence[_OnNode], progress: Progress
 ) -> list[Difference]:
-    """Pods on nodes that at least one policy serves, each judged as if it were not there. Meanwhile
-    no pending pod is placed."""
+    """Pods on nodes that at least one policy serves, each judged as if it were not there."""
+    reasons = _Reasons()
     pairs: list[Difference] = []
-    for position, (key, pod) in enumerate(placed.items(), start=1):
-        pair = Difference(key, _again(old, pod), _again(new, pod), is_placed=True)
-        if pair.old.is_served or pair.new.is_served:
-            pairs.append(reasons.explained(pair, old, new))
-        progress(position, len(placed))
+    for start in range(0, len(placed), AGAIN_PODS):
+        step = placed[start : start + AGAIN_PODS]
+        was, is_now = _again(old, step), _again(new, step)
+        judged = [
+            Difference(
+                pod.key, _judged(was.get(pod.uid)), _judged(is_now.get(pod.uid)), is_placed=True
+            )
+            for pod in step
+        ]
+        served = [pair for pair in judged if pair.old.is_served or pair.new.is_served]
+        pairs += reasons.explained(served, old, new)
+        progress(start + len(step), len(placed))
     return pairs
 
 
-def _again(side: PolicyOnSnapshot, pod: Json) -> Judged:
-    if not side.serves(scheduler_of(pod)):
-        return Judged(is_served=False)
-    with unplaced(side.engine, pod):
-        decided = side.engine.schedule([uid_of(pod)], side.now_ns).decisions
-        return _judged(next(iter(decided), None))
+def _again(side: PolicyOnSnapshot, pods: Sequence[_OnNode]) -> dict[str, Decision]:
+    served = [pod.uid for pod in pods if side.serves(pod.scheduler_name)]
+    return _by_uid(side.decided_again(served))
 
 
 def _reason(pair: Difference, old: Explanation, new: Explanation) -> Reason | None:

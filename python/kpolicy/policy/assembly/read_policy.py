@@ -157,10 +157,20 @@ class WrittenRule:
         return BUILTINS.get(self.rule.builtin) if self.rule.builtin else None
 
     @property
+    def only_removes(self) -> bool:
+        return only_removes(self.rule)
+
+    @property
     def place(self) -> Place:
         paths = ((*self.path, key) for key in ("expression", "builtin"))
         found = (path for path in paths if find(self.policy.tree, path) is not None)
         return self.policy.place(next(found, self.path))
+
+
+def only_removes(rule: Rule) -> bool:
+    """Whether it says no more than that the base's rule of this name is not there."""
+    is_nothing = rule.builtin is None and rule.expression is None
+    return is_nothing and not rule.enabled and rule.name is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +254,7 @@ def _form_problems(policy: Policy, path: Path, rule: Predicate | Priority) -> It
         )
     elif rule.builtin is None and rule.expression is None:
         # A key that was left out may be the missing one, and has a finding of its own.
-        if policy.lost(path):
+        if policy.lost(path) or only_removes(rule):
             return
         node = find(policy.tree, path)
         entries = node.entries if isinstance(node, Mapping) else ()

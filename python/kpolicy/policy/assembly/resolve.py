@@ -14,11 +14,19 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from kpolicy.diagnostics import Diagnostic, Note, did_you_mean
-from kpolicy.policy.assembly.read_policy import Policy, WrittenRule, WrittenRules
+from kpolicy.policy.assembly.read_policy import (
+    PREDICATES,
+    PRIORITIES,
+    Policy,
+    WrittenRule,
+    WrittenRules,
+    only_removes,
+)
 from kpolicy.policy.limits import BASES_MAX
 from kpolicy.policy.models.scheduling_policy import (
     BASE_DEFAULT,
     NO_BASE,
+    Predicate,
     Preemption,
     Priority,
     Profile,
@@ -153,23 +161,26 @@ def _as_written(rules: Iterable[WrittenRule], heir: str) -> Iterator[AppliedRule
 def _merged(
     base: list[AppliedRule], policy: Policy, written: Iterable[WrittenRule], heir: str
 ) -> list[AppliedRule]:
-    """A rule replaces the base's rule of the same name, at its place; new rules follow.
+    """A rule replaces the base's rule of the same name, at its place, or only removes it; new rules
+    follow.
 
     A rule of a shadow policy replaces nothing."""
     own = {rule.name: AppliedRule(rule, heir, _weight(rule)) for rule in written}
+    kept = {name: rule for name, rule in own.items() if not rule.written.only_removes}
     if policy.model.spec.shadow:
-        return [*base, *own.values()]
+        return [*base, *kept.values()]
     is_conditional = bool(policy.model.spec.match_conditions)
     merged: list[AppliedRule] = []
     for rule in base:
-        replacement = own.pop(rule.written.name, None)
-        if replacement is None:
+        name = rule.written.name
+        if name not in own:
             merged.append(rule)
-        elif is_conditional:
-            merged += [replace(rule, unless=(*rule.unless, policy)), replacement]
-        else:
+            continue
+        if is_conditional:
+            merged.append(replace(rule, unless=(*rule.unless, policy)))
+        if (replacement := kept.pop(name, None)) is not None:
             merged.append(replacement)
-    return [*merged, *own.values()]
+    return [*merged, *kept.values()]
 
 
 def _weight(written: WrittenRule) -> int:
@@ -182,6 +193,7 @@ def resolve(effectives: Sequence[Effective]) -> Resolution:
     findings: list[Diagnostic] = []
     for merged in effectives:
         policy, seen = merged.policy, dict[str, Path]()
+        findings += _removed_in_vain(merged)
         for index, profile in enumerate(policy.model.spec.profiles):
             path = ("spec", "profiles", index)
             at = (*path, "schedulerName")
@@ -199,6 +211,24 @@ def resolve(effectives: Sequence[Effective]) -> Resolution:
         {name: tuple(sorted(served, key=_order)) for name, served in by_name},
         tuple(findings),
     )
+
+
+def _removed_in_vain(merged: Effective) -> Iterator[Diagnostic]:
+    """Rules of the document that remove what no base has."""
+    sides: dict[Path, Sequence[AppliedRule]] = {
+        PREDICATES: merged.predicates_of_bases,
+        PRIORITIES: merged.priorities_of_bases,
+    }
+    for path, rule in merged.policy.rules():
+        known = {of_base.written.name for of_base in sides[path[:-1]]}
+        if only_removes(rule) and rule.name not in known:
+            kind = "predicate" if isinstance(rule, Predicate) else "priority"
+            yield merged.policy.remark(
+                "KP122",
+                f"no {kind} of the base is called `{rule.name}`",
+                (*path, "name"),
+                hint=did_you_mean(rule.name or "", known),
+            )
 
 
 def _order(served: Served) -> tuple[int, str]:

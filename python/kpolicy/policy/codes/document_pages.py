@@ -68,7 +68,8 @@ DOCUMENT_PAGES: Final = (
         "KP107",
         ERROR,
         "expression and built-in together, or neither",
-        "A rule has either `builtin`, a built-in of kube-scheduler, or `expression`.",
+        "A rule has either `builtin`, a built-in of kube-scheduler, or `expression`. Only one that "
+        "removes a rule of the base, `{name: RULE, enabled: false}`, has neither.",
         "predicates:\n  - name: a\n    builtin: NodeName\n    expression: node.ready",
         "predicates:\n  - builtin: NodeName\n  - name: a\n    expression: node.ready",
     ),
@@ -200,8 +201,8 @@ DOCUMENT_PAGES: Final = (
         "KP122",
         ERROR,
         "override of a rule that does not exist",
-        "`overrides` change rules by name. No rule has this name, so the override would change "
-        "nothing.",
+        "`overrides` change rules by name, and `{name: RULE, enabled: false}` removes one of the "
+        "base. No rule has this name, so nothing would change.",
         "overrides:\n  priorities: [{name: leest-allocated, weight: 0}]",
         "overrides:\n  priorities: [{name: least-allocated, weight: 0}]",
     ),

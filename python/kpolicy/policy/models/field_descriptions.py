@@ -15,7 +15,7 @@ _RULE: Final = {
     "builtin": "A built-in rule, by its name in kube-scheduler. Instead of `expression`.",
     "args": "Arguments of the built-in.",
     "matchConditions": "The rule applies only to pods for which all of these hold.",
-    "enabled": "False removes the rule.",
+    "enabled": "False removes the rule. To remove one of the base, `name` and this are enough.",
 }
 
 FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {

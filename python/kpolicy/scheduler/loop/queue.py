@@ -112,6 +112,7 @@ class Queue:
             pending.priority,
             pending.scheduler_name,
             pending.created_ns,
+            pending.generation,
             timestamp_ns=now_ns,
         )
         self._pods[pod.uid] = pod
@@ -319,6 +320,7 @@ class Queue:
     # --- inside ----------------------------------------------------------------------------------
 
     def _update(self, pod: QueuedPod, pending: PodChange, now_ns: int) -> None:
+        pod.generation = pending.generation
         if pod.lane is Lane.GATED and not pending.gated:
             self._leave(pod)
             pod.first_active_ns = pod.first_active_ns or now_ns

@@ -50,6 +50,7 @@ class Attempt(NamedTuple):
     uid: str
     namespace: str
     name: str
+    generation: int
     priority: int
     profile: str
     timestamp_ns: int
@@ -74,6 +75,8 @@ class QueuedPod:
     priority: int
     profile: str
     created_ns: int
+    # `metadata.generation`, 0 if it has none.
+    generation: int
     # The beginning of its wait for this attempt: set when it enters the queue, and at each return
     # after a failure.
     timestamp_ns: int
@@ -108,6 +111,7 @@ class QueuedPod:
             self.uid,
             self.namespace,
             self.name,
+            self.generation,
             self.priority,
             self.profile,
             self.timestamp_ns,

@@ -204,7 +204,15 @@ class Reporter:
         # A pod that left the queue meanwhile is bound or gone: a status requested now would be
         # remembered for ever.
         if self._queue.get(pod.uid) is not None:
-            condition = PodCondition(pod.namespace, pod.name, pod.uid, reason, message, nominated)
+            condition = PodCondition(
+                pod.namespace,
+                pod.name,
+                pod.uid,
+                reason,
+                message,
+                nominated,
+                generation=pod.generation,
+            )
             self.status.set(condition, urgent=urgent)
         self.events.failed_scheduling(_reference(pod), message, pod.profile)
 

@@ -58,7 +58,7 @@ class Plan:
 def plan(pod: Attempt, decision: Decision) -> Plan:
     message = f"{pod.profile}: preempting to accommodate a higher priority pod"
     evictions = tuple(
-        Eviction(victim.namespace, victim.name, victim.uid, message)
+        Eviction(victim.namespace, victim.name, victim.uid, message, victim.generation)
         for victim in decision.victims
         if not victim.is_terminating
     )

@@ -115,11 +115,13 @@ const SCHEDULER_NAME_DEFAULT: &str = "default-scheduler";
 
 pub(crate) fn decode<'de, D: Deserializer<'de>>(json: D) -> Result<Pod, D::Error> {
     let PodWire { meta, spec, status } = PodWire::deserialize(json)?;
+    let generation = meta.generation;
     let (meta, owner) = meta.into_meta(Kind::Pod);
     let group = spec.group.map(|group| group.name);
     let group = group.or(spec.workload.map(|workload| workload.group));
     Ok(Pod {
         meta,
+        generation,
         owner,
         node_name: spec.node_name.boxed(),
         nominated_node_name: status.nominated_node_name.boxed(),

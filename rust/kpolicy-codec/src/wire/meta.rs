@@ -13,6 +13,7 @@ wire! {
         "name" => name: Text<'a>,
         "namespace" => namespace: Text<'a>,
         "uid" => uid: Text<'a>,
+        "generation" => generation: i64,
         "resourceVersion" => resource_version: Text<'a>,
         "labels" => labels: TextMap,
         "annotations" => annotations: AnnotationMap,

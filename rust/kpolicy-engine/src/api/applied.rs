@@ -36,6 +36,8 @@ pub struct PodChange {
     pub nominated_node: Arc<str>,
     /// `metadata.creationTimestamp`, in nanoseconds since the epoch.
     pub created_ns: i64,
+    /// `metadata.generation`, 0 where absent.
+    pub generation: i64,
 }
 
 /// A parked pod that should be tried again, and the event that says so

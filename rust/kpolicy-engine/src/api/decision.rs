@@ -81,6 +81,8 @@ pub struct Victim {
     pub name: Arc<str>,
     /// It is going already: it need only be waited for.
     pub is_terminating: bool,
+    /// `metadata.generation`, 0 where absent.
+    pub generation: i64,
 }
 
 /// Pods that are placed together or not at all.

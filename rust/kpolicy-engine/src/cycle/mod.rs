@@ -27,6 +27,7 @@ mod store;
 mod totals;
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::sync::Arc;
 
 use crate::api::{Still, Stopwatch};
@@ -111,6 +112,11 @@ pub(crate) fn key_of(position: usize, profile: &Profile, pod: &Pod, cluster: &Cl
     let mut key = ShapeKey::default();
     key.set(position, profile, pod, cluster);
     key.parts().to_vec()
+}
+
+/// Whether a profile has only some nodes scored.
+pub(crate) fn is_sampled(profile: &Profile) -> bool {
+    sampling::is_asked_for(profile)
 }
 
 /// Where nobody is looked ahead at.
@@ -214,6 +220,11 @@ impl Cycle {
     /// Where looking at only some of the nodes stands.
     pub(crate) fn sampling(&self) -> &Sampling {
         &self.sampling
+    }
+
+    /// From now on it stands where the other does, and the other where it stood.
+    pub(crate) fn exchange_sampling(&mut self, other: &mut Sampling) {
+        mem::swap(&mut self.sampling, other);
     }
 
     /// Does `work` with the shape of the pod. `None` only if the profile is gone.

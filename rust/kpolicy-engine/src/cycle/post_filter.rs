@@ -143,6 +143,7 @@ pub(crate) fn victim(pod: &Arc<Pod>, cluster: &Cluster) -> Victim {
         namespace: Arc::clone(pod.namespace()),
         name: Arc::clone(&pod.name),
         is_terminating: pod.is_terminating || cluster.evictions().contains(&pod.uid),
+        generation: pod.generation,
     }
 }
 

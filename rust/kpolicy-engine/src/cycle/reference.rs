@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::judging::pre_filter::{self, NodesToCheck};
 use crate::judging::{
-    NodeRejection, PreparedFilters, Question, Rejected, choose, filter_failure, nominated,
+    NodeRejection, PreparedFilters, Question, Rejected, Told, choose, filter_failure, nominated,
     pre_filter_failure, score_failure,
 };
 use crate::preemption::{CandidateMemo, Unplaced};
@@ -40,9 +40,9 @@ pub(crate) struct Scored {
 pub(crate) struct NodeJudgement {
     pub(crate) slot: NodeSlot,
     /// The first filter that rejects it, nominated pods included.
-    pub(crate) filter: Option<(usize, Status)>,
+    pub(crate) filter: Option<(usize, Arc<Status>)>,
     /// Every filter that rejects it by itself.
-    pub(crate) all_filters: Vec<(usize, Status)>,
+    pub(crate) all_filters: Vec<(usize, Arc<Status>)>,
     /// It was left out before any node was looked at.
     pub(crate) is_outside: bool,
     /// Only of feasible nodes.
@@ -134,9 +134,10 @@ fn filter(
     let left = match pre_filter::run(profile, &prepared, cluster) {
         Ok(left) => left,
         Err(rejected) => {
-            let status = rejected.pre_filter.as_deref().cloned();
+            let before = rejected.pre_filter.as_deref();
+            let before = before.map(|(filter, status)| (*filter, Arc::new(status.clone())));
             nodes.extend(views(cluster).map(|view| NodeJudgement {
-                filter: status.clone(),
+                filter: before.clone(),
                 ..NodeJudgement::feasible(view.slot)
             }));
             let failed = pre_filter_failure(profile, &rejected);
@@ -144,6 +145,7 @@ fn filter(
         }
     };
     let mut rejected = Rejected::default();
+    let mut told = Told::default();
     let only = match &left {
         NodesToCheck::All => None,
         NodesToCheck::Only { slots, .. } => Some(slots.iter().copied().collect::<BTreeSet<_>>()),
@@ -155,14 +157,21 @@ fn filter(
             nodes.push(judgement);
             continue;
         }
-        if asked == Asked::Every {
-            judgement.all_filters = all_rejections(&prepared, view, cluster);
-        }
         let ahead = nominated::ahead_of(pod, &view.node.name, program, cluster);
-        let first = nominated::with_pods(view.slot, &ahead, &prepared, cluster)
-            .or_else(|| nominated::first_rejection(&prepared, cluster, view, Unmetered));
+        let with_nominated = nominated::with_pods(view.slot, &ahead, &prepared, cluster);
+        let first = if asked == Asked::Every {
+            let all = told.all_rejections(&prepared, view, cluster);
+            let named = |rejection: &NodeRejection| {
+                Some((rejection.filter, Arc::clone(rejection.status.as_ref()?)))
+            };
+            judgement.all_filters = all.iter().filter_map(named).collect();
+            with_nominated.or_else(|| all.into_iter().next())
+        } else {
+            with_nominated
+                .or_else(|| nominated::first_rejection(&prepared, cluster, view, Unmetered))
+        };
         if let Some(NodeRejection { filter, status: Some(status), .. }) = &first {
-            judgement.filter = Some((*filter, Status::clone(status)));
+            judgement.filter = Some((*filter, Arc::clone(status)));
         }
         rejected.nodes.extend(first);
         nodes.push(judgement);
@@ -301,19 +310,6 @@ fn views(cluster: &Cluster) -> impl Iterator<Item = NodeView<'_>> {
     nodes.inspect(|_| cluster.progress().beat())
 }
 
-fn all_rejections(
-    prepared: &PreparedFilters<'_>,
-    node: NodeView<'_>,
-    cluster: &Cluster,
-) -> Vec<(usize, Status)> {
-    let rejects = |(position, filter): (usize, Option<&dyn PreparedFilter>)| {
-        let filter = filter?;
-        let code = filter.check(cluster, node);
-        (!code.passes()).then(|| (position, filter.describe(cluster, node, code)))
-    };
-    prepared.iter().copied().enumerate().filter_map(rejects).collect()
-}
-
 fn score(
     fresh: &mut Fresh,
     profile: &Profile,
@@ -352,6 +348,9 @@ fn score(
             node.total += weighted;
             let fault = cluster.nodes().view(node.slot).filter(|_| raw == IGNORED);
             let fault = fault.and_then(|view| prepared.fault(cluster, view));
+            if node.scores.is_empty() {
+                node.scores.reserve(profile.scores.len());
+            }
             node.scores.push(Scored { score: position, raw, weighted, fault });
         }
     }

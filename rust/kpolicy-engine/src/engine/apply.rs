@@ -164,6 +164,7 @@ impl Engine {
             node: Arc::clone(&self.empty),
             nominated_node: Arc::clone(&self.empty),
             created_ns: pod.created_seconds.unwrap_or(0).saturating_mul(1_000_000_000),
+            generation: pod.generation,
         }
     }
 

@@ -5,6 +5,7 @@
 //! calls, so every decision sees one of each.
 
 mod admission;
+mod again;
 mod apply;
 mod candidates;
 mod explanations;
@@ -53,6 +54,7 @@ pub struct Engine {
     paths: Arc<ApiPaths>,
     seed: u64,
     decisions: u64,
+    again: again::Again,
     timings: Timings,
     /// How many programs were put in force.
     loads: u64,
@@ -91,6 +93,7 @@ impl Engine {
             paths: Arc::default(),
             seed,
             decisions: 0,
+            again: again::Again::default(),
             timings: Timings::default(),
             loads: 0,
             cache_bytes_max: CACHE_BYTES_MAX,
@@ -108,6 +111,7 @@ impl Engine {
         self.paths = Arc::new(self.program.paths());
         self.cycle = Cycle::default();
         self.cycle.limit(self.cache_bytes_max);
+        self.again = again::Again::default();
         self.timings.follow(&self.program);
         self.loads += 1;
         self.parked.clear();
@@ -288,6 +292,7 @@ impl Engine {
             node: node.map_or_else(|| Arc::clone(&self.empty), Arc::clone),
             nominated_node: Arc::clone(&pod.nominated_node_name),
             created_ns: pod.created_seconds.unwrap_or(0).saturating_mul(1_000_000_000),
+            generation: pod.generation,
         }
     }
 }

@@ -275,7 +275,7 @@ impl Engine {
         self.cluster.nominate(&pod.uid, &decision.nominated_node);
     }
 
-    fn unknown(&self, uid: &Arc<str>) -> Decision {
+    pub(super) fn unknown(&self, uid: &Arc<str>) -> Decision {
         match self.cluster.pods().get(uid) {
             Some(entry) => self.decision(&entry.pod, Verdict::Gone),
             None => {

@@ -7,21 +7,20 @@ use crate::cycle::reference::NodeJudgement;
 use crate::rules::dynamic_resources::Shown;
 use crate::snapshot::Cluster;
 
+/// A part of a node's line.
+pub(super) struct Part {
+    pub(super) name: &'static str,
+    pub(super) value: Value,
+}
+
 /// The devices that a node would give, or what it has for each request if these are too few.
-pub(super) fn add_devices(
-    shown: &Shown,
-    node: &NodeJudgement,
-    cluster: &Cluster,
-    line: &mut Map<String, Value>,
-) {
-    let Some(view) = cluster.nodes().view(node.slot) else { return };
+pub(super) fn devices(shown: &Shown, node: &NodeJudgement, cluster: &Cluster) -> Option<Part> {
+    let view = cluster.nodes().view(node.slot)?;
     let (name, devices) = match node.filter {
         None => ("allocations", shown.allocations(cluster, view)),
         Some(_) => ("devices", shown.supplies(cluster, view)),
     };
-    if !devices.is_empty() {
-        line.insert(name.into(), devices.into());
-    }
+    (!devices.is_empty()).then(|| Part { name, value: devices.into() })
 }
 
 /// What would be written for the pod on the first of the best nodes.

@@ -4,12 +4,15 @@ use std::io::Write as _;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::snapshot::Pod;
 
-/// The key of the pod's name.
+use super::Explained;
+
+/// The keys of the pod's name, and of the lines about nodes.
 const NAMED: &str = "pod";
+const NODES: &str = "nodes";
 
 /// Lines as they are written. The texts around the name of a pod are found again for pods like it.
 #[derive(Default)]
@@ -25,7 +28,7 @@ impl Lines {
         &mut self,
         pod: &Pod,
         alike: Option<Vec<u64>>,
-        explained: impl FnOnce() -> Option<Map<String, Value>>,
+        explained: impl FnOnce() -> Option<Explained>,
     ) {
         if let Some((before, after)) = alike.as_ref().and_then(|key| self.written.get(key)).cloned()
         {
@@ -34,14 +37,19 @@ impl Lines {
             self.bytes.extend_from_within(after);
             return;
         }
-        let Some(object) = explained() else { return };
-        // A map is in order of its keys, and so is the line.
+        let Some(Explained { parts, nodes }) = explained() else { return };
+        // A map is in order of its keys, and so is the line. Nodes come right before the pod.
         let (before, after): (Vec<_>, Vec<_>) =
-            object.into_iter().partition(|(key, _)| key.as_str() < NAMED);
+            parts.into_iter().partition(|(key, _)| key.as_str() < NAMED);
         let start = self.bytes.len();
         self.bytes.push(b'{');
         for (key, value) in before {
             let _ = write!(self.bytes, "{}:{value},", Value::from(key));
+        }
+        if let Some(nodes) = nodes {
+            let _ = write!(self.bytes, "{}:", Value::from(NODES));
+            self.bytes.extend_from_slice(&nodes);
+            self.bytes.push(b',');
         }
         let named = self.bytes.len();
         self.name(pod);

@@ -3,6 +3,7 @@
 
 mod devices;
 mod lines;
+mod node_lines;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::parked::events_of;
 use crate::preemption::{self, Attempt, Candidate, CandidateMemo, Search, Unplaced};
 use crate::program::{Profile, Program};
 use crate::rules::decision_work::DecisionWork;
-use crate::rules::dynamic_resources::{self, PostFilter, Shown};
+use crate::rules::dynamic_resources::{self, PostFilter};
 use crate::rules::expression::Witness;
 use crate::rules::{FilterRule, Status, scheduling_gates};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
@@ -26,7 +27,8 @@ use crate::threads::Threads;
 
 pub(crate) use lines::Lines;
 
-use devices::{add_devices, bind};
+use devices::bind;
+use node_lines::node_lines;
 
 const NO_POTENTIAL_NODES: &str = "no potential nodes";
 
@@ -51,12 +53,21 @@ pub(crate) struct Explaining<'a> {
     pub(crate) detail: Detail<'a>,
 }
 
-/// All of the line of a pod that a profile serves but its name; nothing for others.
-pub(crate) fn explained(pod: &Arc<Pod>, work: Explaining<'_>) -> Option<Map<String, Value>> {
+/// All of the line of a pod but its name.
+#[derive(Debug, Default)]
+pub(crate) struct Explained {
+    pub(crate) parts: Map<String, Value>,
+    /// The lines about nodes as text, if there are any.
+    pub(crate) nodes: Option<Vec<u8>>,
+}
+
+/// What there is to say of a pod that a profile serves; nothing for others.
+pub(crate) fn explained(pod: &Arc<Pod>, work: Explaining<'_>) -> Option<Explained> {
     let Explaining { program, cluster, tie, threads, detail } = work;
     let position = program.profile_of(pod)?;
     let profile = program.profiles.get(position)?;
     let mut object = Map::new();
+    let mut nodes = None;
     if program.reads_time() {
         object.insert("time".into(), cluster.moment().text().into());
     }
@@ -83,19 +94,20 @@ pub(crate) fn explained(pod: &Arc<Pod>, work: Explaining<'_>) -> Option<Map<Stri
         } else {
             let entries = work.entries();
             let question = Question { pod, program, profile: position, tie, entries, threads };
-            judged(question, profile, cluster, detail, &mut object);
+            nodes = Some(judged(question, profile, cluster, detail, &mut object));
         }
     }
-    Some(object)
+    Some(Explained { parts: object, nodes })
 }
 
+/// Gives the lines about nodes.
 fn judged(
     question: Question<'_>,
     profile: &Profile,
     cluster: &Cluster,
     detail: Detail<'_>,
     object: &mut Map<String, Value>,
-) {
+) -> Vec<u8> {
     let (pod, program) = (question.pod, question.program);
     let mut fresh = Fresh::of(profile, pod, cluster);
     let asked = if matches!(detail, Detail::Nodes(_)) { Asked::First } else { Asked::Every };
@@ -105,7 +117,6 @@ fn judged(
         .and_then(|rule| Some((rule, dynamic_resources::shown(rule, pod, cluster)?)));
     let shown = devices.as_ref().map(|(_, shown)| shown);
     let lines = node_lines(&judgement, pod, profile, cluster, (detail, shown));
-    object.insert("nodes".into(), lines);
     if detail == Detail::Parts {
         object.insert("seen".into(), seen(pod, &judgement, profile, cluster));
     }
@@ -117,14 +128,14 @@ fn judged(
     if let Some(why) = &judgement.failed {
         object.insert("message".into(), why.as_str().into());
         counted(&judgement, 0, detail, object);
-        return;
+        return lines;
     }
     if !judgement.feasible.is_empty() {
         chosen(question, &judgement, cluster, detail, object);
         if let Some(shown) = shown {
             bind(shown, cluster, object);
         }
-        return;
+        return lines;
     }
     counted(&judgement, 0, detail, object);
     let prepared = fresh.prepared();
@@ -136,9 +147,9 @@ fn judged(
     let text = |told: &str| message::fit_error(cluster.nodes().len(), &before, &histogram, told);
     object.insert("message".into(), text("").into());
     if matches!(detail, Detail::Nodes(_)) {
-        return;
+        return lines;
     }
-    object.insert("waitsFor".into(), waits(rejected, profile, cluster));
+    object.insert("waitsFor".into(), waits(rejected, pod, profile, cluster));
     if let Some((rule, _)) = &devices {
         let own = profile.dynamic_resources();
         // It is not asked where a rule before it rejects.
@@ -165,6 +176,7 @@ fn judged(
         }
         object.insert("preemption".into(), rendered.into());
     }
+    lines
 }
 
 /// How many nodes there are, fit and are best, where not every node has a line.
@@ -191,11 +203,12 @@ fn seen(pod: &Pod, judgement: &Judgement, profile: &Profile, cluster: &Cluster) 
 
 /// What each rejecting rule waits for. kube-scheduler tries the pod again when any of them sees a
 /// chance in an event.
-fn waits(rejected: &Rejected, profile: &Profile, cluster: &Cluster) -> Value {
+fn waits(rejected: &Rejected, pod: &Pod, profile: &Profile, cluster: &Cluster) -> Value {
     let rules = rejected.rules().into_iter();
     let rules = rules.filter_map(|position| profile.filters.get(position));
     let waits = |rule: &FilterRule| {
-        let mut waits = waited_for(&rule.name, events_of(rule), Whose::Assigned);
+        let events = events_of(rule).without(rule.events_of_no_use_to(pod));
+        let mut waits = waited_for(&rule.name, events, Whose::Assigned);
         let next = rule.moments().changes_after(cluster.moment());
         if let (Some(next), Some(fields)) = (next, waits.as_object_mut()) {
             fields.insert("at".into(), next.text().into());
@@ -295,82 +308,6 @@ fn node_name(slot: NodeSlot, cluster: &Cluster) -> Option<&str> {
     Some(cluster.nodes().view(slot)?.node.name.as_ref())
 }
 
-/// The line of each node; those that were left out beforehand have one status.
-fn node_lines(
-    judgement: &Judgement,
-    pod: &Pod,
-    profile: &Profile,
-    cluster: &Cluster,
-    (detail, devices): (Detail<'_>, Option<&Shown>),
-) -> Value {
-    let outside = judgement.rejected.status_outside(pod, profile, cluster);
-    let is_wanted = |node: &NodeJudgement| match detail {
-        Detail::Nodes(wanted) => {
-            node_name(node.slot, cluster).is_some_and(|name| wanted.contains(name))
-        }
-        Detail::Decision | Detail::Parts => true,
-    };
-    let mut lines: Vec<Value> = Vec::new();
-    for node in judgement.nodes.iter().filter(|node| is_wanted(node)) {
-        let mut line = node_line(node, outside.as_ref(), profile, cluster);
-        if let (false, Some(shown), Some(object)) = (node.is_outside, devices, line.as_object_mut())
-        {
-            add_devices(shown, node, cluster, object);
-        }
-        lines.push(line);
-    }
-    lines.into()
-}
-
-fn node_line(
-    node: &NodeJudgement,
-    outside: Option<&Status>,
-    profile: &Profile,
-    cluster: &Cluster,
-) -> Value {
-    let mut line = Map::new();
-    line.insert("name".into(), node_name(node.slot, cluster).unwrap_or_default().into());
-    if node.is_outside {
-        if let Some(status) = outside {
-            line.insert("filter".into(), rendered("PreFilter", status));
-        }
-        return line.into();
-    }
-    if let Some((filter, status)) = &node.filter {
-        line.insert("filter".into(), rendered(name_of(profile.filters.get(*filter)), status));
-    }
-    if !node.all_filters.is_empty() {
-        let all = node.all_filters.iter();
-        let all: Vec<Value> = all
-            .map(|(filter, status)| rendered(name_of(profile.filters.get(*filter)), status))
-            .collect();
-        line.insert("allFilters".into(), all.into());
-    }
-    if node.filter.is_none() {
-        let mut raw = Map::new();
-        let mut weighted = Map::new();
-        for score in &node.scores {
-            let Some(rule) = profile.scores.get(score.score) else { continue };
-            raw.insert(rule.name.to_string(), number(score.raw));
-            weighted.insert(rule.name.to_string(), score.weighted.into());
-        }
-        line.insert("raw".into(), raw.into());
-        line.insert("weighted".into(), weighted.into());
-        line.insert("total".into(), node.total.into());
-        let faults = node.scores.iter().filter_map(|score| {
-            let rule = profile.scores.get(score.score)?;
-            let fault = score.fault.as_ref()?;
-            let (code, message) = (fault.code, &*fault.message);
-            Some(json!({"rule": &*rule.name, "code": code, "message": message}))
-        });
-        let faults: Vec<Value> = faults.collect();
-        if !faults.is_empty() {
-            line.insert("errors".into(), faults.into());
-        }
-    }
-    line.into()
-}
-
 fn name_of(rule: Option<&FilterRule>) -> &str {
     rule.map_or("", |rule| rule.name.as_ref())
 }
@@ -383,16 +320,4 @@ fn rendered(plugin: &str, status: &Status) -> Value {
         object.insert("error".into(), rendered);
     }
     object
-}
-
-/// Whole numbers as such; what is no number at all (an ignored node) as 0.
-#[allow(clippy::cast_possible_truncation, clippy::float_cmp)]
-fn number(raw: f64) -> Value {
-    if !raw.is_finite() {
-        0.into()
-    } else if raw.trunc() == raw && raw.abs() < 9e15 {
-        (raw as i64).into()
-    } else {
-        raw.into()
-    }
 }

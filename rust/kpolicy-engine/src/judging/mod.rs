@@ -11,6 +11,7 @@ pub(crate) mod nominated;
 pub(crate) mod pre_filter;
 mod question;
 mod tie;
+mod told;
 pub(crate) mod verdicts;
 
 pub(crate) use by_node::ByNode;
@@ -19,4 +20,5 @@ pub(crate) use hypothetical::{Forks, HypotheticalNode};
 pub(crate) use nominated::{ahead_of, behind};
 pub(crate) use question::Question;
 pub(crate) use tie::{Tie, choose};
+pub(crate) use told::Told;
 pub(crate) use verdicts::{EXTENDER, NodeRejection, PreparedFilters, Rejected};

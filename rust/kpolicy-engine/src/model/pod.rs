@@ -11,6 +11,8 @@ use super::{Affinity, ApiValues, Effect, Labels, Meta, ResourceList, SpreadConst
 pub struct Pod {
     /// `metadata`.
     pub meta: Meta,
+    /// `metadata.generation`, which grows with changes of the spec; 0 where absent.
+    pub generation: i64,
     /// The controlling owner in `metadata.ownerReferences`.
     pub owner: Option<OwnerReference>,
     /// `spec.nodeName`; empty while pending.

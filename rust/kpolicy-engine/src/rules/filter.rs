@@ -54,6 +54,13 @@ pub trait Filter: Debug + Send + Sync {
         Events::NONE
     }
 
+    /// Those of `events` that never help this pod, whatever their hint says. An explanation leaves
+    /// them out.
+    fn events_of_no_use_to(&self, pod: &Pod) -> Events {
+        let _ = pod;
+        Events::NONE
+    }
+
     /// Those of `events` whose hint says no to some pods that may pass now.
     fn narrow_events(&self) -> Events {
         Events::NONE

@@ -113,6 +113,10 @@ impl Filter for NodeResourcesFit {
         Events::of(&[Event::PodAdd, Event::PodLabel])
     }
 
+    fn events_of_no_use_to(&self, pod: &Pod) -> Events {
+        hints::events_of_no_use_to(pod)
+    }
+
     fn wakes(&self, pod: &Pod, event: Event, occurrence: &Occurrence, cluster: &Cluster) -> bool {
         hints::wakes(self, pod, event, occurrence, cluster)
     }

@@ -5,7 +5,7 @@ use crate::model::Kind;
 use crate::release::{Followed, Gate};
 use crate::snapshot::{Cluster, Node, Pod};
 
-use super::devices::extended::class_behind;
+use super::devices::extended::{class_behind, may_be_devices};
 use super::node_resources_fit::NodeResourcesFit;
 
 /// Devices of a class may stand behind what a pod requests.
@@ -20,9 +20,19 @@ pub(super) fn events(followed: Followed) -> Events {
         Event::NodeAdd,
         Event::NodeAllocatable,
     ]);
-    let of_classes = [Event::ObjectAdd(Kind::DeviceClass), Event::ObjectUpdate(Kind::DeviceClass)];
     let has_classes = followed.has(Gate::DRAExtendedResource);
-    if has_classes { events.with(Events::of(&of_classes)) } else { events }
+    if has_classes { events.with(of_classes()) } else { events }
+}
+
+fn of_classes() -> Events {
+    Events::of(&[Event::ObjectAdd(Kind::DeviceClass), Event::ObjectUpdate(Kind::DeviceClass)])
+}
+
+/// A class helps only a pod that asks for a resource that may be devices.
+pub(super) fn events_of_no_use_to(pod: &Pod) -> Events {
+    let wanted = &pod.requests().fit.scalars;
+    let is_asked = wanted.iter().any(|(name, amount)| *amount > 0 && may_be_devices(name));
+    if is_asked { Events::NONE } else { of_classes() }
 }
 
 pub(super) fn wakes(

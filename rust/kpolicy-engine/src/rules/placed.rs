@@ -116,6 +116,11 @@ impl FilterRule {
         self.rule.unhelpful_events()
     }
 
+    /// As [`Filter::events_of_no_use_to`].
+    pub(crate) fn events_of_no_use_to(&self, pod: &Pod) -> Events {
+        self.rule.events_of_no_use_to(pod)
+    }
+
     /// As [`Filter::parts`].
     pub fn parts(&self) -> Parts {
         self.rule.parts()

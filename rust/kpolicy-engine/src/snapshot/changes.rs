@@ -281,6 +281,14 @@ impl Cluster {
         Some(entry)
     }
 
+    /// As [`Cluster::lift`]; the pod is pending meanwhile, as if it had been placed nowhere.
+    pub(crate) fn lift_as_pending(&mut self, uid: &str) -> Option<PodEntry> {
+        let lifted = self.lift(uid)?;
+        let pod = Arc::new(lifted.pod.unplaced());
+        self.pods.set(PodEntry { pod, place: Place::Pending });
+        Some(lifted)
+    }
+
     /// Undoes [`Cluster::lift`].
     pub(crate) fn put_back(&mut self, entry: PodEntry) {
         if let Place::On { node, held, .. } = &entry.place {

@@ -113,6 +113,8 @@ pub struct Pod {
     pub node_name: Arc<str>,
     /// `status.nominatedNodeName`, or empty.
     pub nominated_node_name: Arc<str>,
+    /// `metadata.generation`, which no rule reads: who writes a condition says which one it is of.
+    pub(crate) generation: i64,
     pub(crate) created_seconds: Option<i64>,
     pub(crate) start_seconds: Option<i64>,
     pub(crate) is_terminating: bool,
@@ -358,6 +360,7 @@ impl PodTables {
             annotations: self.labels.intern(pod.meta.annotations),
             node_name: pod.node_name.into(),
             nominated_node_name: pod.nominated_node_name.into(),
+            generation: pod.generation,
             created_seconds: pod.meta.creation_seconds,
             start_seconds: pod.start_seconds,
             is_terminating: pod.meta.deletion_seconds.is_some(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,9 +17,11 @@ from typing import Any
 import pytest
 
 from kpolicy import Snapshot, cli, compile_policy
+from kpolicy.engine import Engine, Verdict
+from kpolicy.offline.answers import policy_diff
 from kpolicy.offline.answers.pod_decisions import Explaining, simulate
 from kpolicy.offline.answers.policy_diff import diff
-from kpolicy.offline.limits import REASONS_MAX
+from kpolicy.offline.limits import BATCH_PODS, REASONS_MAX
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import shipped_source
 from kpolicy.testing import node, pod
@@ -93,9 +96,57 @@ def test_progress_counts_the_pods_that_are_done(cluster: list[dict[str, Any]]) -
     calls.clear()
     found = diff(snapshot, old, new, all_pods=True, progress=seen)
     assert found.pods == PODS + ON_NODES
-    # One by one while differences are explained, and pods on nodes always.
-    assert len(calls) > REASONS_MAX + ON_NODES
+    # One by one while differences are explained; pods on nodes many at a time.
+    assert len(calls) > REASONS_MAX
     assert rising(calls, PODS + ON_NODES)
+
+
+class Calls:
+    """Counts how often the engine is asked, by the name of the function."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+        self.counts: Counter[str] = Counter()
+        for name in names:
+            monkeypatch.setattr(Engine, name, self._counted(name))
+
+    def _counted(self, name: str) -> Callable[..., object]:
+        real = getattr(Engine, name)
+
+        def counted(*arguments: object, **options: object) -> object:
+            self.counts[name] += 1
+            return real(*arguments, **options)
+
+        return counted
+
+
+def test_a_diff_builds_each_snapshot_once_and_asks_for_many_pods_at_a_time(
+    cluster: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = [pod(f"m{at}", cpu="10m", node_name=f"n{at}") for at in range(2 * BATCH_PODS)]
+    old, new = program("kube-scheduler-default"), program("bin-packing")
+    snapshot = Snapshot.of([*cluster, *more])
+    monkeypatch.setattr(policy_diff, "AGAIN_PODS", BATCH_PODS)
+    calls = Calls(monkeypatch, "load_objects", "watch", "decide_again", "explain", "schedule")
+    found = diff(snapshot, old, new, all_pods=True)
+    assert found.pods == PODS + ON_NODES + 2 * BATCH_PODS
+    assert (calls.counts["load_objects"], calls.counts["watch"]) == (2, 0)
+    assert calls.counts["decide_again"] == 2 * 3
+    explained = sum(each.reason is not None for each in found.differences)
+    assert explained > REASONS_MAX, "of pending pods and of those on nodes"
+    assert calls.counts["explain"] <= 2 * (REASONS_MAX + 1), "those on nodes together"
+
+
+def test_deciding_again_leaves_no_trace(cluster: list[dict[str, Any]]) -> None:
+    engine = Snapshot.of(cluster).engine(program("kube-scheduler-default"), seed=7)
+    before = engine.holdings()
+    uids = [f"default/o{at}" for at in range(ON_NODES)]
+    again, pending = engine.decide_again([*uids, "default/p001", "nobody"], 0), "default/p001"
+    assert all(decision.node for decision in again[:ON_NODES])
+    assert {decision.verdict for decision in again[ON_NODES:]} == {Verdict.GONE}
+    assert engine.holdings() == before
+    fresh = Snapshot.of(cluster).engine(program("kube-scheduler-default"), seed=7)
+    [first], [second] = (each.schedule([pending], 0).decisions for each in (engine, fresh))
+    assert first.node == second.node
 
 
 def test_a_diff_places_pods_as_simulate_does(cluster: list[dict[str, Any]]) -> None:

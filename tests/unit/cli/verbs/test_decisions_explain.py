@@ -51,8 +51,6 @@ NodeUnschedulable, TaintToleration, NodeResourcesFit
     what a node can allocate changes                   NodeResourcesFit
     a pod leaves a node                                NodeResourcesFit
     a pod comes to request less                        NodeResourcesFit
-    a DeviceClass is added                             NodeResourcesFit
-    a DeviceClass changes                              NodeResourcesFit
 """
 CROWDED = """\
 default/high: fits none of 2 nodes
@@ -72,8 +70,6 @@ default/high: fits none of 2 nodes
     a taint of a node changes, or it takes pods again  NodeResourcesFit
     a pod leaves a node                                NodeResourcesFit
     a pod comes to request less                        NodeResourcesFit
-    a DeviceClass is added                             NodeResourcesFit
-    a DeviceClass changes                              NodeResourcesFit
 """
 
 

@@ -55,7 +55,8 @@ class Cluster:
         return {pod["metadata"]["name"]: pod for pod in self.control_plane.objects("Pod")}
 
     def eviction(self, name: str = "a") -> Eviction:
-        return Eviction("default", name, self.pods()[name]["metadata"]["uid"], MESSAGE)
+        metadata = self.pods()[name]["metadata"]
+        return Eviction("default", name, metadata["uid"], MESSAGE, metadata["generation"])
 
     def faults(self, *faults: FaultRule) -> None:
         self.control_plane.faults = ScriptedFaults(faults)
@@ -127,7 +128,7 @@ async def test_the_generation_that_it_observed_is_that_of_the_pod() -> None:
         assert await cluster.evictor.evict(cluster.eviction()) == Evicted()
         condition = cluster.pods()["a"]["status"]["conditions"][-1]
         assert (condition["type"], condition["observedGeneration"]) == ("DisruptionTarget", 2)
-        assert [verb for verb, _ in cluster.writes()][1:] == ["patch", "patch", "delete"]
+        assert [verb for verb, _ in cluster.writes()][1:] == ["patch", "delete"]
 
 
 async def test_one_that_ends_already_is_not_deleted_again() -> None:

@@ -123,5 +123,19 @@ def test_a_waiting_pod_has_what_it_waits_for() -> None:
     fit = waits["NodeResourcesFit"]
     assert {"NodeAdd", "AssignedPodDelete"} <= set(fit["events"])
     assert len(fit["events"]) == len(fit["words"])
+    assert not any("DeviceClass" in words for words in fit["words"])
     [nobody] = explain(Snapshot.of([pod("alone")])).explanations[0]["waitsFor"]
     assert (nobody["plugin"], nobody["events"]) == ("", ["NodeAdd"])
+
+
+def test_a_class_of_devices_is_waited_for_where_a_resource_may_be_devices() -> None:
+    words = "a DeviceClass is added"
+    for resource, is_waited_for in (
+        ("vendor.com/gpu", True),
+        ("deviceclass.resource.kubernetes.io/gpu", True),
+        ("hugepages-2Mi", False),
+    ):
+        asking = pod("asking", resources={resource: "1"})
+        [explanation] = explain(Snapshot.of([node("n1"), asking])).explanations
+        [fit] = [each for each in explanation["waitsFor"] if each["plugin"] == "NodeResourcesFit"]
+        assert (words in fit["words"]) is is_waited_for, resource

@@ -41,6 +41,31 @@ priorities:
     assert [(rule["name"], rule["weight"]) for rule in entry["scores"]] == [("ImageLocality", 7)]
 
 
+def test_a_name_is_enough_to_remove_a_rule_of_the_base() -> None:
+    removing = """
+base: base
+predicates: [{name: ready, enabled: false}, {name: NodeName, enabled: false}]
+priorities: [{name: flat, enabled: false}]
+"""
+    compiled = compile_policy([BASE, policy(removing, "child")])
+    assert not errors(compiled)
+    entry = profile(compiled)
+    assert (names(entry["filters"]), names(entry["scores"])) == ([], ["ImageLocality"])
+
+
+def test_a_rule_that_some_pods_go_without_stays_for_the_others() -> None:
+    removing = """
+base: base
+matchConditions: [{name: low, expression: pod.priority < 0}]
+predicates: [{name: ready, enabled: false}]
+"""
+    entry = profile(compile_policy([BASE, policy(removing, "child")]))
+    assert [len(rule.get("match", ())) for rule in entry["filters"]] == [0, 1]
+    shadow = policy(removing.replace("matchConditions", "shadow: true\nmatchConditions"), "child")
+    entry = profile(compile_policy([BASE, shadow]))
+    assert [len(rule.get("match", ())) for rule in entry["filters"]] == [0, 0]
+
+
 def test_what_comes_with_kpolicy_can_be_a_base() -> None:
     child = policy("base: kube-scheduler-default\npredicates: [{name: a, expression: node.ready}]")
     compiled = compile_policy(child)

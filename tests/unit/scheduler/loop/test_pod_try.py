@@ -311,4 +311,4 @@ def test_an_attempt_is_slow_by_itself_and_not_by_those_before_it(
 
 
 def queued() -> QueuedPod:
-    return QueuedPod("u", "default", "p", 0, "kpolicy", created_ns=0, timestamp_ns=0)
+    return QueuedPod("u", "default", "p", 0, "kpolicy", created_ns=0, generation=1, timestamp_ns=0)
