@@ -253,7 +253,9 @@ def write_lines(lines: Iterable[Mapping[str, Any]], file: str = "") -> None:
     write("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), file)
 
 
-def write_list(kind: str, key: str, lines: Iterable[bytes], rest: Callable[[], str] = str) -> None:
+def write_list(
+    kind: str, key: str, lines: Iterable[bytes | memoryview], rest: Callable[[], str] = str
+) -> None:
     """A document with a long list, written as its items come; `rest`: further fields as JSON."""
     put = bytes_out()
     put(f'{{"version": {DOCUMENT_VERSION}, "kind": "{kind}", "{key}": ['.encode())
@@ -264,12 +266,12 @@ def write_list(kind: str, key: str, lines: Iterable[bytes], rest: Callable[[], s
     sys.stdout.flush()
 
 
-def bytes_out() -> Callable[[bytes], object]:
+def bytes_out() -> Callable[[bytes | memoryview], object]:
     """Writes to standard output what is UTF-8 already: lines of an explanation have megabytes."""
     sys.stdout.flush()
     buffer: BinaryIO | None = getattr(sys.stdout, "buffer", None)
     if buffer is None:  # text in memory
-        return lambda text: sys.stdout.write(text.decode())
+        return lambda text: sys.stdout.write(bytes(text).decode())
     return buffer.write
 
 

@@ -36,10 +36,14 @@ NAMES_COMPARED_MAX: Final = 20_000
 CROSS_CHECKED_NODES_MAX: Final = 16
 
 # --- asking the engine ---------------------------------------------------------------------------
-# Lines about nodes in one answer of explain, each about 300 bytes.
-EXPLAINED_NODES_MAX: Final = 200_000
+# Lines about nodes in one answer of explain, each about 300 bytes. The C library keeps buffers of
+# this size for the next answer; larger ones are new pages each time.
+EXPLAINED_NODES_MAX: Final = 50_000
 # Pods decided in one call of simulate and bench: as many as the scheduler decides at once.
 BATCH_PODS: Final = 256
+# Pods on nodes about which `diff` decides again in one call: alike ones in a row, so that many
+# pods are few different ones. At 5,000 nodes this takes about a second.
+AGAIN_PODS: Final = 10_000
 # Differences of which `diff` asks for reasons: each takes two explanations of all nodes.
 REASONS_MAX: Final = 100
 

@@ -90,7 +90,7 @@ def _explain(args: argparse.Namespace) -> int:
     bar = progress_bar("explaining") if is_brief or not sys.stdout.isatty() else nullcontext()
     with bar as progress:
         if args.pod:
-            lines: Iterable[bytes] = work.lines_of(args.pod)
+            lines: Iterable[bytes | memoryview] = work.lines_of(args.pod)
         else:
             lines = list(work.brief_lines(progress)) if is_brief else work.lines(progress)
         _print(lines, args, is_brief=is_brief)
@@ -128,7 +128,9 @@ def _live(args: argparse.Namespace) -> Snapshot:
     return asyncio.run(now())
 
 
-def _print(lines: Iterable[bytes], args: argparse.Namespace, *, is_brief: bool) -> None:
+def _print(
+    lines: Iterable[bytes | memoryview], args: argparse.Namespace, *, is_brief: bool
+) -> None:
     if args.output == "json":
         write_list("explain", "explanations", lines)
         return
@@ -149,7 +151,7 @@ def _print(lines: Iterable[bytes], args: argparse.Namespace, *, is_brief: bool) 
         return paint(verdict, GREEN if "selected" in explained else COLORS[Severity.ERROR])
 
     for position, line in enumerate(lines):
-        explained = json.loads(line)
+        explained = json.loads(bytes(line))
         if is_brief:
             print(painted(explained, printable(explanation_text.verdict(explained))))
         else:

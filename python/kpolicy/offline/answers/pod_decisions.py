@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from kpolicy.engine import Decision, Engine, PodChange, Verdict
 from kpolicy.offline.limits import BATCH_PODS, EXPLAINED_NODES_MAX
@@ -62,9 +62,13 @@ class PolicyOnSnapshot:
         """Pending pods that a profile serves, in queue order."""
         return queue_order(pod for pod in self.engine.pending() if self.serves(pod.scheduler_name))
 
-    def explained(self, keys: Sequence[str]) -> list[bytes]:
+    def asked(self, keys: Sequence[str]) -> bytes:
         """A line of JSON for each pod that the engine can explain."""
-        return self.engine.explain(json.dumps({"pods": keys}).encode(), self.now_ns).splitlines()
+        return self.engine.explain(json.dumps({"pods": keys}).encode(), self.now_ns)
+
+    def explained(self, keys: Sequence[str]) -> list[bytes]:
+        """As `asked`, the lines one by one."""
+        return self.asked(keys).splitlines()
 
     def brief(self, keys: Sequence[str], nodes: Sequence[str] = ()) -> list[bytes]:
         """As `explained`, with the lines of these nodes alone and counts of all."""
@@ -113,8 +117,18 @@ def explain(
 
     Without a policy, what kube-scheduler does. Raises `PolicyRefusedError`."""
     work = Explaining(snapshot, policy, seed=seed)
-    lines = work.lines() if pods is None else work.lines_of(pods)
-    return Explained([json.loads(line) for line in lines], work.not_explained)
+    lines: Iterable[bytes | memoryview] = work.lines() if pods is None else work.lines_of(pods)
+    return Explained([json.loads(bytes(line)) for line in lines], work.not_explained)
+
+
+_Line = TypeVar("_Line", bytes, memoryview)
+
+
+def _lines_in(text: bytes) -> Iterator[memoryview]:
+    view, start = memoryview(text), 0
+    while (end := text.find(b"\n", start)) >= 0:
+        yield view[start:end]
+        start = end + 1
 
 
 class Explaining(PolicyOnSnapshot):
@@ -127,17 +141,19 @@ class Explaining(PolicyOnSnapshot):
     def not_served(self) -> list[PodChange]:
         return [pod for pod in self.engine.pending() if not self.serves(pod.scheduler_name)]
 
-    def lines(self, progress: Progress | None = None) -> Iterator[bytes]:
+    def lines(self, progress: Progress | None = None) -> Iterator[memoryview]:
+        """Not copied: those of a large cluster have megabytes each."""
         nodes = max(1, int(json.loads(self.statistics)["nodes"]))
-        return self._in_calls(self.explained, max(1, EXPLAINED_NODES_MAX // nodes), progress)
+        pods = max(1, EXPLAINED_NODES_MAX // nodes)
+        return self._in_calls(lambda keys: _lines_in(self.asked(keys)), pods, progress)
 
     def brief_lines(self, progress: Progress | None = None) -> Iterator[bytes]:
         """Of the same pods, without what each node has to say."""
         return self._in_calls(self.brief, BATCH_PODS, progress)
 
     def _in_calls(
-        self, ask: Callable[[Sequence[str]], list[bytes]], size: int, progress: Progress | None
-    ) -> Iterator[bytes]:
+        self, ask: Callable[[Sequence[str]], Iterable[_Line]], size: int, progress: Progress | None
+    ) -> Iterator[_Line]:
         keys = [key_of_pod(pod) for pod in self.pending()]
         for start in range(0, len(keys), size):
             yield from ask(keys[start : start + size])

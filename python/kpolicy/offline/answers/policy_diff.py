@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 from kpolicy.engine import Decision, Outcome, PodChange
 from kpolicy.offline.answers.diff_overview import Cluster, Overview, overview_of
 from kpolicy.offline.answers.pod_decisions import PolicyOnSnapshot, decide
-from kpolicy.offline.limits import BATCH_PODS, REASONS_MAX
+from kpolicy.offline.limits import AGAIN_PODS, BATCH_PODS, REASONS_MAX
 from kpolicy.offline.reports.columns import largest_first
 from kpolicy.offline.snapshots.cluster_snapshot import (
     Progress,
@@ -248,16 +248,29 @@ class _Reasons:
         return self.left > 0 and pair.is_difference and pair.is_served_by_both
 
     def explained(
-        self, pair: Difference, old: PolicyOnSnapshot, new: PolicyOnSnapshot
-    ) -> Difference:
-        """Asks in the state in which both decided: the engine looks past the pod itself."""
-        if not self.are_for(pair):
-            return pair
-        self.left -= 1
-        nodes = [name for name in (pair.old.node, pair.new.node) if name]
-        answers = (side.brief([pair.pod], nodes) for side in (old, new))
-        was, is_now = (json.loads((lines or [b"{}"])[0]) for lines in answers)
-        return replace(pair, reason=_reason(pair, was, is_now))
+        self, pairs: Sequence[Difference], old: PolicyOnSnapshot, new: PolicyOnSnapshot
+    ) -> list[Difference]:
+        """Asks in the state in which both decided: the engine looks past each pod itself."""
+        asked = dict.fromkeys([pair.pod for pair in pairs if self.are_for(pair)][: self.left])
+        if not asked:
+            return list(pairs)
+        self.left -= len(asked)
+        sides = [pair for pair in pairs if pair.pod in asked]
+        nodes = {each.node: None for pair in sides for each in (pair.old, pair.new) if each.node}
+        was, is_now = (_explained(side, list(asked), list(nodes)) for side in (old, new))
+        return [
+            replace(pair, reason=_reason(pair, was.get(pair.pod, {}), is_now.get(pair.pod, {})))
+            if pair.pod in asked
+            else pair
+            for pair in pairs
+        ]
+
+
+def _explained(
+    side: PolicyOnSnapshot, pods: Sequence[str], nodes: Sequence[str]
+) -> dict[str, Explanation]:
+    lines = map(json.loads, reversed(side.brief(pods, nodes)))
+    return {line["pod"]: line for line in lines}
 
 
 def _pending(
@@ -279,7 +292,7 @@ def _pending(
             pair = Difference(key, _judged(first), _judged(second))
             if reasons.are_for(pair):
                 with _without_volumes(old, first), _without_volumes(new, second):
-                    pair = reasons.explained(pair, old, new)
+                    [pair] = reasons.explained([pair], old, new)
             yield pod, pair
         done += len(step)
         progress(done, len(queue))
@@ -340,15 +353,18 @@ def _judged_again(
     """Pods on nodes that at least one policy serves, each judged as if it were not there."""
     reasons = _Reasons()
     pairs: list[Difference] = []
-    for start in range(0, len(placed), BATCH_PODS):
-        step = placed[start : start + BATCH_PODS]
+    for start in range(0, len(placed), AGAIN_PODS):
+        step = placed[start : start + AGAIN_PODS]
         was, is_now = _again(old, step), _again(new, step)
-        for position, pod in enumerate(step, start=start + 1):
-            first, second = was.get(pod.uid), is_now.get(pod.uid)
-            pair = Difference(pod.key, _judged(first), _judged(second), is_placed=True)
-            if pair.old.is_served or pair.new.is_served:
-                pairs.append(reasons.explained(pair, old, new))
-            progress(position, len(placed))
+        judged = [
+            Difference(
+                pod.key, _judged(was.get(pod.uid)), _judged(is_now.get(pod.uid)), is_placed=True
+            )
+            for pod in step
+        ]
+        served = [pair for pair in judged if pair.old.is_served or pair.new.is_served]
+        pairs += reasons.explained(served, old, new)
+        progress(start + len(step), len(placed))
     return pairs
 
 

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use crate::cycle;
 use crate::explain::{self, Detail, Explaining, Lines};
 use crate::rules::decision_work::DecisionWork;
@@ -55,8 +57,13 @@ impl Engine {
     fn asked(&self, pods: Option<&[String]>) -> Vec<PodEntry> {
         let keys: Option<BTreeSet<(&str, &str)>> = pods
             .map(|keys| keys.iter().map(|key| key.split_once('/').unwrap_or(("", key))).collect());
+        // Of most pods the name alone says that they are not asked about.
+        let names: FxHashSet<&str> = keys.iter().flatten().map(|(_, name)| *name).collect();
         let mut chosen = self.cluster.pods().found(|entry| match &keys {
-            Some(keys) => keys.contains(&(&***entry.pod.namespace(), &*entry.pod.name)),
+            Some(keys) => {
+                names.contains(&*entry.pod.name)
+                    && keys.contains(&(&***entry.pod.namespace(), &*entry.pod.name))
+            }
             None => entry.node().is_none(),
         });
         chosen.sort_by(|left, right| {
