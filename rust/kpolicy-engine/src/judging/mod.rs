@@ -14,7 +14,7 @@ mod tie;
 pub(crate) mod verdicts;
 
 pub(crate) use by_node::ByNode;
-pub(crate) use failure::{filter_failure, pre_filter_failure, pre_score_failure};
+pub(crate) use failure::{Failure, filter_failure, pre_filter_failure, pre_score_failure};
 pub(crate) use hypothetical::{Forks, HypotheticalNode};
 pub(crate) use nominated::{ahead_of, behind};
 pub(crate) use question::Question;

@@ -8,12 +8,17 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::model::{Labels, NodeSelectorTerm, PodAffinityTerm, Requirement, SpreadConstraint};
+use rustc_hash::FxHashMap;
+
+use crate::model::{
+    ClaimSource, Labels, NodeSelectorTerm, PodAffinityTerm, PodClaim, Requirement, SpreadConstraint,
+};
 use crate::snapshot::{Cluster, Pod};
 
+use super::devices;
 use super::placed_terms;
 use super::prices::{
-    AFFINITY_TERM, CONSTRAINT, CONTAINER, LABEL_KEY, PAIR, PORT, REQUIREMENT, SCALAR, TERM,
+    AFFINITY_TERM, CLAIM, CONSTRAINT, CONTAINER, LABEL_KEY, PAIR, PORT, REQUIREMENT, SCALAR, TERM,
     TOLERATION, VOLUME, of_selector,
 };
 use super::selectable_identities::SelectableIdentities;
@@ -34,6 +39,17 @@ pub fn units_max(nodes: usize) -> u64 {
 /// What a pod's spec may ask for, of what one decision may take.
 fn spec_units_max(nodes: usize) -> u64 {
     units_max(nodes) / 2
+}
+
+/// The most that finding devices may take on one node.
+const DEVICE_UNITS_MAX: u64 = 500_000;
+
+/// What finding devices may take on each of so many nodes, of what one decision may take: half of it,
+/// shared by nodes in powers of two, so that their shares change rarely.
+pub(super) fn units_of_devices(nodes: usize) -> u64 {
+    let all = units_max(0) / 2;
+    let shared = all / (nodes.max(1) as u64).next_power_of_two();
+    shared.clamp(UNITS_A_NODE / 2, DEVICE_UNITS_MAX)
 }
 
 /// What finding out why nodes were rejected may take, of what one decision may take: as much as the
@@ -68,7 +84,7 @@ struct Part {
 /// What judging a pod takes besides the expressions of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecisionWork {
-    parts: [Part; 10],
+    parts: [Part; 11],
     /// Affinity terms of placed pods that may mean the pod.
     of_placed: Part,
     units_max: u64,
@@ -149,11 +165,18 @@ impl DecisionWork {
                 template.ports.len(),
                 on_nodes(template.ports.len(), PORT),
             ),
+            part("spec.resourceClaims", template.resource_claims.len(), of_claims(pod, cluster)),
             part("spec.volumes", template.volumes.len(), on_nodes(template.volumes.len(), VOLUME)),
         ];
+        let nodes = cluster.nodes().len();
+        // Who asks for devices leaves them half of it.
+        let units_max = match asks_for_devices(pod, cluster) {
+            true => spec_units_max(nodes) / 2,
+            false => spec_units_max(nodes),
+        };
         let (terms, units) = placed_terms::terms_and_units(pod, cluster);
         let of_placed = part("affinity terms of placed pods that may select the pod", terms, units);
-        Self { parts, of_placed, units_max: spec_units_max(cluster.nodes().len()) }
+        Self { parts, of_placed, units_max }
     }
 
     /// Units of work of a decision about the pod, summed over the parts of its spec and what placed pods
@@ -204,6 +227,35 @@ impl<'a> LabelKeys<'a> {
         let new = keys.filter(|key| nodes.any_has_label(key) && self.seen.insert(key));
         product(new.count(), LABEL_KEY.saturating_mul(nodes.len() as u64))
     }
+}
+
+fn asks_for_devices(pod: &Pod, cluster: &Cluster) -> bool {
+    let is_backed = |name: &str| cluster.objects().class_behind(name).is_some();
+    !pod.template.resource_claims.is_empty()
+        || pod.requests().fit.scalars.iter().any(|(name, _)| is_backed(name))
+}
+
+/// Each claim is looked at on each node, and where it is allocated, the selector of its nodes.
+fn of_claims(pod: &Pod, cluster: &Cluster) -> u64 {
+    let claims = &cluster.objects().resource_claims;
+    let made: FxHashMap<&str, &str> = pod
+        .claim_statuses
+        .iter()
+        .flat_map(|statuses| statuses.iter())
+        .filter_map(|(name, made)| Some((&**name, made.as_deref()?)))
+        .collect();
+    let units = |entry: &PodClaim| {
+        let name = match &entry.source {
+            ClaimSource::Claim(name) => Some(&**name),
+            ClaimSource::Template => made.get(&*entry.name).copied(),
+            ClaimSource::Unknown => None,
+        };
+        let claim = name.and_then(|name| claims.get(pod.namespace(), name));
+        let allocation = claim.and_then(|claim| claim.allocation.as_deref());
+        let written = allocation.and_then(|own| own.node_selector.as_ref());
+        CLAIM + written.map_or(0, |written| devices::of_selector(&written.selector))
+    };
+    sum(pod.template.resource_claims.iter().map(units)).saturating_mul(cluster.nodes().len() as u64)
 }
 
 fn part(field: &'static str, entries: usize, units: u64) -> Part {

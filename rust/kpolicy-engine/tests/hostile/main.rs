@@ -11,6 +11,8 @@
 
 mod affinity_parts;
 mod cluster;
+mod device_objects;
+mod devices;
 #[path = "../worlds/draws.rs"]
 mod draws;
 mod growth;

@@ -5,6 +5,7 @@ use crate::heap::HeapBytes;
 use crate::model::Kind;
 use crate::part::{Part, Parts};
 use crate::release::Gate;
+use crate::rules::devices::Detail;
 use crate::rules::{
     Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Reservation, Stage, Status,
 };
@@ -98,8 +99,12 @@ impl PreparedFilter for Prepared {
         Reads::parts(NodeParts::LABELS.with(NodeParts::ALLOCATABLE))
     }
 
-    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
-        if is_stale(changes) { Refresh::Again } else { Refresh::Nodes }
+    fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
+        let is_stale = match &self.state {
+            Ok(Some(state)) => is_stale(changes) || state.is_stale(cluster),
+            _ => is_stale(changes),
+        };
+        if is_stale { Refresh::Again } else { Refresh::Nodes }
     }
 
     fn stage(&self) -> Stage<'_> {
@@ -112,7 +117,7 @@ impl PreparedFilter for Prepared {
 
     fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
         match &self.state {
-            Ok(Some(state)) => state.judge(cluster, node).code(),
+            Ok(Some(state)) => state.judge(cluster, node, Detail::Devices).code(),
             Ok(None) | Err(_) => Code::PASS,
         }
     }
@@ -125,8 +130,9 @@ impl PreparedFilter for Prepared {
     fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
         match &self.state {
             Ok(Some(state)) if code.is_failure() => {
-                let why = state.judge(cluster, node).failure(&node.node.name);
-                Status::error(why.unwrap_or_default())
+                let failure =
+                    state.judge(cluster, node, Detail::Devices).failure(state.units_a_node);
+                failure.unwrap_or_else(|| Status::error(""))
             }
             Err(status) => status.clone(),
             Ok(_) => meaning(code),

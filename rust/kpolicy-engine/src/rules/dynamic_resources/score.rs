@@ -1,6 +1,7 @@
 //! The score: early alternatives of a request are better.
 
 use crate::model::{Allocation, Kind, ResourceClaim, Wanted};
+use crate::rules::devices::Detail;
 use crate::rules::{HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score};
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
@@ -52,14 +53,15 @@ impl PreparedScore for Prepared {
         }
     }
 
-    fn refresh(&mut self, changes: Changes<'_>, _: &Cluster) -> Refresh {
-        if is_stale(changes) { Refresh::Again } else { Refresh::Nodes }
+    fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
+        let shares_otherwise = self.state.as_ref().is_some_and(|state| state.is_stale(cluster));
+        if is_stale(changes) || shares_otherwise { Refresh::Again } else { Refresh::Nodes }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a few hundred at most")]
     fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
         let Some(state) = &self.state else { return 0.0 };
-        match state.judge(cluster, node) {
+        match state.judge(cluster, node, Detail::Devices) {
             Judged::Fits(given) if !given.is_empty() => {
                 let now = given.iter().map(|given| points(&given.claim, &given.allocation));
                 let before = state.claims.iter().filter_map(|claim| {
