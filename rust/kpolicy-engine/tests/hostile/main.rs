@@ -11,6 +11,7 @@
 
 mod affinity_parts;
 mod cluster;
+mod device_cases;
 mod device_objects;
 mod devices;
 #[path = "../worlds/draws.rs"]
