@@ -69,6 +69,8 @@ impl Expression {
     }
 }
 
+type Found = Result<(Option<Value>, bool), EvaluationError>;
+
 pub(crate) struct Machine<'a> {
     expression: &'a Expression,
     facts: &'a dyn Facts,
@@ -307,21 +309,15 @@ impl<'a> Machine<'a> {
     }
 
     fn has(&mut self, node: &Node, name: &Name) -> Evaluated {
-        let (found, _) = self.found(node, name)?;
-        Ok(Value::Bool(found.is_some()))
+        Ok(Value::Bool(self.found(node, name)?.0.is_some()))
     }
 
     fn optional_field(&mut self, node: &Node, name: &Name) -> Evaluated {
-        let (found, _) = self.found(node, name)?;
-        Ok(found.map_or(Value::NONE, Value::some))
+        Ok(self.found(node, name)?.0.map_or(Value::NONE, Value::some))
     }
 
     /// The field of the operand, and whether that is an optional.
-    fn found(
-        &mut self,
-        node: &Node,
-        name: &Name,
-    ) -> Result<(Option<Value>, bool), EvaluationError> {
+    fn found(&mut self, node: &Node, name: &Name) -> Found {
         let place = |fault: Fault| fault.at(node.origin);
         if let Some(answer) = self.entry(node, name)? {
             self.budget.charge(LOOKUP).map_err(place)?;

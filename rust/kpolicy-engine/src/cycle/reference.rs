@@ -15,8 +15,8 @@ use crate::judging::{
 use crate::preemption::{CandidateMemo, Unplaced};
 use crate::program::{Profile, Program};
 use crate::rules::{
-    Fault, Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Rejection,
-    Scale, Stage, Status,
+    Fault, Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Scale, Stage,
+    Status,
 };
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 use crate::timing::Unmetered;

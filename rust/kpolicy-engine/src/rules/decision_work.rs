@@ -8,17 +8,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use rustc_hash::FxHashMap;
-
-use crate::model::{
-    ClaimSource, Labels, NodeSelectorTerm, PodAffinityTerm, PodClaim, Requirement, SpreadConstraint,
-};
+use crate::model::{Labels, NodeSelectorTerm, PodAffinityTerm, Requirement, SpreadConstraint};
 use crate::snapshot::{Cluster, Pod};
 
-use super::devices;
+use super::claim_work::{asks_for_devices, of_claims};
 use super::placed_terms;
 use super::prices::{
-    AFFINITY_TERM, CLAIM, CONSTRAINT, CONTAINER, LABEL_KEY, PAIR, PORT, REQUIREMENT, SCALAR, TERM,
+    AFFINITY_TERM, CONSTRAINT, CONTAINER, LABEL_KEY, PAIR, PORT, REQUIREMENT, SCALAR, TERM,
     TOLERATION, VOLUME, of_selector,
 };
 use super::selectable_identities::SelectableIdentities;
@@ -227,35 +223,6 @@ impl<'a> LabelKeys<'a> {
         let new = keys.filter(|key| nodes.any_has_label(key) && self.seen.insert(key));
         product(new.count(), LABEL_KEY.saturating_mul(nodes.len() as u64))
     }
-}
-
-fn asks_for_devices(pod: &Pod, cluster: &Cluster) -> bool {
-    let is_backed = |name: &str| cluster.objects().class_behind(name).is_some();
-    !pod.template.resource_claims.is_empty()
-        || pod.requests().fit.scalars.iter().any(|(name, _)| is_backed(name))
-}
-
-/// Each claim is looked at on each node, and where it is allocated, the selector of its nodes.
-fn of_claims(pod: &Pod, cluster: &Cluster) -> u64 {
-    let claims = &cluster.objects().resource_claims;
-    let made: FxHashMap<&str, &str> = pod
-        .claim_statuses
-        .iter()
-        .flat_map(|statuses| statuses.iter())
-        .filter_map(|(name, made)| Some((&**name, made.as_deref()?)))
-        .collect();
-    let units = |entry: &PodClaim| {
-        let name = match &entry.source {
-            ClaimSource::Claim(name) => Some(&**name),
-            ClaimSource::Template => made.get(&*entry.name).copied(),
-            ClaimSource::Unknown => None,
-        };
-        let claim = name.and_then(|name| claims.get(pod.namespace(), name));
-        let allocation = claim.and_then(|claim| claim.allocation.as_deref());
-        let written = allocation.and_then(|own| own.node_selector.as_ref());
-        CLAIM + written.map_or(0, |written| devices::of_selector(&written.selector))
-    };
-    sum(pod.template.resource_claims.iter().map(units)).saturating_mul(cluster.nodes().len() as u64)
 }
 
 fn part(field: &'static str, entries: usize, units: u64) -> Part {
