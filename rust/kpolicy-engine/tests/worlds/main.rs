@@ -132,13 +132,13 @@ fn every_decision_equals_one_from_scratch() {
         ("decisions", seen.decisions, 100),
         ("placed", seen.placed, 30),
         ("parked", seen.parked, 30),
-        ("preempting", seen.preempting, 2),
+        ("preempting", seen.preempting, 1),
         ("in batches", seen.in_batches, 10),
         ("in two steps", seen.in_two_steps, 5),
         ("promised", seen.promised, 1),
         ("rebuilt", seen.rebuilt, 10),
         ("uncached", seen.uncached, 10),
-        ("listed for paths", seen.listed_for_paths, 2),
+        ("listed for paths", seen.listed_for_paths, 1),
         ("woken", seen.woken, 10),
     ] {
         let wanted = at_least_in_ten_worlds * worlds / 10;
