@@ -114,7 +114,11 @@ class _Reasons:
         return self.left > 0 and pair.is_difference and pair.is_served_by_both
 
     def explained(
-        self, pairs: Sequence[Difference], old: PolicyOnSnapshot, new: PolicyOnSnapshot
+        self,
+        pairs: Sequence[Difference],
+        uids: Mapping[str, str],
+        old: PolicyOnSnapshot,
+        new: PolicyOnSnapshot,
     ) -> list[Difference]:
         """Asks in the state in which both decided: the engine looks past each pod itself."""
         asked = dict.fromkeys([pair.pod for pair in pairs if self.are_for(pair)][: self.left])
@@ -123,7 +127,8 @@ class _Reasons:
         self.left -= len(asked)
         sides = [pair for pair in pairs if pair.pod in asked]
         nodes = {each.node: None for pair in sides for each in (pair.old, pair.new) if each.node}
-        was, is_now = (_explained(side, list(asked), list(nodes)) for side in (old, new))
+        of_asked = [uids[key] for key in asked]
+        was, is_now = (_explained(side, of_asked, list(nodes)) for side in (old, new))
         return [
             replace(pair, reason=_reason(pair, was.get(pair.pod, {}), is_now.get(pair.pod, {})))
             if pair.pod in asked
@@ -133,9 +138,9 @@ class _Reasons:
 
 
 def _explained(
-    side: PolicyOnSnapshot, pods: Sequence[str], nodes: Sequence[str]
+    side: PolicyOnSnapshot, uids: Sequence[str], nodes: Sequence[str]
 ) -> dict[str, Explanation]:
-    lines = map(json.loads, reversed(side.brief(pods, nodes)))
+    lines = map(json.loads, reversed(side.brief(uids, nodes)))
     return {line["pod"]: line for line in lines}
 
 
@@ -158,7 +163,7 @@ def _pending(
             pair = Difference(key, _judged(first), _judged(second))
             if reasons.are_for(pair):
                 with _without_volumes(old, first), _without_volumes(new, second):
-                    [pair] = reasons.explained([pair], old, new)
+                    [pair] = reasons.explained([pair], {key: pod.uid}, old, new)
             yield pod, pair
         done += len(step)
         progress(done, len(queue))
@@ -229,7 +234,7 @@ def _judged_again(
             for pod in step
         ]
         served = [pair for pair in judged if pair.old.is_served or pair.new.is_served]
-        pairs += reasons.explained(served, old, new)
+        pairs += reasons.explained(served, {pod.key: pod.uid for pod in step}, old, new)
         progress(start + len(step), len(placed))
     return pairs
 
