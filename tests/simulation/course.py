@@ -94,7 +94,7 @@ def can_remain(world: World) -> bool:
     pods with extended resources need their status written before they are bound."""
     remains = world.setting.remains
     if remains is Remains.STATUS_FAILING:
-        return not world.setting.has_devices
+        return not (world.setting.has_devices and world.devices.are_extended_asked_for())
     if remains.is_about_the_standby:
         return len(world.instances) > 1
     return remains is not Remains.POLICY_GONE or bool(kept_hash(world.api))
