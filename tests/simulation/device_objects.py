@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 Json = dict[str, Any]
@@ -59,7 +59,7 @@ def extended(body: Json) -> Json:
     return body
 
 
-def is_extended(pod: Json) -> bool:
+def is_extended(pod: Mapping[str, Any]) -> bool:
     """Whether it asks for a device as an extended resource."""
     containers = pod["spec"]["containers"]
     return any(
