@@ -217,9 +217,9 @@ impl Engine {
                 decision
             }
             CycleOutcome::Rejected(fit_error) => self.rejected(pod, fit_error),
-            CycleOutcome::Failed(why) => {
-                let mut decision = self.decision(pod, Verdict::Failed);
-                decision.message = why.as_str().into();
+            CycleOutcome::Failed(failure) => {
+                let mut decision = self.decision(pod, failure.verdict());
+                decision.message = failure.why.as_str().into();
                 decision
             }
         }

@@ -10,6 +10,7 @@ pub(crate) mod columns;
 pub(crate) mod covering;
 pub(crate) mod device_selectors;
 pub(crate) mod device_slices;
+pub(crate) mod device_taint_rules;
 pub(crate) mod devices_in_use;
 pub(crate) mod domains;
 pub(crate) mod evictions;

@@ -10,6 +10,7 @@ use super::attached::Attached;
 use super::covering::Covering;
 use super::device_selectors::Selectors;
 use super::device_slices::DeviceSlices;
+use super::device_taint_rules::DeviceTaintRules;
 use super::devices_in_use::DevicesInUse;
 use super::extended_resources::ExtendedResources;
 
@@ -96,6 +97,8 @@ macro_rules! stores {
             pub(crate) attached: Attached,
             /// Slices of devices by node and pool.
             pub(crate) device_slices: DeviceSlices,
+            /// Rules that taint devices by pool.
+            pub(crate) rules_of_taints: DeviceTaintRules,
             /// The devices that claims hold.
             pub(crate) devices_in_use: DevicesInUse,
             /// Classes of devices by the resource that each stands behind.
@@ -158,11 +161,10 @@ impl Objects {
     fn followed(&mut self, replaced: Replaced) -> Replaced {
         self.attached.follow(&replaced);
         self.device_slices.follow(&replaced);
+        self.rules_of_taints.follow(&replaced);
         self.devices_in_use.follow(&replaced);
         self.extended_resources.follow(&replaced);
-        if let Some(new) = &replaced.new {
-            self.selectors.see(new);
-        }
+        self.selectors.follow(&replaced);
         self.covering.follow(&replaced);
         replaced
     }

@@ -24,7 +24,7 @@ pub(crate) const COMMON_LABELS: usize = 20;
 const PLACED: usize = 5_000;
 const APPLICATIONS: usize = 500;
 
-fn empty_cluster(program: &Value) -> Engine {
+pub(crate) fn empty_cluster(program: &Value) -> Engine {
     let mut engine = support::loaded(1, program);
     let node = |index: usize| {
         let name = format!("node-{index:05}");

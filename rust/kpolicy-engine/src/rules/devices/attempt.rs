@@ -1,9 +1,8 @@
 //! One attempt to find devices of one node: the candidates in order, and what is chosen so far.
 
-use crate::model::{
-    Ask, Device, DeviceTaint, DeviceTaintRule, ResourceClaim, ResourceSlice, WrittenQuantity,
-};
+use crate::model::{Ask, Device, ResourceClaim, ResourceSlice, WrittenQuantity};
 use crate::release::{Followed, Gate};
+use crate::snapshot::device_taint_rules::Rules;
 use crate::snapshot::devices_in_use::DeviceUse;
 use crate::snapshot::{Cluster, NodeView};
 
@@ -13,6 +12,7 @@ use super::marks::Marks;
 use super::pools::{Pool, State};
 use super::requests::{Entry, Request};
 use super::search::Stop;
+use super::work::{CONSTRAINT, DEVICE, Work};
 
 /// A device that the node sees, in the order of the search.
 #[derive(Debug)]
@@ -21,21 +21,26 @@ pub(super) struct Candidate<'a> {
     pub(super) slice: &'a ResourceSlice,
     pub(super) device: &'a Device,
     pub(super) in_use: Option<&'a DeviceUse>,
-    /// Taints that rules lay over it.
-    pub(super) more_taints: Vec<&'a DeviceTaint>,
+    /// Rules that may taint it.
+    taint_rules: Rules<'a>,
 }
 
 impl Candidate<'_> {
     /// Whether it has a taint that keeps the request away.
     pub(super) fn is_tainted(&self, ask: &Ask, followed: Followed) -> bool {
+        let own = self.device.taints.iter();
+        let of_rules = self.taint_rules.taints(&self.slice.driver, &self.device.name);
         followed.has(Gate::DRADeviceTaints)
-            && self
-                .device
-                .taints
-                .iter()
-                .chain(self.more_taints.iter().copied())
+            && own
+                .chain(of_rules)
                 .filter(|taint| taint.is_hard())
                 .any(|taint| !ask.tolerations.iter().any(|own| own.tolerates(taint)))
+    }
+
+    /// What asking for its taints takes.
+    pub(super) fn units_of_taints(&self, ask: &Ask) -> u64 {
+        let taints = self.device.taints.len() + self.taint_rules.len();
+        (taints as u64).saturating_mul(1 + ask.tolerations.len() as u64)
     }
 }
 
@@ -71,19 +76,25 @@ pub(super) struct Attempt<'a> {
     pub(super) chosen: Vec<Vec<Chosen>>,
     /// Whether selectors accept a device, by request and place: 0 where not asked yet.
     pub(super) selected: Vec<u8>,
-    pub(super) steps: u64,
+    pub(super) work: &'a mut Work,
+    /// The claim and the request that it got to.
+    pub(super) reached: (usize, &'a str),
+    pub(super) depth: usize,
 }
 
 impl<'a> Attempt<'a> {
     pub(super) fn begin(
         claims: &'a [&'a ResourceClaim],
         cluster: &'a Cluster,
-        node: NodeView<'a>,
-        followed: Followed,
+        (node, followed): (NodeView<'a>, Followed),
         pools: &'a [Pool<'a>],
-    ) -> Result<Self, Stop> {
+        work: &'a mut Work,
+    ) -> Result<Self, (Stop, String)> {
+        let places = pools.iter().map(Pool::places).sum::<usize>();
+        if let Err(stop) = work.charge_each(places, DEVICE) {
+            return Err((stop.into(), String::new()));
+        }
         let candidates = candidates(cluster, followed, pools);
-        let places = candidates.len();
         let mut attempt = Self {
             claims,
             cluster,
@@ -99,9 +110,22 @@ impl<'a> Attempt<'a> {
             marks: Marks::new(places),
             chosen: claims.iter().map(|_| Vec::new()).collect(),
             selected: Vec::new(),
-            steps: 0,
+            work,
+            reached: (0, ""),
+            depth: 0,
         };
+        match attempt.prepare() {
+            Ok(()) => Ok(attempt),
+            Err(stop) => Err((stop, attempt.part())),
+        }
+    }
+
+    fn prepare(&mut self) -> Result<(), Stop> {
+        let (claims, followed) = (self.claims, self.followed);
+        let attempt = self;
         for (index, claim) in claims.iter().enumerate() {
+            attempt.reached = (index, "");
+            attempt.work.charge_each(claim.constraints.len(), CONSTRAINT)?;
             attempt.prepare_claim(index, claim)?;
             attempt.alternatives.push(vec![0; claim.requests.len()]);
             let mut constraints = Vec::with_capacity(claim.constraints.len());
@@ -116,7 +140,18 @@ impl<'a> Attempt<'a> {
             }
             attempt.constraints.push(constraints);
         }
-        Ok(attempt)
+        Ok(())
+    }
+
+    /// The part of a claim that it got to, for people.
+    pub(super) fn part(&self) -> String {
+        let (claim, request) = self.reached;
+        let key = self.claims.get(claim).map(|claim| super::key_of(claim)).unwrap_or_default();
+        if request.is_empty() {
+            format!("claim {key}")
+        } else {
+            format!("claim {key}, request {request}")
+        }
     }
 
     /// Whether the device is given out in shares.
@@ -142,30 +177,21 @@ fn candidates<'a>(
     followed: Followed,
     pools: &[Pool<'a>],
 ) -> Vec<Candidate<'a>> {
-    let rules: Vec<&DeviceTaintRule> = if followed.has_taint_rules() {
-        cluster.objects().device_taint_rules.iter().map(AsRef::as_ref).collect()
-    } else {
-        Vec::new()
-    };
-    let mut candidates = Vec::new();
+    let rules = &cluster.objects().rules_of_taints;
+    let mut candidates = Vec::with_capacity(pools.iter().map(Pool::places).sum());
     for (index, pool) in pools.iter().enumerate().filter(|(_, pool)| pool.state == State::Whole) {
+        let taint_rules = match followed.has_taint_rules() {
+            true => rules.of_pool(pool.name),
+            false => Rules::default(),
+        };
         for slice in &pool.seen {
             for device in &slice.devices {
-                let is_meant = |rule: &&&DeviceTaintRule| {
-                    let means = |wanted: &Option<Box<str>>, have: &str| {
-                        wanted.as_deref().is_none_or(|wanted| wanted == have)
-                    };
-                    rule.has_selector
-                        && means(&rule.driver, pool.driver)
-                        && means(&rule.pool, pool.name)
-                        && means(&rule.device, &device.name)
-                };
                 candidates.push(Candidate {
                     pool: index,
                     slice,
                     device,
                     in_use: pool.in_use.and_then(|pool| pool.get(&*device.name)),
-                    more_taints: rules.iter().filter(is_meant).map(|rule| &rule.taint).collect(),
+                    taint_rules,
                 });
             }
         }

@@ -8,6 +8,7 @@ use super::attempt::Attempt;
 use super::key_of;
 use super::pools::State;
 use super::search::Stop;
+use super::work::{REQUEST, STEP};
 
 /// The most devices that the API stores in one allocation.
 pub(super) const DEVICES_MAX: usize = 32;
@@ -66,6 +67,7 @@ impl<'a> Attempt<'a> {
         let mut least = 0_usize;
         for request in claim.requests.iter() {
             let first = self.requests.len();
+            self.reached = (index, &request.name);
             let needed = match &request.wanted {
                 Wanted::Exactly(ask) => {
                     let ready = self.request(index, claim, &request.name, None, ask)?;
@@ -119,6 +121,7 @@ impl<'a> Attempt<'a> {
         alternative: Option<&'a str>,
         ask: &'a Ask,
     ) -> Result<Request<'a>, Stop> {
+        self.work.charge(REQUEST + ask.selectors.len() as u64)?;
         if let Some(number) = ask.selectors.iter().position(Option::is_none) {
             let what =
                 format!(", selector #{number}: CEL expression empty (unsupported selector type?)");
@@ -179,14 +182,13 @@ impl<'a> Attempt<'a> {
             }
             for _ in pool.seen.iter().flat_map(|slice| slice.devices.iter()) {
                 let index = self.requests.len();
-                if self.is_selected(claim_index, index, request, place)?
-                    && self.has_capacity(
-                        request.ask,
-                        place,
-                        self.followed.traits().repairs_allocator,
-                    )?
-                {
-                    all.push(place);
+                self.work.charge(STEP)?;
+                if self.is_selected(claim_index, index, request, place)? {
+                    self.charge_capacity(place)?;
+                    let of_all = self.followed.traits().repairs_allocator;
+                    if self.has_capacity(request.ask, place, of_all)? {
+                        all.push(place);
+                    }
                 }
                 place += 1;
             }

@@ -4,18 +4,19 @@ use crate::release::Gate;
 
 use super::attempt::{Attempt, Chosen};
 use super::capacity::consumed;
-use super::requests::DEVICES_MAX;
+use super::requests::{DEVICES_MAX, Request};
+use super::work::{CAPACITY, CONSTRAINING, GIVING, STEP, counters_of};
 
-/// How many devices an attempt may look at.
-const STEPS_MAX: u64 = 200_000;
+/// The search calls itself once for each claim, request and device.
+const DEPTH_MAX: usize = 2_500;
 
 /// What ends a search without an answer.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// An allocation would have more devices than the API stores.
     TooMany,
-    /// It takes too many steps.
-    TooLong,
+    /// It takes more units than there are.
+    TooMuch,
     /// The whole cycle fails.
     Fatal(String),
 }
@@ -45,7 +46,17 @@ impl Attempt<'_> {
 
     /// `is_chosen`: the alternative is chosen. `start`: the first place to look at.
     fn allocate(&mut self, at: At, is_chosen: bool, start: usize) -> Result<bool, Stop> {
-        self.step()?;
+        if self.depth == DEPTH_MAX {
+            return Err(Stop::TooMuch);
+        }
+        self.depth += 1;
+        let outcome = self.allocate_next(at, is_chosen, start);
+        self.depth -= 1;
+        outcome
+    }
+
+    fn allocate_next(&mut self, at: At, is_chosen: bool, start: usize) -> Result<bool, Stop> {
+        self.work.charge(STEP)?;
         let Some(entries) = self.entries.get(at.claim) else { return Ok(true) };
         let Some(entry) = entries.get(at.request).copied() else {
             let next = At { claim: at.claim + 1, ..At::default() };
@@ -60,6 +71,7 @@ impl Attempt<'_> {
         }
         let index = entry.first + at.alternative;
         let Some(request) = self.requests.get(index) else { return Ok(false) };
+        self.reached = (at.claim, request.base);
         let (count, all) = (request.count, request.all.as_ref());
         if all.is_some_and(Vec::is_empty) {
             return Ok(false);
@@ -85,7 +97,7 @@ impl Attempt<'_> {
             return outcome;
         }
         for place in start..self.candidates.len() {
-            self.step()?;
+            self.work.charge(STEP)?;
             if !self.will_do(at.claim, index, place)? {
                 continue;
             }
@@ -96,6 +108,7 @@ impl Attempt<'_> {
             }
             self.give_up(at.claim, given);
             outcome?;
+            self.reached = (at.claim, self.requests.get(index).map_or("", |request| request.base));
         }
         Ok(false)
     }
@@ -120,9 +133,16 @@ impl Attempt<'_> {
         if is_too_many { Err(Stop::TooMany) } else { Ok(false) }
     }
 
-    fn step(&mut self) -> Result<(), Stop> {
-        self.steps += 1;
-        if self.steps > STEPS_MAX { Err(Stop::TooLong) } else { Ok(()) }
+    /// What giving a device to a request takes, and taking it back.
+    fn units_of_giving(&self, claim: usize, request: &Request<'_>, place: usize) -> u64 {
+        let Some(candidate) = self.candidate(place) else { return 0 };
+        let constraints = self.constraints.get(claim).into_iter().flatten();
+        let constraining: u64 = constraints.map(|constraint| constraint.units(CONSTRAINING)).sum();
+        let device = candidate.device;
+        let pool = self.pools.get(candidate.pool).filter(|_| counters_of(device) > 0);
+        let counting = pool.map_or(0, |pool| self.counters.units(pool, device));
+        let of_shares = if device.is_shared { device.capacity.len() as u64 * CAPACITY } else { 0 };
+        GIVING + constraining + counting + of_shares + candidate.units_of_taints(request.ask)
     }
 
     fn is_admin(&self, index: usize) -> bool {
@@ -145,10 +165,18 @@ impl Attempt<'_> {
         if is_taken || !self.accepts(claim, index, place)? {
             return Ok(false);
         }
+        self.charge_capacity(place)?;
         match self.requests.get(index) {
             Some(request) => self.has_capacity(request.ask, place, false),
             None => Ok(false),
         }
+    }
+
+    /// Before `has_capacity`.
+    pub(super) fn charge_capacity(&mut self, place: usize) -> Result<(), Stop> {
+        let capacities =
+            self.candidate(place).map_or(0, |candidate| candidate.device.capacity.len());
+        Ok(self.work.charge_each(capacities, CAPACITY)?)
     }
 
     /// Gives a device to a request, if counters, taints, constraints and capacities allow it. `must`:
@@ -165,6 +193,8 @@ impl Attempt<'_> {
         else {
             return Ok(None);
         };
+        let units = self.units_of_giving(claim, request, place);
+        self.work.charge(units)?;
         let (ask, device, slice) = (request.ask, candidate.device, candidate.slice);
         let is_repaired = self.followed.traits().repairs_allocator;
         let is_shared = self.is_shared(device);
@@ -223,6 +253,8 @@ impl Attempt<'_> {
         if !is_shared {
             self.marks.choose(place, claim);
         }
+        let capacities = device.capacity.len();
+        self.work.charge_each(capacities, CAPACITY)?;
         let given = Given { request: index, place, took_counters: counts };
         if !self.has_capacity(ask, place, false)? {
             // 1.36 leaves all of it as it is.

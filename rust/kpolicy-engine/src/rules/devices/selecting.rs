@@ -5,18 +5,17 @@ use kpolicy_cel::{
     Answer, Budget, ErrorKind, Expression, Facts, Map, Quantity, Read, Semver, Value,
 };
 
-use crate::model::{Attribute, Device, DeviceClass};
+use crate::model::{Attribute, Device, DeviceCapacity, DeviceClass};
 use crate::snapshot::device_selectors::{CATALOGUE, Compiled};
 
 use super::attempt::Attempt;
 use super::pools::reaches;
 use super::requests::Request;
 use super::search::Stop;
+use super::work::{self, ANSWERS, SELECTOR, SELECTOR_BYTES, Work};
 
 /// What one evaluation may spend, as in kube-scheduler.
 const UNITS_MAX: u64 = 1_000_000;
-/// So many units of an evaluation take as long as a step of the search.
-const UNITS_A_STEP: u64 = 10;
 
 const YES: u8 = 1;
 const NO: u8 = 2;
@@ -33,9 +32,9 @@ impl<'a> Attempt<'a> {
             return Ok(known);
         }
         let Some(request) = self.requests.get(index) else { return Ok(false) };
-        let (accepted, steps) = self.judge(claim, request, place)?;
-        self.note(index, place, accepted, steps);
-        Ok(accepted)
+        let mut left = Work::of(self.work.left());
+        let accepted = self.judge(claim, request, place, &mut left);
+        self.note(index, place, accepted, &left)
     }
 
     /// Whether a request of this place among all requests takes a device, whoever has it.
@@ -46,9 +45,9 @@ impl<'a> Attempt<'a> {
         request: &Request<'a>,
         place: usize,
     ) -> Result<bool, Stop> {
-        let (accepted, steps) = self.judge(claim, request, place)?;
-        self.note(index, place, accepted, steps);
-        Ok(accepted)
+        let mut left = Work::of(self.work.left());
+        let accepted = self.judge(claim, request, place, &mut left);
+        self.note(index, place, accepted, &left)
     }
 
     fn known(&self, index: usize, place: usize) -> Option<bool> {
@@ -59,35 +58,47 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn note(&mut self, index: usize, place: usize, accepted: bool, steps: u64) {
+    /// Remembers an answer, and charges for it.
+    fn note(
+        &mut self,
+        index: usize,
+        place: usize,
+        accepted: Result<bool, Stop>,
+        left: &Work,
+    ) -> Result<bool, Stop> {
+        self.work.charge(self.work.left().saturating_sub(left.left()))?;
+        let accepted = accepted?;
         let at = index * self.candidates.len() + place;
         if self.selected.len() <= at {
-            self.selected.resize((index + 1) * self.candidates.len(), 0);
+            let len = (index + 1) * self.candidates.len();
+            self.work.charge(((len - self.selected.len()) / ANSWERS) as u64)?;
+            self.selected.resize(len, 0);
         }
         if let Some(cell) = self.selected.get_mut(at) {
             *cell = if accepted { YES } else { NO };
         }
-        self.steps += steps;
+        Ok(accepted)
     }
 
-    /// The answer, and the steps that it took.
+    /// The answer, charged to `left`.
     fn judge(
         &self,
         claim: usize,
         request: &Request<'a>,
         place: usize,
-    ) -> Result<(bool, u64), Stop> {
-        let Some(candidate) = self.candidate(place) else { return Ok((false, 0)) };
+        left: &mut Work,
+    ) -> Result<bool, Stop> {
+        let Some(candidate) = self.candidate(place) else { return Ok(false) };
         let has_conditions = !candidate.device.binding_conditions.is_empty();
         if has_conditions && !self.followed.has_binding_conditions() {
-            return Ok((false, 1));
+            return Ok(false);
         }
-        let mut steps = 1;
         let of_class = request.class.selectors.iter().map(|text| (Some(request.class), text));
         let own = request.ask.selectors.iter().map(|text| (None, text));
         let numbered = of_class.enumerate().chain(own.enumerate());
         for (number, (class, text)) in numbered {
-            let Some(text) = text else { return Ok((false, steps)) };
+            let Some(text) = text else { return Ok(false) };
+            left.charge(SELECTOR + (text.len() / SELECTOR_BYTES) as u64)?;
             let fatal = |on_device: bool, what: &str| {
                 let from = self.origin(claim, class);
                 let on = if on_device && self.followed.traits().repairs_allocator {
@@ -105,23 +116,25 @@ impl<'a> Attempt<'a> {
                 }
                 None => return Err(fatal(false, "CEL is not compiled yet")),
             };
-            let mut budget = Budget::new(UNITS_MAX);
+            let units_max = left.left().min(UNITS_MAX);
+            let mut budget = Budget::new(units_max);
             let facts = DeviceFacts { driver: &candidate.slice.driver, device: candidate.device };
-            let accepted = evaluated(
-                expression,
-                &facts,
-                &mut budget,
-                self.followed.traits().repairs_allocator,
-            )
-            .map_err(|why| fatal(true, &format!("CEL runtime error: {why}")))?;
-            steps += budget.spent() / UNITS_A_STEP;
+            let has_hint = self.followed.traits().repairs_allocator;
+            let accepted = evaluated(expression, &facts, &mut budget, has_hint);
+            left.charge(budget.spent())?;
+            let accepted = accepted.map_err(|failed| match failed {
+                Failed::TooDear if units_max < UNITS_MAX => Stop::TooMuch,
+                failed => fatal(true, &format!("CEL runtime error: {}", failed.text())),
+            })?;
             if !accepted {
-                return Ok((false, steps));
+                return Ok(false);
             }
         }
-        let is_reached = !candidate.slice.is_per_device
-            || reaches(&candidate.device.place, self.node).map_err(Stop::Fatal)?;
-        Ok((is_reached, steps))
+        if !candidate.slice.is_per_device {
+            return Ok(true);
+        }
+        left.charge(work::of_place(&candidate.device.place))?;
+        reaches(&candidate.device.place, self.node).map_err(Stop::Fatal)
     }
 
     fn origin(&self, claim: usize, class: Option<&DeviceClass>) -> String {
@@ -138,24 +151,42 @@ impl<'a> Attempt<'a> {
 const OPTIONAL_HINT: &str = ". consider using CEL optional chaining (.? followed by orValue()) or \
                              guarding the check with has() for optional fields";
 
+/// Why a selector has no answer.
+enum Failed {
+    /// It would have spent more than it may.
+    TooDear,
+    Otherwise(String),
+}
+
+impl Failed {
+    fn text(&self) -> &str {
+        match self {
+            Self::TooDear => "operation cancelled: actual cost limit exceeded",
+            Self::Otherwise(why) => why,
+        }
+    }
+}
+
 fn evaluated(
     expression: &Expression,
     facts: &DeviceFacts<'_>,
     budget: &mut Budget,
     has_hint: bool,
-) -> Result<bool, String> {
+) -> Result<bool, Failed> {
     match expression.evaluate(facts, budget) {
         Ok(Value::Bool(accepted)) => Ok(accepted),
         Ok(other) => {
             let kind = other.type_name();
-            Err(format!(
+            Err(Failed::Otherwise(format!(
                 "CEL result of type {kind} could not be converted to bool: unsupported native conversion from '{kind}' to 'bool'"
-            ))
+            )))
         }
         Err(error) => Err(match error.kind {
-            ErrorKind::CostExceeded => "operation cancelled: actual cost limit exceeded".to_owned(),
-            ErrorKind::NoSuchKey if has_hint => format!("{error}{OPTIONAL_HINT}"),
-            _ => error.to_string(),
+            ErrorKind::CostExceeded => Failed::TooDear,
+            ErrorKind::NoSuchKey if has_hint => {
+                Failed::Otherwise(format!("{error}{OPTIONAL_HINT}"))
+            }
+            _ => Failed::Otherwise(error.to_string()),
         }),
     }
 }
@@ -184,6 +215,19 @@ impl Facts for DeviceFacts<'_> {
             }
             _ => Answer::Unknown,
         }
+    }
+
+    fn entry(&self, read: &Read, name: &str) -> Option<Answer> {
+        let found = match CATALOGUE.get(usize::from(read.fact.id)).copied() {
+            Some("device.attributes[]") => {
+                self.of_name(&self.device.attributes, read.key(), name, attribute_value)
+            }
+            Some("device.capacity[]") => {
+                self.of_name(&self.device.capacity, read.key(), name, capacity_value)
+            }
+            _ => return None,
+        };
+        Some(found.map_or(Answer::Absent, Answer::from))
     }
 
     fn is_made(&self, read: &Read) -> bool {
@@ -224,22 +268,27 @@ impl DeviceFacts<'_> {
         Value::map(Map::of_strings(own))
     }
 
+    /// What the map of a domain has under a name.
+    fn of_name<T>(
+        &self,
+        entries: &[(Box<str>, T)],
+        domain: Option<&str>,
+        name: &str,
+        value: impl Fn(&T) -> Option<Value>,
+    ) -> Option<Value> {
+        let is_named = |(have, _): &&(Box<str>, T)| {
+            let (own, id) = self.split(have);
+            Some(own) == domain && id == name
+        };
+        entries.iter().rev().filter(is_named).find_map(|(_, entry)| value(entry))
+    }
+
     fn attributes(&self, domain: Option<&str>) -> Value {
-        self.of_domain(&self.device.attributes, domain, |attribute| match attribute {
-            Attribute::Int(value) => Some(Value::Int(*value)),
-            Attribute::Bool(value) => Some(Value::Bool(*value)),
-            Attribute::Text(text) => Some(Value::string(&**text)),
-            Attribute::Version(text) => {
-                Semver::parse(text).ok().map(|version| Value::Semver(version.into()))
-            }
-            Attribute::Unknown => None,
-        })
+        self.of_domain(&self.device.attributes, domain, attribute_value)
     }
 
     fn capacities(&self, domain: Option<&str>) -> Value {
-        self.of_domain(&self.device.capacity, domain, |capacity| {
-            Quantity::parse(&capacity.value.text()).map(|amount| Value::Quantity(amount.into()))
-        })
+        self.of_domain(&self.device.capacity, domain, capacity_value)
     }
 
     fn by_domain<T>(
@@ -250,4 +299,20 @@ impl DeviceFacts<'_> {
         let domains = entries.iter().map(|(name, _)| self.split(name).0);
         Value::map(Map::of_strings(domains.map(|domain| (domain, of(self, Some(domain))))))
     }
+}
+
+fn attribute_value(attribute: &Attribute) -> Option<Value> {
+    match attribute {
+        Attribute::Int(value) => Some(Value::Int(*value)),
+        Attribute::Bool(value) => Some(Value::Bool(*value)),
+        Attribute::Text(text) => Some(Value::string(&**text)),
+        Attribute::Version(text) => {
+            Semver::parse(text).ok().map(|version| Value::Semver(version.into()))
+        }
+        Attribute::Unknown => None,
+    }
+}
+
+fn capacity_value(capacity: &DeviceCapacity) -> Option<Value> {
+    Quantity::parse(&capacity.value.text()).map(|amount| Value::Quantity(amount.into()))
 }
