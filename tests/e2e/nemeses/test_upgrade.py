@@ -75,7 +75,7 @@ def test_n_the_newer_takes_over_and_the_older_takes_over_again(
             bound_once(stage, 4 * PODS)
 
 
-def test_a_policy_for_the_newer_is_refused_by_the_older_which_keeps_its_own(
+def test_n_a_policy_for_the_newer_is_refused_by_the_older_which_keeps_its_own(
     plane: ControlPlane, lease: str, newer: dict[str, str], tmp_path: Path
 ) -> None:
     """`minEngine` says which version a policy needs."""

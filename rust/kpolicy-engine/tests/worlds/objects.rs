@@ -187,7 +187,7 @@ pub(crate) fn pod(draws: &mut Draws, index: usize, node: Option<String>) -> Valu
         container["ports"] = json!([{"containerPort": 80, "hostPort": 8080 + draws.below(2)}]);
     }
     // Most pods matter about the same; a few may evict nearly all others.
-    let priority = if node.is_none() && draws.one_in(2) { 9 } else { draws.below(3) };
+    let priority = if node.is_none() && !draws.one_in(3) { 9 } else { draws.below(3) };
     let mut spec = json!({"containers": [container], "priority": priority});
     if draws.one_in(12) {
         spec["preemptionPolicy"] = json!("Never");

@@ -177,12 +177,12 @@ pub(crate) fn program(draws: &mut Draws) -> Value {
     let percentage = if is_plain || !draws.one_in(12) { 100 } else { draws.below(101) };
     let mut profile = json!({"schedulerName": "default-scheduler",
         "percentageOfNodesToScore": percentage, "filters": filters, "scores": scores});
-    if is_plain || !draws.one_in(6) {
-        let policy = if draws.one_in(8) { "Never" } else { "LowerPriority" };
+    if is_plain || !draws.one_in(12) {
+        let policy = if draws.one_in(12) { "Never" } else { "LowerPriority" };
         let (share, absolute) = if draws.one_in(6) { (20, 1) } else { (10, 100) };
         profile["preemption"] = json!({"policy": policy, "minCandidateNodesPercentage": share,
                                        "minCandidateNodesAbsolute": absolute});
-        if !is_plain && draws.one_in(3) {
+        if !is_plain && draws.one_in(6) {
             profile["preemption"]["victims"] = draws.pick(list(&expressions()["victims"])).clone();
         }
         if !is_plain && draws.one_in(4) {
