@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{Ask, Object, Wanted};
 
+use super::device_reads::{DeviceRead, device_reads};
 use super::objects::Replaced;
 
 /// The facts of a device; an id is a place in this list.
@@ -27,7 +28,8 @@ pub(crate) const CATALOGUE: [&str; 8] = [
 /// What became of a text.
 #[derive(Debug)]
 pub(crate) enum Compiled {
-    Ready(Expression),
+    /// With what it looks at, where that is a list of single values.
+    Ready(Expression, Option<Box<[DeviceRead]>>),
     /// Why it does not compile.
     Refused(Box<str>),
 }
@@ -78,7 +80,11 @@ impl Selectors {
         self.wanted.remove(text);
         let Some(used) = self.used.get_mut(text) else { return };
         let compiled = match compiled {
-            Ok(expression) => Compiled::Ready(expression.resolved(&DeviceCatalogue)),
+            Ok(expression) => {
+                let expression = expression.resolved(&DeviceCatalogue);
+                let reads = device_reads(&expression);
+                Compiled::Ready(expression, reads)
+            }
             Err(why) => Compiled::Refused(why.into()),
         };
         used.compiled = Some(compiled);

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::{Kind, Meta, Object};
 
@@ -107,9 +108,21 @@ macro_rules! stores {
             pub(crate) selectors: Selectors,
             /// The disruption budgets by pod.
             pub(crate) covering: Covering,
+            /// What finding devices has taken so far, in units.
+            units_of_devices: AtomicU64,
         }
 
         impl Objects {
+            /// What finding devices has taken so far, in units.
+            pub(crate) fn units_of_devices(&self) -> u64 {
+                self.units_of_devices.load(Ordering::Relaxed)
+            }
+
+            /// Adds to what finding devices has taken.
+            pub(crate) fn add_units_of_devices(&self, units: u64) {
+                self.units_of_devices.fetch_add(units, Ordering::Relaxed);
+            }
+
             pub(crate) fn len(&self) -> usize {
                 0 $($(+ self.$store.len())?)*
             }

@@ -7,12 +7,15 @@ use kpolicy_engine::Engine;
 use kpolicy_engine::api::Verdict;
 use serde_json::{Value, json};
 
-use crate::cluster::{NODES, node_name, pod};
+use crate::cluster::{node_name, pod};
 use crate::device_objects::{
-    DRIVER, Look, all, allocated, ask, claim, class, distinct, lists, matching, on_each_node,
-    pod_with, requests, slice, taint_rule,
+    DRIVER, Look, Objects, all, allocated, ask, claim, class, distinct, lists, matching,
+    nodes_with_devices, on_each_node, on_few_nodes, pod_with, requests, slice, taint_rule,
 };
 use crate::draws::Draws;
+
+/// What finding devices may take on each of 5,000 nodes.
+const UNITS_A_NODE: u64 = 500;
 
 /// What a case publishes, and the claims of its pod.
 pub(crate) struct Case {
@@ -20,7 +23,9 @@ pub(crate) struct Case {
     pub description: String,
     /// What must come of the pod, where one knows.
     pub verdict: Option<Verdict>,
-    pub published: Vec<Value>,
+    pub published: Objects,
+    /// The most that a node with devices may take, in units.
+    pub units_max: u64,
     pub claims: Vec<Value>,
     /// Where the pod has more than these claims.
     pub pod: Option<Value>,
@@ -30,12 +35,18 @@ impl Case {
     fn of(
         name: &'static str,
         verdict: impl Into<Option<Verdict>>,
-        published: Vec<Value>,
+        published: impl Iterator<Item = Value> + 'static,
         claim_spec: Value,
     ) -> Self {
         let (verdict, description) = (verdict.into(), String::new());
         let claims = vec![claim("own", claim_spec)];
-        Self { name, description, verdict, published, claims, pod: None }
+        let (published, units_max) = (Box::new(published), u64::MAX);
+        Self { name, description, verdict, published, units_max, claims, pod: None }
+    }
+
+    /// Of a node's share, only a part may be taken.
+    fn with_room(self, times: u64) -> Self {
+        Self { units_max: UNITS_A_NODE / times, ..self }
     }
 
     pub(crate) fn pod(&self) -> Value {
@@ -77,57 +88,63 @@ impl Selectors {
     }
 }
 
-fn plain(devices: usize) -> Vec<Value> {
-    let mut published = on_each_node(devices, Look::default());
-    published.push(class("c", &[]));
-    published
+fn with_class(published: Objects) -> Objects {
+    Box::new(published.chain([class("c", &[])]))
 }
 
-fn looking(devices: usize, look: Look) -> Vec<Value> {
-    let mut published = on_each_node(devices, look);
-    published.push(class("c", &[]));
-    published
+fn plain(devices: usize) -> Objects {
+    looking(devices, Look::default())
 }
 
-/// As people have them.
+fn looking(devices: usize, look: Look) -> Objects {
+    with_class(on_each_node(devices, look))
+}
+
+/// As people have them, with the room that they leave.
 pub(crate) fn ordinary(selectors: &Selectors) -> Vec<Case> {
     let (own, refusing) = (selectors.text("ordinary"), selectors.text("refusing"));
     let look = Look { attributes: 8, capacities: 2, ..Look::default() };
     let counting = Look { counters: 8, ..look };
-    let one = |text: &str| json!({"requests": requests(1, &ask(1, &[text]))});
-    let mut in_use = looking(8, look);
-    in_use.extend(
-        (0..NODES)
-            .map(|index| allocated(&format!("used-{index}"), &node_name(index), 0..4 + index % 5)),
-    );
+    let count = |count: usize| json!({"requests": requests(1, &ask(count, &[own]))});
+    let of_driver = |devices: usize| {
+        on_each_node(devices, look).chain([class("c", &[selectors.text("driver")])])
+    };
+    let used = move |devices: usize| {
+        let nodes = 0..nodes_with_devices(devices, look);
+        let left = move |index: usize| 0..devices - 4 + index % 5;
+        nodes.map(move |index| allocated(&format!("used-{index}"), &node_name(index), left(index)))
+    };
+    let refused = || json!({"requests": requests(1, &ask(1, &[refusing]))});
+    let all_of = || json!({"requests": requests(1, &all())});
+    let listed = || json!({"requests": lists(4, 2, &ask(2, &[own]))});
+    let constrained =
+        || json!({"requests": requests(4, &ask(1, &[own])), "constraints": matching(1, "model")});
     vec![
-        Case::of("8 devices, one is asked for", Verdict::Placed, looking(8, look), one(own)),
+        Case::of("one of 64 devices", Verdict::Placed, of_driver(64), count(1)).with_room(4),
+        Case::of("8 of 64 devices", Verdict::Placed, of_driver(64), count(8)).with_room(4),
         Case::of(
-            "8 devices, all are",
+            "60 to 64 of 64 devices in use",
             Verdict::Placed,
-            looking(8, look),
-            json!({"requests": requests(1, &all())}),
-        ),
-        Case::of("8 devices, none will do", Verdict::Parked, looking(8, look), one(refusing)),
-        Case::of("8 devices, 4 to 8 in use", Verdict::Placed, in_use, one(own)),
+            of_driver(64).chain(used(64)),
+            count(1),
+        )
+        .with_room(2),
+        Case::of("none of 64 devices will do", Verdict::Parked, looking(64, look), refused()),
+        Case::of("one of 8 devices", Verdict::Placed, of_driver(8), count(1)).with_room(4),
+        Case::of("all of 8 devices", Verdict::Placed, looking(8, look), all_of()).with_room(4),
+        Case::of("none of 8 devices will do", Verdict::Parked, looking(8, look), refused())
+            .with_room(2),
         Case::of(
-            "64 devices with counters, 4 requests, a constraint",
+            "4 to 8 of 8 devices in use",
             Verdict::Placed,
-            looking(64, counting),
-            json!({"requests": requests(4, &ask(1, &[own])), "constraints": matching(1, "model")}),
-        ),
-        Case::of(
-            "64 devices with counters, none will do",
-            Verdict::Parked,
-            looking(64, counting),
-            one(refusing),
-        ),
-        Case::of(
-            "8 devices on one of ten nodes, 8 lists",
-            Verdict::Placed,
-            looking(8, look).into_iter().step_by(10).chain([class("c", &[])]).collect(),
-            json!({"requests": lists(4, 2, &ask(2, &[own]))}),
-        ),
+            of_driver(8).chain(used(8)),
+            count(1),
+        )
+        .with_room(4),
+        Case::of("4 requests and a constraint", Verdict::Placed, looking(64, look), constrained())
+            .with_room(2),
+        Case::of("the same with counters", Verdict::Placed, looking(64, counting), constrained()),
+        Case::of("4 lists of 2", Verdict::Placed, with_class(on_few_nodes(8, look)), listed()),
     ]
 }
 
@@ -174,7 +191,7 @@ pub(crate) fn searching(selectors: &Selectors) -> Vec<Case> {
         Case::of(
             "counters and capacities of 64 devices",
             Verdict::SetAside,
-            looking(64, Look { capacities: 28, counters: 32, ..Look::default() }),
+            looking(64, Look { capacities: 28, values: 4, counters: 32, ..Look::default() }),
             json!({"requests": refused()}),
         ),
         Case::of(
@@ -186,7 +203,7 @@ pub(crate) fn searching(selectors: &Selectors) -> Vec<Case> {
         Case::of(
             "shares of 64 devices",
             Verdict::SetAside,
-            looking(64, Look { capacities: 28, is_shared: true, ..Look::default() }),
+            looking(64, Look { capacities: 28, values: 4, is_shared: true, ..Look::default() }),
             json!({"requests": refused()}),
         ),
     ]
@@ -205,59 +222,51 @@ pub(crate) fn large(selectors: &Selectors) -> Vec<Case> {
     };
     let one = || json!({"requests": requests(1, &ask(1, &[own]))});
     let for_all = |slices: usize, place: Value| {
-        let mut published: Vec<Value> = (0..slices)
-            .map(|index| {
-                let name = format!("slice-{index:05}");
-                slice(
-                    &name,
-                    ("shared", slices),
-                    &place,
-                    index * 64..(index + 1) * 64,
-                    Look::default(),
-                )
-            })
-            .collect();
-        published.push(class("c", &[]));
-        published
+        let published = (0..slices).map(move |index| {
+            let devices = index * 64..(index + 1) * 64;
+            let name = format!("slice-{index:05}");
+            slice(&name, ("shared", slices), &place, devices, Look::default())
+        });
+        published.chain([class("c", &[])])
     };
     let selected = json!({"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [
         {"key": "common00", "operator": "In", "values": ["v0"]}]}]}});
-    let mut tainted = plain(8);
-    tainted.extend((0..2_000).map(|index| taint_rule(index, &json!({"driver": DRIVER}))));
-    let mut tainted_by_name = plain(8);
-    tainted_by_name.extend((0..5_000).map(|index| {
-        taint_rule(
-            index,
-            &json!({"driver": DRIVER, "pool": node_name(index), "device": "device-000"}),
-        )
-    }));
+    let of_driver = |index: usize| taint_rule(index, &json!({"driver": DRIVER}));
+    let of_one = |index: usize| {
+        let pool = node_name(index);
+        taint_rule(index, &json!({"driver": DRIVER, "pool": pool, "device": "device-000"}))
+    };
+    let tainted = plain(8).chain((0..2_000).map(of_driver));
+    let tainted_by_name = plain(8).chain((0..5_000).map(of_one));
     let mut many_claims = Case::of("64 claims", Verdict::SetAside, plain(64), one());
     many_claims.claims = (0..64).map(|index| claim(&format!("c{index}"), one())).collect();
     let mut repeated = Case::of("one claim 16,000 times", Verdict::SetAside, plain(8), one());
     repeated.pod = Some(pod_with(&vec!["own".to_owned(); 16_000]));
-    let mut behind =
-        Case::of("200 resources with classes behind them", Verdict::SetAside, plain(32), one());
+    let classes: Vec<Value> = (0..200)
+        .map(|index| {
+            let mut class = class(&format!("c{index}"), &[own]);
+            class["spec"]["extendedResourceName"] = json!(format!("x.com/r{index}"));
+            class
+        })
+        .collect();
+    let published = plain(32).chain(classes);
+    let name = "200 resources with classes behind them";
+    let mut behind = Case::of(name, Verdict::SetAside, published, one());
     let amounts: BTreeMap<String, Value> =
         (0..200).map(|index| (format!("x.com/r{index}"), json!("1"))).collect();
-    for index in 0..200 {
-        let mut class = class(&format!("c{index}"), &[own]);
-        class["spec"]["extendedResourceName"] = json!(format!("x.com/r{index}"));
-        behind.published.push(class);
-    }
     behind.pod = Some(pod(
         "devices",
         json!({"containers": [{"name": "c", "image": "i",
         "resources": {"requests": amounts, "limits": amounts}}]}),
     ));
-    let mut reserved = Case::of("20,000 claims beside it", Verdict::Placed, plain(8), one());
-    reserved.published.extend(
-        (0..20_000).map(|index| allocated(&format!("used-{index}"), &node_name(index), 0..1)),
-    );
+    let beside = |index: usize| allocated(&format!("used-{index}"), &node_name(index), 0..1);
+    let published = plain(8).chain((0..20_000).map(beside));
+    let reserved = Case::of("20,000 claims beside it", Verdict::Placed, published, one());
     vec![
         Case::of(
             "32 configurations that name 32 requests",
             Verdict::Placed,
-            plain(32),
+            with_class(on_few_nodes(32, Look::default())),
             json!({"requests": requests(32, &ask(1, &[])), "config": configs()}),
         ),
         Case::of(
@@ -287,6 +296,7 @@ pub(crate) fn any(draws: &mut Draws, selectors: &Selectors) -> Case {
     let look = Look {
         attributes: up_to(28),
         capacities: up_to(4) * up_to(4),
+        values: up_to(8),
         taints: up_to(32) / 4,
         counters: up_to(32) / 2,
         is_shared: up_to(8) == 8,
@@ -295,8 +305,7 @@ pub(crate) fn any(draws: &mut Draws, selectors: &Selectors) -> Case {
         (up_to(64).max(1), up_to(32).max(1), up_to(8).max(1));
     let (constraints, texts, count) = (up_to(32), up_to(32), up_to(4).max(1));
     let step = if draws.one_in(3) { 10 } else { 1 };
-    let mut published: Vec<Value> = on_each_node(devices, look).into_iter().step_by(step).collect();
-    published.push(class("c", &[]));
+    let published = on_each_node(devices, look).step_by(step).chain([class("c", &[])]);
     let names: Vec<&(String, Value)> = selectors.0.values().collect();
     let texts: Vec<&str> = (0..texts).map(|_| draws.pick(&names).0.as_str()).collect();
     let own = if draws.one_in(4) { all() } else { ask(count, &texts) };

@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde_json::{Value, json};
 
 use crate::cluster::{NODES, node_name, pod};
+use crate::number;
 
 pub(crate) const DRIVER: &str = "d.x";
 const VERSION: &str = "resource.k8s.io/v1";
@@ -16,6 +17,8 @@ pub(crate) struct Look {
     /// Attributes besides `model` and `index`.
     pub attributes: usize,
     pub capacities: usize,
+    /// Values that a share of a capacity may have.
+    pub values: usize,
     pub taints: usize,
     /// Counters that it takes of the slice's sets.
     pub counters: usize,
@@ -32,9 +35,12 @@ fn device(index: usize, look: Look) -> Value {
         device["allowMultipleAllocations"] = json!(true);
     }
     for number in 0..look.capacities {
-        let values: Vec<String> = (1..=10).map(|value| format!("{value}Gi")).collect();
-        device["capacity"][format!("capacity{number:02}")] = json!({"value": "100Gi",
-            "requestPolicy": {"default": "1Gi", "validValues": values}});
+        let mut capacity = json!({"value": "100Gi"});
+        if look.values > 0 {
+            let values: Vec<String> = (1..=look.values).map(|value| format!("{value}Gi")).collect();
+            capacity["requestPolicy"] = json!({"default": "1Gi", "validValues": values});
+        }
+        device["capacity"][format!("capacity{number:02}")] = capacity;
     }
     if look.taints > 0 {
         let taint = |number: usize| json!({"key": format!("t{number}"), "effect": "NoSchedule"});
@@ -74,13 +80,43 @@ pub(crate) fn slice(
         "spec": spec})
 }
 
-/// For each node a slice with so many devices.
-pub(crate) fn on_each_node(devices: usize, look: Look) -> Vec<Value> {
-    let own = |index: usize| {
+/// Objects that are made one by one, when each is published.
+pub(crate) type Objects = Box<dyn Iterator<Item = Value>>;
+
+/// For each of the first nodes a slice with so many devices.
+fn on_nodes(nodes: usize, devices: usize, look: Look) -> impl Iterator<Item = Value> {
+    let own = move |index: usize| {
         let name = node_name(index);
         slice(&name, (&name, 1), &json!({"nodeName": name}), 0..devices, look)
     };
-    (0..NODES).map(own).collect()
+    (0..nodes).map(own)
+}
+
+/// Slices with so many devices, of 100 nodes, among which a decision's work is shared.
+pub(crate) fn on_few_nodes(devices: usize, look: Look) -> Objects {
+    Box::new(on_nodes(100, devices, look))
+}
+
+/// Slices with so many devices of as many nodes as are asked for, and memory allows for. The work is
+/// shared by all nodes: a slice that names none, and that no node reaches, makes it so.
+pub(crate) fn on_each_node(devices: usize, look: Look) -> Objects {
+    let nodes = nodes_with_devices(devices, look);
+    let place = json!({"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [
+        {"key": "nowhere", "operator": "Exists"}]}]}});
+    let nowhere = (nodes < NODES).then(|| slice("nowhere", ("nowhere", 1), &place, 0..1, look));
+    Box::new(on_nodes(nodes, devices, look).chain(nowhere))
+}
+
+/// A fraction of the nodes unless the environment asks for attacks, and never more than about 1 GiB.
+pub(crate) fn nodes_with_devices(devices: usize, look: Look) -> usize {
+    let Look { attributes, capacities, values, taints, counters, .. } = look;
+    let bytes = 300
+        + 100 * (2 + attributes)
+        + (250 + 40 * values) * capacities
+        + 200 * taints
+        + 100 * counters;
+    let asked = if number("KPOLICY_ATTACKS", 0) > 0 { NODES } else { NODES / 50 };
+    asked.min((1 << 30) / (bytes * devices.max(1)))
 }
 
 pub(crate) fn class(name: &str, selectors: &[&str]) -> Value {

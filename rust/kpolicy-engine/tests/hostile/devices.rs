@@ -29,9 +29,9 @@ fn delete_claim(engine: &mut Engine, claim: &Value) {
     engine.apply(gone, 0, &mut Applied::default());
 }
 
-fn print(case: &Case, taken: &Taken, left_bytes: usize) {
+fn print(case: &Case, taken: &Taken, (units_a_node, left_bytes): (u64, usize)) {
     println!(
-        "{:>9.2} ms {:>9} units {:>4} MiB at most {:>3} MiB left  {:<8} {}{}: {:.200}",
+        "{:>9.2} ms {:>9} units {units_a_node:>6} a node {:>4} MiB at most {:>3} MiB left  {:<8} {}{}: {:.200}",
         taken.time.as_secs_f64() * 1_000.0,
         taken.units,
         mib(taken.peak_bytes),
@@ -43,13 +43,28 @@ fn print(case: &Case, taken: &Taken, left_bytes: usize) {
     );
 }
 
+/// What finding devices takes on the first node.
+fn units_of_first_node(engine: &Engine) -> u64 {
+    let (program, cluster) = (engine.program(), engine.cluster());
+    let filters = program.profiles.iter().flat_map(|profile| &profile.filters);
+    let rule = filters.into_iter().find(|filter| &*filter.name == "DynamicResources");
+    let pod = &cluster.pods().get("devices").expect("the pod is there").pod;
+    let node = cluster.nodes().iter().next().expect("there are nodes");
+    let before = cluster.units_of_devices();
+    if let Some(prepared) = rule.and_then(|rule| rule.prepare(pod, cluster)) {
+        prepared.check(cluster, node);
+    }
+    cluster.units_of_devices() - before
+}
+
 /// Decides about the pod of a case as a release of Kubernetes does.
-fn tried(case: &Case, release: &str, selectors: &Selectors) {
+fn tried(mut case: Case, release: &str, selectors: &Selectors) {
     let mut program = support::default_program();
     program["release"] = json!(release);
     let mut engine = empty_cluster(&program);
-    let published = json!({"apiVersion": "v1", "kind": "List", "items": case.published});
-    support::apply(&mut engine, &published);
+    for object in case.published.by_ref() {
+        support::apply(&mut engine, &object);
+    }
     let before = allocated_bytes();
     for claim in &case.claims {
         assert!(claim.to_string().len() <= OBJECT_BYTES_MAX, "an API server refuses it");
@@ -57,18 +72,20 @@ fn tried(case: &Case, release: &str, selectors: &Selectors) {
     }
     selectors.load(&mut engine);
     support::apply(&mut engine, &case.pod());
+    let units_a_node = units_of_first_node(&engine);
     let scratch = engine.decide_from_scratch(&"devices".into());
     let taken = decide(&mut engine, "devices");
     undo_and_delete(&mut engine, "devices");
     case.claims.iter().for_each(|claim| delete_claim(&mut engine, claim));
     let left_bytes = allocated_bytes().saturating_sub(before);
-    print(case, &taken, left_bytes);
+    print(&case, &taken, (units_a_node, left_bytes));
     let Decision { verdict, message, .. } = &taken.decision;
     let name = case.name;
     assert_eq!((verdict, message), (&scratch.verdict, &scratch.message), "{name}");
     if let Some(expected) = &case.verdict {
         assert_eq!(verdict, expected, "{name}: {message}");
     }
+    assert!(units_a_node <= case.units_max, "{name}: {units_a_node} units on a node");
     assert!(*verdict != Verdict::SetAside || message.contains("spec."), "{name}: {message}");
     assert!(message.len() < MESSAGE_BYTES_MAX, "{name}: {} bytes of message", message.len());
     assert!(taken.peak_bytes <= BYTES_MAX, "{name}: {} MiB", mib(taken.peak_bytes));
@@ -85,7 +102,7 @@ fn all_tried(of: impl Fn(&Selectors) -> Vec<Case>) {
     let selectors = Selectors::read();
     for release in releases() {
         println!("as {release}:");
-        of(&selectors).iter().for_each(|case| tried(case, release, &selectors));
+        of(&selectors).into_iter().for_each(|case| tried(case, release, &selectors));
     }
 }
 
@@ -112,6 +129,6 @@ fn claims_at_random_stay_within_units_and_memory() {
     for _ in 0..(number("KPOLICY_ATTACKS", 0) / ATTACKS_A_CLAIM).max(1) {
         let case = any(&mut draws, &selectors);
         let release: &&str = draws.pick(releases());
-        tried(&case, release, &selectors);
+        tried(case, release, &selectors);
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::model::{Ask, Device, ResourceClaim, ResourceSlice, WrittenQuantity};
 use crate::release::{Followed, Gate};
-use crate::snapshot::device_taint_rules::Rules;
 use crate::snapshot::devices_in_use::DeviceUse;
 use crate::snapshot::{Cluster, NodeView};
 
@@ -10,9 +9,10 @@ use super::constraints::Constraint;
 use super::counters::Counters;
 use super::marks::Marks;
 use super::pools::{Pool, State};
+use super::remembered::Remembered;
 use super::requests::{Entry, Request};
 use super::search::Stop;
-use super::work::{CONSTRAINT, DEVICE, Work};
+use super::work::{CONSTRAINT, Work};
 
 /// A device that the node sees, in the order of the search.
 #[derive(Debug)]
@@ -21,27 +21,6 @@ pub(super) struct Candidate<'a> {
     pub(super) slice: &'a ResourceSlice,
     pub(super) device: &'a Device,
     pub(super) in_use: Option<&'a DeviceUse>,
-    /// Rules that may taint it.
-    taint_rules: Rules<'a>,
-}
-
-impl Candidate<'_> {
-    /// Whether it has a taint that keeps the request away.
-    pub(super) fn is_tainted(&self, ask: &Ask, followed: Followed) -> bool {
-        let own = self.device.taints.iter();
-        let of_rules = self.taint_rules.taints(&self.slice.driver, &self.device.name);
-        followed.has(Gate::DRADeviceTaints)
-            && own
-                .chain(of_rules)
-                .filter(|taint| taint.is_hard())
-                .any(|taint| !ask.tolerations.iter().any(|own| own.tolerates(taint)))
-    }
-
-    /// What asking for its taints takes.
-    pub(super) fn units_of_taints(&self, ask: &Ask) -> u64 {
-        let taints = self.device.taints.len() + self.taint_rules.len();
-        (taints as u64).saturating_mul(1 + ask.tolerations.len() as u64)
-    }
 }
 
 /// A device chosen for a claim.
@@ -76,6 +55,7 @@ pub(super) struct Attempt<'a> {
     pub(super) chosen: Vec<Vec<Chosen>>,
     /// Whether selectors accept a device, by request and place: 0 where not asked yet.
     pub(super) selected: Vec<u8>,
+    pub(super) remembered: Remembered<'a>,
     pub(super) work: &'a mut Work,
     /// The claim and the request that it got to.
     pub(super) reached: (usize, &'a str),
@@ -90,11 +70,12 @@ impl<'a> Attempt<'a> {
         pools: &'a [Pool<'a>],
         work: &'a mut Work,
     ) -> Result<Self, (Stop, String)> {
-        let places = pools.iter().map(Pool::places).sum::<usize>();
-        if let Err(stop) = work.charge_each(places, DEVICE) {
+        let units = pools.iter().map(Pool::units_of_places).sum();
+        if let Err(stop) = work.charge(units) {
             return Err((stop.into(), String::new()));
         }
-        let candidates = candidates(cluster, followed, pools);
+        let candidates = candidates(pools);
+        let places = candidates.len();
         let mut attempt = Self {
             claims,
             cluster,
@@ -110,6 +91,7 @@ impl<'a> Attempt<'a> {
             marks: Marks::new(places),
             chosen: claims.iter().map(|_| Vec::new()).collect(),
             selected: Vec::new(),
+            remembered: Remembered::default(),
             work,
             reached: (0, ""),
             depth: 0,
@@ -166,34 +148,45 @@ impl<'a> Attempt<'a> {
         candidate.in_use.is_some_and(|own| own.whole > 0 || (own.shares > 0 && !knows_shares))
     }
 
+    /// Whether a device has a taint that keeps the request away.
+    pub(super) fn is_tainted(&self, candidate: &Candidate<'_>, ask: &Ask) -> bool {
+        let rules = self.pools.get(candidate.pool).map(|pool| pool.taint_rules);
+        let (driver, name) = (&candidate.slice.driver, &candidate.device.name);
+        let of_rules = rules.iter().flat_map(|rules| rules.taints(driver, name));
+        self.followed.has(Gate::DRADeviceTaints)
+            && candidate
+                .device
+                .taints
+                .iter()
+                .chain(of_rules)
+                .filter(|taint| taint.is_hard())
+                .any(|taint| !ask.tolerations.iter().any(|own| own.tolerates(taint)))
+    }
+
+    /// What asking for its taints takes.
+    pub(super) fn units_of_taints(&self, candidate: &Candidate<'_>, ask: &Ask) -> u64 {
+        let of_rules = self.pools.get(candidate.pool).map_or(0, |pool| pool.taint_rules.len());
+        let taints = candidate.device.taints.len() + of_rules;
+        (taints as u64).saturating_mul(1 + ask.tolerations.len() as u64)
+    }
+
     pub(super) fn candidate(&self, place: usize) -> Option<&Candidate<'a>> {
         self.candidates.get(place)
     }
 }
 
 /// All devices of whole pools, in order.
-fn candidates<'a>(
-    cluster: &'a Cluster,
-    followed: Followed,
-    pools: &[Pool<'a>],
-) -> Vec<Candidate<'a>> {
-    let rules = &cluster.objects().rules_of_taints;
+fn candidates<'a>(pools: &[Pool<'a>]) -> Vec<Candidate<'a>> {
     let mut candidates = Vec::with_capacity(pools.iter().map(Pool::places).sum());
     for (index, pool) in pools.iter().enumerate().filter(|(_, pool)| pool.state == State::Whole) {
-        let taint_rules = match followed.has_taint_rules() {
-            true => rules.of_pool(pool.name),
-            false => Rules::default(),
-        };
+        let in_use = pool.in_use.filter(|pool| !pool.is_empty());
         for slice in &pool.seen {
-            for device in &slice.devices {
-                candidates.push(Candidate {
-                    pool: index,
-                    slice,
-                    device,
-                    in_use: pool.in_use.and_then(|pool| pool.get(&*device.name)),
-                    taint_rules,
-                });
-            }
+            candidates.extend(slice.devices.iter().map(|device| Candidate {
+                pool: index,
+                slice,
+                device,
+                in_use: in_use.and_then(|pool| pool.get(&*device.name)),
+            }));
         }
     }
     candidates

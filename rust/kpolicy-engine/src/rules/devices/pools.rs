@@ -8,11 +8,12 @@ use crate::model::{CounterSet, Device, ResourceSlice, SlicePlace};
 use crate::release::{Followed, Gate};
 use crate::rules::node_selection;
 use crate::snapshot::device_slices::{Published, contradict, share_a_name};
+use crate::snapshot::device_taint_rules::Rules;
 use crate::snapshot::devices_in_use::PoolUse;
 use crate::snapshot::{Cluster, NodeView};
 
 use super::search::Stop;
-use super::work::{self, NAME, SLICE, Work};
+use super::work::{self, DEVICE, DEVICES_IN_A_ROW, NAME, SLICE, Work};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -36,6 +37,8 @@ pub(super) struct Pool<'a> {
     pub(super) others: Vec<&'a ResourceSlice>,
     /// Its devices that are allocated.
     pub(super) in_use: Option<&'a PoolUse>,
+    /// Rules that may taint its devices.
+    pub(super) taint_rules: Rules<'a>,
     /// Some device that the node sees has them.
     has_binding_conditions: bool,
 }
@@ -60,15 +63,18 @@ impl<'a> Pool<'a> {
         self.seen.iter().map(|slice| slice.devices.len()).sum()
     }
 
+    /// What listing its devices takes.
+    pub(super) fn units_of_places(&self) -> u64 {
+        let places = self.places();
+        let is_used = self.in_use.is_some_and(|pool| !pool.is_empty());
+        if is_used { places as u64 * DEVICE } else { (places / DEVICES_IN_A_ROW) as u64 }
+    }
+
     /// Two devices that the node sees, or two counter sets, have one name, or a device takes of what
     /// there is not. Counters mean nothing without their gate.
     fn contradicts_itself(&self, has_counters: bool) -> bool {
         let seen = self.seen.iter().flat_map(|slice| slice.devices.iter());
-        if has_counters {
-            contradict(seen, || self.counter_sets())
-        } else {
-            share_a_name(seen)
-        }
+        if has_counters { contradict(seen, || self.counter_sets()) } else { share_a_name(seen) }
     }
 
     /// What finding that out takes.
@@ -176,7 +182,13 @@ pub(super) fn gather<'a>(
         let is_whole = is_all_seen || count(&slices) + count(&others) == wanted;
         let in_use = cluster.objects().devices_in_use.pool(driver, name);
         let (state, seen) = (State::Whole, slices);
-        let mut pool = Pool { driver, name, state, seen, others, in_use, has_binding_conditions };
+        let rules = &cluster.objects().rules_of_taints;
+        let taint_rules = match followed.has_taint_rules() {
+            true => rules.of_pool(name),
+            false => Rules::default(),
+        };
+        let mut pool =
+            Pool { driver, name, state, seen, others, in_use, taint_rules, has_binding_conditions };
         let has_counters = followed.has(Gate::DRAPartitionableDevices);
         let is_known = match found.as_slice() {
             [only] if pool.others.is_empty() && has_counters => Some(only.contradicts_itself),

@@ -8,7 +8,7 @@ use super::attempt::Attempt;
 use super::key_of;
 use super::pools::State;
 use super::search::Stop;
-use super::work::{REQUEST, STEP};
+use super::work::{REQUEST, SELECTOR, SELECTOR_BYTES, STEP};
 
 /// The most devices that the API stores in one allocation.
 pub(super) const DEVICES_MAX: usize = 32;
@@ -22,6 +22,8 @@ pub(super) struct Request<'a> {
     pub(super) alternative: Option<&'a str>,
     pub(super) ask: &'a Ask,
     pub(super) class: &'a DeviceClass,
+    /// Places of the selectors of the class, then of its own; `None`: one of another type.
+    pub(super) selectors: Vec<Option<usize>>,
     pub(super) count: usize,
     /// Where all devices are asked for: these, by their places.
     pub(super) all: Option<Vec<usize>>,
@@ -121,7 +123,7 @@ impl<'a> Attempt<'a> {
         alternative: Option<&'a str>,
         ask: &'a Ask,
     ) -> Result<Request<'a>, Stop> {
-        self.work.charge(REQUEST + ask.selectors.len() as u64)?;
+        self.work.charge(REQUEST)?;
         if let Some(number) = ask.selectors.iter().position(Option::is_none) {
             let what =
                 format!(", selector #{number}: CEL expression empty (unsupported selector type?)");
@@ -143,7 +145,8 @@ impl<'a> Attempt<'a> {
             );
             return Err(fatal(claim, &ask.name, &what));
         };
-        let mut request = Request { base, alternative, ask, class, count: 0, all: None };
+        let selectors = self.selectors_of(class, ask)?;
+        let mut request = Request { base, alternative, ask, class, selectors, count: 0, all: None };
         match &ask.mode {
             Mode::Exact(count) => request.count = usize::try_from(*count).unwrap_or(0),
             Mode::Unknown(mode) => {
@@ -156,6 +159,22 @@ impl<'a> Attempt<'a> {
             }
         }
         Ok(request)
+    }
+
+    /// Looks up each selector once.
+    fn selectors_of(
+        &mut self,
+        class: &'a DeviceClass,
+        ask: &'a Ask,
+    ) -> Result<Vec<Option<usize>>, Stop> {
+        let mut places = Vec::with_capacity(class.selectors.len() + ask.selectors.len());
+        for text in class.selectors.iter().chain(&ask.selectors) {
+            let bytes = text.as_deref().map_or(0, str::len);
+            self.work.charge(SELECTOR + (bytes / SELECTOR_BYTES) as u64)?;
+            let text = text.as_deref();
+            places.push(text.map(|text| self.remembered.place_of(text, self.cluster)));
+        }
+        Ok(places)
     }
 
     /// The places of all devices that will do, whether or not they are taken.
@@ -184,7 +203,7 @@ impl<'a> Attempt<'a> {
                 let index = self.requests.len();
                 self.work.charge(STEP)?;
                 if self.is_selected(claim_index, index, request, place)? {
-                    self.charge_capacity(place)?;
+                    self.charge_capacity(request.ask, place)?;
                     let of_all = self.followed.traits().repairs_allocator;
                     if self.has_capacity(request.ask, place, of_all)? {
                         all.push(place);

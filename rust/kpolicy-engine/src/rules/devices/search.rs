@@ -1,11 +1,14 @@
 //! The search: every request gets the first devices with which everything after it succeeds too.
 
+use crate::model::Ask;
 use crate::release::Gate;
 
 use super::attempt::{Attempt, Chosen};
 use super::capacity::consumed;
 use super::requests::{DEVICES_MAX, Request};
-use super::work::{CAPACITY, CONSTRAINING, GIVING, STEP, counters_of};
+use super::work::{
+    CONSTRAINING, DEVICES_IN_A_ROW, GIVING, SHARE, STEP, counters_of, of_capacities,
+};
 
 /// The search calls itself once for each claim, request and device.
 const DEPTH_MAX: usize = 2_500;
@@ -96,8 +99,14 @@ impl Attempt<'_> {
             }
             return outcome;
         }
-        for place in start..self.candidates.len() {
-            self.work.charge(STEP)?;
+        let mut after = start;
+        loop {
+            let place = self.next_free(at.claim, index, after);
+            self.work.charge(STEP + ((place - after) / DEVICES_IN_A_ROW) as u64)?;
+            if place >= self.candidates.len() {
+                return Ok(false);
+            }
+            after = place + 1;
             if !self.will_do(at.claim, index, place)? {
                 continue;
             }
@@ -110,7 +119,6 @@ impl Attempt<'_> {
             outcome?;
             self.reached = (at.claim, self.requests.get(index).map_or("", |request| request.base));
         }
-        Ok(false)
     }
 
     /// The first alternative with which everything after it succeeds.
@@ -141,8 +149,11 @@ impl Attempt<'_> {
         let device = candidate.device;
         let pool = self.pools.get(candidate.pool).filter(|_| counters_of(device) > 0);
         let counting = pool.map_or(0, |pool| self.counters.units(pool, device));
-        let of_shares = if device.is_shared { device.capacity.len() as u64 * CAPACITY } else { 0 };
-        GIVING + constraining + counting + of_shares + candidate.units_of_taints(request.ask)
+        let of_shares = match device.is_shared {
+            true => SHARE * device.capacity.len() as u64 + of_capacities(device, request.ask),
+            false => 0,
+        };
+        GIVING + constraining + counting + of_shares + self.units_of_taints(candidate, request.ask)
     }
 
     fn is_admin(&self, index: usize) -> bool {
@@ -155,28 +166,31 @@ impl Attempt<'_> {
             || self.marks.is_chosen(place)
     }
 
+    /// The first place from here on that nobody has.
+    fn next_free(&self, claim: usize, index: usize, from: usize) -> usize {
+        let is_free = |place: &usize| match self.is_admin(index) {
+            true => !self.marks.is_chosen_for(*place, claim),
+            false => !self.is_taken(*place),
+        };
+        let end = self.candidates.len();
+        (from..end).find(is_free).unwrap_or(end.max(from))
+    }
+
     /// What is asked of a device before it is tried.
     fn will_do(&mut self, claim: usize, index: usize, place: usize) -> Result<bool, Stop> {
-        let is_taken = if self.is_admin(index) {
-            self.marks.is_chosen_for(place, claim)
-        } else {
-            self.is_taken(place)
-        };
-        if is_taken || !self.accepts(claim, index, place)? {
+        if !self.accepts(claim, index, place)? {
             return Ok(false);
         }
-        self.charge_capacity(place)?;
-        match self.requests.get(index) {
-            Some(request) => self.has_capacity(request.ask, place, false),
-            None => Ok(false),
-        }
+        let Some(request) = self.requests.get(index) else { return Ok(false) };
+        let ask = request.ask;
+        self.charge_capacity(ask, place)?;
+        self.has_capacity(ask, place, false)
     }
 
     /// Before `has_capacity`.
-    pub(super) fn charge_capacity(&mut self, place: usize) -> Result<(), Stop> {
-        let capacities =
-            self.candidate(place).map_or(0, |candidate| candidate.device.capacity.len());
-        Ok(self.work.charge_each(capacities, CAPACITY)?)
+    pub(super) fn charge_capacity(&mut self, ask: &Ask, place: usize) -> Result<(), Stop> {
+        let units = self.candidate(place).map_or(0, |own| of_capacities(own.device, ask));
+        Ok(self.work.charge(units)?)
     }
 
     /// Gives a device to a request, if counters, taints, constraints and capacities allow it. `must`:
@@ -216,7 +230,7 @@ impl Attempt<'_> {
         if counts && !pool.is_some_and(|pool| self.counters.take(pool, device)) {
             return Ok(None);
         }
-        let mut refused = candidate.is_tainted(ask, self.followed);
+        let mut refused = self.is_tainted(candidate, ask);
         let constraints = self.constraints.get_mut(claim).map_or(&mut [][..], Vec::as_mut_slice);
         if !refused {
             let refusing = constraints
@@ -253,15 +267,17 @@ impl Attempt<'_> {
         if !is_shared {
             self.marks.choose(place, claim);
         }
-        let capacities = device.capacity.len();
-        self.work.charge_each(capacities, CAPACITY)?;
         let given = Given { request: index, place, took_counters: counts };
-        if !self.has_capacity(ask, place, false)? {
-            // 1.36 leaves all of it as it is.
-            if is_repaired {
-                self.undo(claim, given);
+        if must {
+            // One of several was asked for its capacity before it came to this.
+            self.work.charge(of_capacities(device, ask))?;
+            if !self.has_capacity(ask, place, false)? {
+                // 1.36 leaves all of it as it is.
+                if is_repaired {
+                    self.undo(claim, given);
+                }
+                return Ok(None);
             }
-            return Ok(None);
         }
         let share = if is_shared {
             let share = consumed(ask, device, self.followed).unwrap_or_default();

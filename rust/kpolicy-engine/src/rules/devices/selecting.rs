@@ -1,18 +1,20 @@
 //! Whether a device is what a request asks for: selectors of its class, then its own, then whether the
 //! node reaches the device.
 
-use kpolicy_cel::{
-    Answer, Budget, ErrorKind, Expression, Facts, Map, Quantity, Read, Semver, Value,
-};
+use std::mem;
 
-use crate::model::{Attribute, Device, DeviceCapacity, DeviceClass};
-use crate::snapshot::device_selectors::{CATALOGUE, Compiled};
+use kpolicy_cel::{Budget, ErrorKind, Expression, Value};
+
+use crate::model::DeviceClass;
+use crate::snapshot::device_selectors::Compiled;
 
 use super::attempt::Attempt;
+use super::device_facts::DeviceFacts;
 use super::pools::reaches;
+use super::remembered::Remembered;
 use super::requests::Request;
 use super::search::Stop;
-use super::work::{self, ANSWERS, SELECTOR, SELECTOR_BYTES, Work};
+use super::work::{self, ANSWERS, ASKING, Work};
 
 /// What one evaluation may spend, as in kube-scheduler.
 const UNITS_MAX: u64 = 1_000_000;
@@ -33,7 +35,9 @@ impl<'a> Attempt<'a> {
         }
         let Some(request) = self.requests.get(index) else { return Ok(false) };
         let mut left = Work::of(self.work.left());
-        let accepted = self.judge(claim, request, place, &mut left);
+        let mut remembered = mem::take(&mut self.remembered);
+        let accepted = self.judge(claim, request, place, &mut remembered, &mut left);
+        self.remembered = remembered;
         self.note(index, place, accepted, &left)
     }
 
@@ -46,7 +50,9 @@ impl<'a> Attempt<'a> {
         place: usize,
     ) -> Result<bool, Stop> {
         let mut left = Work::of(self.work.left());
-        let accepted = self.judge(claim, request, place, &mut left);
+        let mut remembered = mem::take(&mut self.remembered);
+        let accepted = self.judge(claim, request, place, &mut remembered, &mut left);
+        self.remembered = remembered;
         self.note(index, place, accepted, &left)
     }
 
@@ -86,6 +92,7 @@ impl<'a> Attempt<'a> {
         claim: usize,
         request: &Request<'a>,
         place: usize,
+        remembered: &mut Remembered<'a>,
         left: &mut Work,
     ) -> Result<bool, Stop> {
         let Some(candidate) = self.candidate(place) else { return Ok(false) };
@@ -93,12 +100,15 @@ impl<'a> Attempt<'a> {
         if has_conditions && !self.followed.has_binding_conditions() {
             return Ok(false);
         }
-        let of_class = request.class.selectors.iter().map(|text| (Some(request.class), text));
-        let own = request.ask.selectors.iter().map(|text| (None, text));
-        let numbered = of_class.enumerate().chain(own.enumerate());
-        for (number, (class, text)) in numbered {
-            let Some(text) = text else { return Ok(false) };
-            left.charge(SELECTOR + (text.len() / SELECTOR_BYTES) as u64)?;
+        let facts = DeviceFacts { driver: &candidate.slice.driver, device: candidate.device };
+        let of_class = request.class.selectors.len();
+        for (position, selector) in request.selectors.iter().enumerate() {
+            let (class, number) = match position.checked_sub(of_class) {
+                None => (Some(request.class), position),
+                Some(number) => (None, number),
+            };
+            let selector = selector.and_then(|selector| remembered.get_mut(selector));
+            let Some(selector) = selector else { return Ok(false) };
             let fatal = |on_device: bool, what: &str| {
                 let from = self.origin(claim, class);
                 let on = if on_device && self.followed.traits().repairs_allocator {
@@ -109,16 +119,21 @@ impl<'a> Attempt<'a> {
                 };
                 Stop::Fatal(format!("{from}: selector #{number}{on}: {what}"))
             };
-            let expression = match self.cluster.objects().selectors.get(text) {
-                Some(Compiled::Ready(expression)) => expression,
+            let expression = match selector.compiled {
+                Some(Compiled::Ready(expression, _)) => expression,
                 Some(Compiled::Refused(why)) => {
                     return Err(fatal(false, &format!("CEL compile error: {why}")));
                 }
                 None => return Err(fatal(false, "CEL is not compiled yet")),
             };
+            left.charge(selector.units_of_looking(&facts))?;
+            match selector.known(&facts) {
+                Some(true) => continue,
+                Some(false) => return Ok(false),
+                None => left.charge(ASKING)?,
+            }
             let units_max = left.left().min(UNITS_MAX);
             let mut budget = Budget::new(units_max);
-            let facts = DeviceFacts { driver: &candidate.slice.driver, device: candidate.device };
             let has_hint = self.followed.traits().repairs_allocator;
             let accepted = evaluated(expression, &facts, &mut budget, has_hint);
             left.charge(budget.spent())?;
@@ -126,6 +141,7 @@ impl<'a> Attempt<'a> {
                 Failed::TooDear if units_max < UNITS_MAX => Stop::TooMuch,
                 failed => fatal(true, &format!("CEL runtime error: {}", failed.text())),
             })?;
+            selector.keep(accepted);
             if !accepted {
                 return Ok(false);
             }
@@ -189,130 +205,4 @@ fn evaluated(
             _ => Failed::Otherwise(error.to_string()),
         }),
     }
-}
-
-/// A device as selectors see it.
-struct DeviceFacts<'a> {
-    driver: &'a str,
-    device: &'a Device,
-}
-
-impl Facts for DeviceFacts<'_> {
-    fn read(&self, read: &Read) -> Answer {
-        match CATALOGUE.get(usize::from(read.fact.id)).copied() {
-            Some("device.driver") => Value::string(self.driver).into(),
-            Some("device.allowMultipleAllocations") => self.device.is_shared.into(),
-            // A domain that the device does not have is empty, and not absent.
-            Some("device.attributes[]") => self.attributes(read.key()).into(),
-            Some("device.capacity[]") => self.capacities(read.key()).into(),
-            Some("device.attributes?[]") => self.has(&self.device.attributes, read.key()),
-            Some("device.capacity?[]") => self.has(&self.device.capacity, read.key()),
-            Some("device.attributes") => {
-                self.by_domain(&self.device.attributes, Self::attributes).into()
-            }
-            Some("device.capacity") => {
-                self.by_domain(&self.device.capacity, Self::capacities).into()
-            }
-            _ => Answer::Unknown,
-        }
-    }
-
-    fn entry(&self, read: &Read, name: &str) -> Option<Answer> {
-        let found = match CATALOGUE.get(usize::from(read.fact.id)).copied() {
-            Some("device.attributes[]") => {
-                self.of_name(&self.device.attributes, read.key(), name, attribute_value)
-            }
-            Some("device.capacity[]") => {
-                self.of_name(&self.device.capacity, read.key(), name, capacity_value)
-            }
-            _ => return None,
-        };
-        Some(found.map_or(Answer::Absent, Answer::from))
-    }
-
-    fn is_made(&self, read: &Read) -> bool {
-        matches!(
-            CATALOGUE.get(usize::from(read.fact.id)).copied(),
-            Some(
-                "device.attributes"
-                    | "device.capacity"
-                    | "device.attributes[]"
-                    | "device.capacity[]"
-            )
-        )
-    }
-}
-
-impl DeviceFacts<'_> {
-    /// The domain and the rest of a name; a bare name belongs to the driver.
-    fn split<'b>(&'b self, name: &'b str) -> (&'b str, &'b str) {
-        name.split_once('/').unwrap_or((self.driver, name))
-    }
-
-    /// What `in` says of a domain.
-    fn has<T>(&self, entries: &[(Box<str>, T)], domain: Option<&str>) -> Answer {
-        let is_there = entries.iter().any(|(name, _)| Some(self.split(name).0) == domain);
-        if is_there { true.into() } else { Answer::Absent }
-    }
-
-    fn of_domain<T>(
-        &self,
-        entries: &[(Box<str>, T)],
-        domain: Option<&str>,
-        value: impl Fn(&T) -> Option<Value>,
-    ) -> Value {
-        let own = entries.iter().filter_map(|(name, entry)| {
-            let (have, id) = self.split(name);
-            (Some(have) == domain).then(|| Some((id, value(entry)?))).flatten()
-        });
-        Value::map(Map::of_strings(own))
-    }
-
-    /// What the map of a domain has under a name.
-    fn of_name<T>(
-        &self,
-        entries: &[(Box<str>, T)],
-        domain: Option<&str>,
-        name: &str,
-        value: impl Fn(&T) -> Option<Value>,
-    ) -> Option<Value> {
-        let is_named = |(have, _): &&(Box<str>, T)| {
-            let (own, id) = self.split(have);
-            Some(own) == domain && id == name
-        };
-        entries.iter().rev().filter(is_named).find_map(|(_, entry)| value(entry))
-    }
-
-    fn attributes(&self, domain: Option<&str>) -> Value {
-        self.of_domain(&self.device.attributes, domain, attribute_value)
-    }
-
-    fn capacities(&self, domain: Option<&str>) -> Value {
-        self.of_domain(&self.device.capacity, domain, capacity_value)
-    }
-
-    fn by_domain<T>(
-        &self,
-        entries: &[(Box<str>, T)],
-        of: fn(&Self, Option<&str>) -> Value,
-    ) -> Value {
-        let domains = entries.iter().map(|(name, _)| self.split(name).0);
-        Value::map(Map::of_strings(domains.map(|domain| (domain, of(self, Some(domain))))))
-    }
-}
-
-fn attribute_value(attribute: &Attribute) -> Option<Value> {
-    match attribute {
-        Attribute::Int(value) => Some(Value::Int(*value)),
-        Attribute::Bool(value) => Some(Value::Bool(*value)),
-        Attribute::Text(text) => Some(Value::string(&**text)),
-        Attribute::Version(text) => {
-            Semver::parse(text).ok().map(|version| Value::Semver(version.into()))
-        }
-        Attribute::Unknown => None,
-    }
-}
-
-fn capacity_value(capacity: &DeviceCapacity) -> Option<Value> {
-    Quantity::parse(&capacity.value.text()).map(|amount| Value::Quantity(amount.into()))
 }

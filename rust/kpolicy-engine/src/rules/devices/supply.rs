@@ -77,7 +77,7 @@ impl Attempt<'_> {
             let is_short = !self.has_capacity(ask, place, false).unwrap_or(true);
             let Some(candidate) = self.candidate(place) else { continue };
             let is_in_use = !ask.is_admin && self.is_used_up(candidate);
-            let is_tainted = candidate.is_tainted(ask, self.followed);
+            let is_tainted = self.is_tainted(candidate, ask);
             if is_in_use {
                 let slice = candidate.slice;
                 let device = candidate.device.name.clone();

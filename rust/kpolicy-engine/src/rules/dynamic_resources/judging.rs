@@ -103,7 +103,19 @@ enum Special {
 impl State {
     pub(super) fn judge(&self, cluster: &Cluster, node: NodeView<'_>, detail: Detail) -> Judged {
         let mut work = Work::of(self.units_a_node);
-        let special = match self.special(cluster, node, &mut work) {
+        let judged = self.judge_within(&mut work, cluster, node, detail);
+        cluster.objects().add_units_of_devices(self.units_a_node - work.left());
+        judged
+    }
+
+    fn judge_within(
+        &self,
+        work: &mut Work,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+        detail: Detail,
+    ) -> Judged {
+        let special = match self.special(cluster, node, work) {
             Ok(special) => special,
             Err(judged) => return judged,
         };
@@ -118,7 +130,7 @@ impl State {
             Vec::new()
         } else {
             let context = (node, self.followed);
-            let mut found = || allocate(&wanted, cluster, context, &mut work, detail);
+            let mut found = || allocate(&wanted, cluster, context, work, detail);
             let outcome = match &special {
                 Special::None if !self.reaches_slices(cluster, node) => self.without_devices(found),
                 _ => found(),

@@ -75,9 +75,8 @@ impl PreparedScore for Prepared {
     }
 
     fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
-        let is_changed = |state: &State| {
-            state.is_stale(cluster) || state.overdue(cluster) != self.overdue
-        };
+        let is_changed =
+            |state: &State| state.is_stale(cluster) || state.overdue(cluster) != self.overdue;
         let is_stale = is_stale(changes) || self.state.as_ref().is_some_and(is_changed);
         if is_stale { Refresh::Again } else { Refresh::Nodes }
     }
