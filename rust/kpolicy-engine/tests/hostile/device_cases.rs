@@ -115,13 +115,14 @@ pub(crate) fn ordinary(selectors: &Selectors) -> Vec<Case> {
         nodes.map(move |index| allocated(&format!("used-{index}"), &node_name(index), left(index)))
     };
     let refused = || json!({"requests": requests(1, &ask(1, &[refusing]))});
+    let other = || json!({"requests": requests(1, &ask(1, &[selectors.text("other")]))});
     let all_of = || json!({"requests": requests(1, &all())});
     let listed = || json!({"requests": lists(4, 2, &ask(2, &[own]))});
     let constrained =
         || json!({"requests": requests(4, &ask(1, &[own])), "constraints": matching(1, "model")});
     vec![
         Case::of("one of 64 devices", Verdict::Placed, of_driver(64), count(1)).with_room(4),
-        Case::of("8 of 64 devices", Verdict::Placed, of_driver(64), count(8)).with_room(4),
+        Case::of("8 of 64 devices", Verdict::Placed, of_driver(64), count(8)).with_room(2),
         Case::of(
             "60 to 64 of 64 devices in use",
             Verdict::Placed,
@@ -129,7 +130,7 @@ pub(crate) fn ordinary(selectors: &Selectors) -> Vec<Case> {
             count(1),
         )
         .with_room(2),
-        Case::of("none of 64 devices will do", Verdict::Parked, looking(64, look), refused()),
+        Case::of("none of 64 devices will do", Verdict::Parked, looking(64, look), other()),
         Case::of("one of 8 devices", Verdict::Placed, of_driver(8), count(1)).with_room(4),
         Case::of("all of 8 devices", Verdict::Placed, looking(8, look), all_of()).with_room(4),
         Case::of("none of 8 devices will do", Verdict::Parked, looking(8, look), refused())

@@ -4,6 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::snapshot::Cluster;
+use crate::snapshot::device_reads::DeviceRead;
 use crate::snapshot::device_selectors::Compiled;
 
 use super::device_facts::{DeviceFacts, Seen};
@@ -69,6 +70,9 @@ impl<'a> Selector<'a> {
     pub(super) fn units_of_looking(&self, facts: &DeviceFacts<'_>) -> u64 {
         let Some(Compiled::Ready(_, Some(reads))) = self.compiled else { return 0 };
         let entries = facts.device.attributes.len().max(facts.device.capacity.len());
-        1 + (reads.len() * (1 + entries / ENTRIES_SEARCHED)) as u64
+        let is_searched =
+            |read: &&DeviceRead| !matches!(read, DeviceRead::Driver | DeviceRead::IsShared);
+        let searched = reads.iter().filter(is_searched).count();
+        1 + (searched * (1 + entries / ENTRIES_SEARCHED)) as u64
     }
 }
