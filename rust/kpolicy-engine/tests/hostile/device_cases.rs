@@ -132,7 +132,7 @@ pub(crate) fn ordinary(selectors: &Selectors) -> Vec<Case> {
         .with_room(2),
         Case::of("none of 64 devices will do", Verdict::Parked, looking(64, look), other()),
         Case::of("one of 8 devices", Verdict::Placed, of_driver(8), count(1)).with_room(4),
-        Case::of("all of 8 devices", Verdict::Placed, looking(8, look), all_of()).with_room(4),
+        Case::of("all of 8 devices", Verdict::Placed, looking(8, look), all_of()).with_room(3),
         Case::of("none of 8 devices will do", Verdict::Parked, looking(8, look), refused())
             .with_room(2),
         Case::of(
@@ -144,7 +144,12 @@ pub(crate) fn ordinary(selectors: &Selectors) -> Vec<Case> {
         .with_room(4),
         Case::of("4 requests and a constraint", Verdict::Placed, looking(64, look), constrained())
             .with_room(2),
-        Case::of("the same with counters", Verdict::Placed, looking(64, counting), constrained()),
+        Case::of(
+            "the same with counters",
+            Verdict::Placed,
+            with_class(on_few_nodes(64, counting)),
+            constrained(),
+        ),
         Case::of("4 lists of 2", Verdict::Placed, with_class(on_few_nodes(8, look)), listed()),
     ]
 }
