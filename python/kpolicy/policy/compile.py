@@ -20,6 +20,7 @@ from kpolicy.policy.assembly.assemble import Program, assemble, encode
 from kpolicy.policy.assembly.expressions import ExpressionSets
 from kpolicy.policy.assembly.extender_checks import check_authority, check_extenders
 from kpolicy.policy.assembly.params import ParamValues, uncalled
+from kpolicy.policy.assembly.plugin_checks import check_plugins
 from kpolicy.policy.assembly.policy_checks import beyond, check_policies
 from kpolicy.policy.assembly.read_policy import Policy, read_policies, written_rules
 from kpolicy.policy.assembly.releases import Asked, Followed, followed
@@ -249,6 +250,7 @@ def examine(
         *check_policies(policies, resolution),
         *check_extenders(policies, resolution),
         *check_authority(policies, bases.values(), authority),
+        *check_plugins(everyone, authority),
         *chain.from_iterable(
             beyond(policy, expressions.own[policy.name], 1) for policy in policies
         ),
@@ -345,7 +347,10 @@ def _program(
     limits = [policy.model.spec.limits for policy in everyone]
     entries = [profile.entry for profile in assembled]
     extenders = [profile.extenders for profile in assembled]
-    return encode(names, tie_break, entries, extenders, limits, followed=followed)
+    plugins = {profile.entry["schedulerName"]: profile.plugins for profile in assembled}
+    return encode(
+        names, tie_break, entries, extenders, limits, followed=followed, plugins=plugins
+    )
 
 
 def _expression_nodes(profile: Mapping[str, Any]) -> int:

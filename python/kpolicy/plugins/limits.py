@@ -1,0 +1,26 @@
+"""Every bound of `plugins/`, with the reason for its size."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# How long one call of a plugin may take, if nothing else is set.
+CALL_S: Final = 10.0
+CALL_S_MIN: Final = 0.01
+CALL_S_MAX: Final = 600.0
+# kube-scheduler's longest wait on Permit.
+PERMIT_S_MAX: Final = 15 * 60.0
+# How often calls under way are looked at: a part of the time that they may take, and at most this.
+LOOK_PART: Final = 0.25
+LOOK_S_MAX: Final = 1.0
+# Threads that plugins block for ever. Each keeps its stack; more of them mean that a plugin blocks
+# always, and no further thread would help.
+BLOCKED_THREADS_MAX: Final = 8
+# Plugins of one process: all are asked about every pod.
+PLUGINS_MAX: Final = 64
+# The length of a message in a condition or an event; more of it helps nobody.
+MESSAGE_CHARACTERS_MAX: Final = 1024
+# The numbers in a key of the queue.
+KEY_PARTS_MAX: Final = 16
+# The answer of the API server that a plugin may read.
+REQUEST_S: Final = 10.0

@@ -1,0 +1,233 @@
+"""The thread of plugins: an event loop of its own, in which the methods of plugins run.
+
+Each job is a task of one task group. The thread notes which call runs just now and since when, so
+that the scheduler's loop can see from outside that a call blocks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from kpolicy.clock import Clock, background_group
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A plugin raised, took too long, or answered what it may not."""
+
+    message: str
+
+
+class PluginFailedError(Exception):
+    """Ends a job in the thread of plugins; its text becomes a `Failed`."""
+
+
+@dataclass(slots=True)
+class Timing:
+    """One call that has ended: for the metrics."""
+
+    plugin: str
+    point: str
+    status: str
+    seconds: float
+
+
+# What is run in a thread, for the job that it belongs to.
+Work: TypeAlias = "Callable[[PluginThread, Job], Coroutine[Any, Any, Any]]"
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """What is asked about one pod at once. `answer` is a future of the scheduler's loop. `after`:
+    a job of the same pod that was cancelled, and may still be ending."""
+
+    pod: str
+    work: Work
+    answer: asyncio.Future[Any]
+    after: Job | None = None
+    # The call under way, and since when; 0 between two calls.
+    plugin: str = ""
+    point: str = ""
+    since_ns: int = 0
+    is_begun: bool = False
+    task: asyncio.Task[None] | None = None
+    timings: list[Timing] = field(default_factory=list)
+
+    @property
+    def call(self) -> str:
+        return f'running {self.point} plugin "{self.plugin}"'
+
+
+class Watched(Generic[Answer]):
+    """A coroutine of a plugin. The thread knows of each of its steps when it began."""
+
+    def __init__(
+        self, thread: PluginThread, job: Job, work: Coroutine[Any, Any, Answer]
+    ) -> None:
+        self._thread = thread
+        self._job = job
+        self._work = work
+
+    def __await__(self) -> Generator[Any, Any, Answer]:
+        step = self._work.send
+        value: Any = None
+        while True:
+            self._thread.begin_step(self._job)
+            try:
+                awaited = step(value)
+            except StopIteration as end:
+                answer: Answer = end.value
+                return answer
+            finally:
+                self._thread.end_step()
+            try:
+                value, step = (yield awaited), self._work.send
+            except GeneratorExit:
+                self._work.close()
+                raise
+            except BaseException as error:
+                value, step = error, self._work.throw
+
+
+class PluginThread:
+    """`deliver` is called in this thread with the jobs that have ended."""
+
+    def __init__(
+        self, number: int, clock: Clock, deliver: Callable[[list[tuple[Job, Any]]], None]
+    ) -> None:
+        self._clock = clock
+        self._deliver = deliver
+        self._ended: list[tuple[Job, Any]] = []
+        self._loop = asyncio.new_event_loop()
+        self._over = asyncio.Event()
+        self._is_over = False
+        self._group: asyncio.TaskGroup | None = None
+        # The step that runs now.
+        self._running: Job | None = None
+        self._step_since_ns = 0
+        # Since when jobs wait that the thread has not begun with; 0 if none wait.
+        self._owed_since_ns = 0
+        self._thread = threading.Thread(
+            target=self._run, name=f"kpolicy-plugins-{number}", daemon=True
+        )
+
+    # --- from the scheduler's loop ---------------------------------------------------------------
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def submit(self, jobs: Sequence[Job]) -> None:
+        self._owed_since_ns = self._owed_since_ns or self._clock.monotonic_ns()
+        self._call(self._begin, jobs)
+
+    def cancel(self, job: Job) -> None:
+        self._call(self._cancel, job)
+
+    def stop(self) -> None:
+        """Cancels all jobs. A thread that is blocked ends when it is blocked no more."""
+        self._is_over = True
+        self._call(self._over.set)
+
+    def blocked(self, now_ns: int, longest_ns: int) -> tuple[bool, Job | None]:
+        """Whether the thread does nothing but one step for longer than this, and the job whose
+        step it is, if it is one of a plugin's method."""
+        job, since_ns = self._running, self._step_since_ns
+        if job is not None:
+            return now_ns - since_ns > longest_ns, job
+        owed_ns = self._owed_since_ns
+        return bool(owed_ns) and now_ns - owed_ns > longest_ns, None
+
+    def _call(self, function: Callable[..., object], *arguments: object) -> None:
+        with suppress(RuntimeError):  # the thread has ended
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    # --- in the thread ---------------------------------------------------------------------------
+
+    def begin_step(self, job: Job) -> None:
+        self._step_since_ns = self._clock.monotonic_ns()
+        self._running = job
+
+    def end_step(self) -> None:
+        self._running = None
+
+    async def call(
+        self, job: Job, plugin: str, point: str, work: Coroutine[Any, Any, Answer]
+    ) -> Answer:
+        """Runs one method of a plugin."""
+        job.plugin, job.point = plugin, point
+        began_ns = job.since_ns = self._clock.monotonic_ns()
+        status = "Error"
+        try:
+            answer = await Watched(self, job, work)
+            status = "Success"
+            return answer
+        except GeneratorExit:
+            raise
+        except asyncio.CancelledError:
+            # A plugin may also raise this without having been cancelled.
+            if job.task is not None and job.task.cancelling():
+                raise
+            raise PluginFailedError(f"{job.call}: it was cancelled by itself") from None
+        # Also SystemExit: a plugin ends neither its thread nor the process.
+        except BaseException as error:
+            raise PluginFailedError(f"{job.call}: {str(error) or type(error).__name__}") from error
+        finally:
+            seconds = (self._clock.monotonic_ns() - began_ns) / 1e9
+            job.since_ns = 0
+            job.timings.append(Timing(plugin, point, status, seconds))
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        async with background_group() as group:
+            self._group = group
+            await self._over.wait()
+
+    def _begin(self, jobs: Sequence[Job]) -> None:
+        self._owed_since_ns = 0
+        if self._group is None:  # the first callback comes before the group
+            self._loop.call_soon(self._begin, jobs)
+            return
+        for job in jobs:
+            if not job.answer.done() and not self._is_over:
+                job.task = self._group.create_task(self._do(job))
+
+    def _cancel(self, job: Job) -> None:
+        if job.task is not None:
+            job.task.cancel()
+
+    async def _do(self, job: Job) -> None:
+        job.is_begun = True
+        if self._is_over:  # looked at after the line before: the next thread may have the job
+            return
+        after, job.after = job.after, None
+        if after is not None and after.task is not None and not after.task.done():
+            await asyncio.wait([after.task])
+        try:
+            answer = await job.work(self, job)
+        except PluginFailedError as error:
+            answer = Failed(str(error))
+        # What is not a method may be a plugin's too, such as the `repr` of an answer.
+        except Exception as error:
+            answer = Failed(f"{job.call}: {type(error).__name__}")
+        if not self._ended:
+            # After the other tasks of this turn: what ends together is delivered together.
+            self._loop.call_soon(self._flush)
+        self._ended.append((job, answer))
+
+    def _flush(self) -> None:
+        ended, self._ended = self._ended, []
+        self._deliver(ended)
