@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kpolicy.diagnostics import Diagnostic, did_you_mean
+from kpolicy.diagnostics import Diagnostic, Severity, did_you_mean
 from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.authority import Authority
 from kpolicy.policy.models.foreign_plugins import unknown_plugin
-from kpolicy.policy.models.plugin_sets import PluginSets
+from kpolicy.policy.models.plugin_sets import PluginChoice, PluginSets
 from kpolicy.policy.models.scheduling_policy import KIND
+from kpolicy.policy.yaml.nodes import Path
 
 _ALL: Final = "*"
+_EVERYWHERE: Final = "multiPoint"
 _LOADED_HOW: Final = "`kpolicy run --plugin=MODULE:CLASS` loads one"
 
 
@@ -23,15 +25,24 @@ def check_plugins(policies: Iterable[Policy], authority: Authority) -> Iterator[
         if sets is None:
             continue
         for field, info in PluginSets.model_fields.items():
-            choice = getattr(sets, field)
-            for side in ("enabled", "disabled"):
-                for index, plugin in enumerate(getattr(choice, side)):
-                    path = ("spec", "plugins", str(info.alias), side, index, "name")
-                    if plugin.name == _ALL and side == "disabled":
-                        continue
-                    if plugin.name not in authority.plugins:
-                        message, hint = _unknown(policy, plugin.name, authority)
-                        yield policy.remark("KP103", message, path, hint=hint)
+            point = str(info.alias)
+            named = list(_named(getattr(sets, field), ("spec", "plugins", point)))
+            unknown = [(name, path) for name, path in named if name not in authority.plugins]
+            # A configuration that is not for kpolicy's plugins: as of all its other points.
+            if len(unknown) == len(named) > 0 and policy.kind != KIND and point != _EVERYWHERE:
+                message = f"`{point}` is done in kpolicy's own way; this is not used"
+                at = ("spec", "plugins", point)
+                yield policy.remark("KP604", message, at, severity=Severity.INFO)
+            for name, path in unknown:
+                message, hint = _unknown(policy, name, authority)
+                yield policy.remark("KP103", message, path, hint=hint)
+
+
+def _named(choice: PluginChoice, at: Path) -> Iterator[tuple[str, Path]]:
+    for side, plugins in (("enabled", choice.enabled), ("disabled", choice.disabled)):
+        for index, plugin in enumerate(plugins):
+            if plugin.name != _ALL or side == "enabled":
+                yield plugin.name, (*at, side, index, "name")
 
 
 def _unknown(policy: Policy, name: str, authority: Authority) -> tuple[str, str]:
