@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-# How long one call of a plugin may take, if nothing else is set.
-CALL_S: Final = 10.0
-CALL_S_MIN: Final = 0.01
-CALL_S_MAX: Final = 600.0
 # kube-scheduler's longest wait on Permit.
 PERMIT_S_MAX: Final = 15 * 60.0
 # How often calls under way are looked at: a part of the time that they may take, and at most this.

@@ -38,9 +38,7 @@ class LoadedPlugin:
         return self.kind.name
 
     def method(self, point: Point) -> Callable[..., Coroutine[Any, Any, Any]]:
-        found: Callable[..., Coroutine[Any, Any, Any]] = getattr(
-            self.instance, METHODS[point][0]
-        )
+        found: Callable[..., Coroutine[Any, Any, Any]] = getattr(self.instance, METHODS[point][0])
         return found
 
 

@@ -64,10 +64,15 @@ class PluginRunner:
         try:
             return await job.answer
         except asyncio.CancelledError:
-            self._end(job)
+            self.give_up(job, "")
+            raise
+
+    def give_up(self, job: Job, why: str) -> None:
+        """Nobody needs the answer any more. A `Failed` is the answer."""
+        if not job.answer.done() or job in self._under_way:
+            self._fail(job, why)
             if self._thread is not None:
                 self._thread.cancel(job)
-            raise
 
     async def run(self, pulse: Pulse = NO_PULSE) -> None:
         """Looks at the time that calls take."""
@@ -88,6 +93,8 @@ class PluginRunner:
             is_blocked, job = thread.blocked(now_ns, self._call_ns_max)
             if is_blocked:
                 self._replace(thread, job, now_ns)
+            else:
+                thread.ping()
         for job in tuple(self._under_way):
             since_ns = job.since_ns
             if since_ns and now_ns - since_ns > self._call_ns_max:
@@ -149,7 +156,8 @@ class PluginRunner:
             if job is culprit:
                 self._give_up(job, now_ns, f"it blocks for longer than {self._call_s_max:g} s")
             elif job.is_begun:
-                self._fail(job, f"the thread of plugins was replaced, because {what} blocks it")
+                why = f"the thread of plugins was replaced, because {what} blocks it"
+                self._fail(job, why, is_lost=True)
             elif job not in self._outgoing:
                 waiting.append(job)
         next_thread = self._ready_thread()
@@ -181,12 +189,12 @@ class PluginRunner:
         """Ends a job whose call has no end."""
         seconds = (now_ns - job.since_ns) / NANOSECONDS
         self._on_timing(Timing(job.plugin, job.point, "Error", seconds))
-        self._fail(job, f"{job.call}: {why}")
+        self._fail(job, f"{job.call}: {why}", is_lost=True)
 
-    def _fail(self, job: Job, message: str) -> None:
+    def _fail(self, job: Job, message: str, *, is_lost: bool = False) -> None:
         self._end(job)
         if not job.answer.done():
-            job.answer.set_result(Failed(message))
+            job.answer.set_result(Failed(message, is_lost))
 
     def _end(self, job: Job) -> None:
         self._under_way.pop(job, None)

@@ -50,9 +50,15 @@ def admit(pod: Pod, plugins: ProfilePlugins) -> Work:
 
 
 def reserve_and_permit(
-    pod: Pod, node: str, plugins: ProfilePlugins, begin_wait: BeginWait
+    pod: Pod,
+    node: str,
+    plugins: ProfilePlugins,
+    begin_wait: BeginWait,
+    *,
+    binds_at_once: bool = False,
 ) -> Work:
-    """Gives None, `Rejected`, or True if the pod waits now."""
+    """Gives None, `Rejected`, or True if the pod waits now. `binds_at_once`: a pod that need not
+    wait goes on to PreBind."""
 
     async def work(thread: PluginThread, job: Job) -> Rejected | bool | None:
         refused = await _first_refusal(thread, job, Point.RESERVE, plugins, pod, node)
@@ -72,7 +78,10 @@ def reserve_and_permit(
                     raise _nonsense(job, answer, "None, a Refuse or a Wait")
         if waits:
             begin_wait(waits)
-        return bool(waits) or None
+            return True
+        if binds_at_once:
+            return await _first_refusal(thread, job, Point.PRE_BIND, plugins, pod, node)
+        return None
 
     return work
 

@@ -20,9 +20,10 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A plugin raised, took too long, or answered what it may not."""
+    """A plugin raised, took too long, or answered what it may not. `is_lost`: it may still act."""
 
     message: str
+    is_lost: bool = False
 
 
 class PluginFailedError(Exception):
@@ -68,9 +69,7 @@ class Job:
 class Watched(Generic[Answer]):
     """A coroutine of a plugin. The thread knows of each of its steps when it began."""
 
-    def __init__(
-        self, thread: PluginThread, job: Job, work: Coroutine[Any, Any, Answer]
-    ) -> None:
+    def __init__(self, thread: PluginThread, job: Job, work: Coroutine[Any, Any, Answer]) -> None:
         self._thread = thread
         self._job = job
         self._work = work
@@ -133,6 +132,11 @@ class PluginThread:
 
     def cancel(self, job: Job) -> None:
         self._call(self._cancel, job)
+
+    def ping(self) -> None:
+        """Lets `blocked` find what no method of a plugin does, such as a task that it has begun."""
+        self._owed_since_ns = self._owed_since_ns or self._clock.monotonic_ns()
+        self._call(self._pong)
 
     def stop(self) -> None:
         """Cancels all jobs. A thread that is blocked ends when it is blocked no more."""
@@ -213,9 +217,7 @@ class PluginThread:
         job.is_begun = True
         if self._is_over:  # looked at after the line before: the next thread may have the job
             return
-        after, job.after = job.after, None
-        if after is not None and after.task is not None and not after.task.done():
-            await asyncio.wait([after.task])
+        await self._let_end(job)
         try:
             answer = await job.work(self, job)
         except PluginFailedError as error:
@@ -227,6 +229,19 @@ class PluginThread:
             # After the other tasks of this turn: what ends together is delivered together.
             self._loop.call_soon(self._flush)
         self._ended.append((job, answer))
+
+    async def _let_end(self, job: Job) -> None:
+        """Waits for the job before it, if that was cancelled and still ends in this thread."""
+        after, job.after = job.after, None
+        task = after.task if after is not None else None
+        if after is None or task is None or task.done() or task.get_loop() is not self._loop:
+            return
+        job.plugin, job.point, job.since_ns = after.plugin, after.point, self._clock.monotonic_ns()
+        await asyncio.wait([task])
+        job.since_ns = 0
+
+    def _pong(self) -> None:
+        self._owed_since_ns = 0
 
     def _flush(self) -> None:
         ended, self._ended = self._ended, []

@@ -348,9 +348,7 @@ def _program(
     entries = [profile.entry for profile in assembled]
     extenders = [profile.extenders for profile in assembled]
     plugins = {profile.entry["schedulerName"]: profile.plugins for profile in assembled}
-    return encode(
-        names, tie_break, entries, extenders, limits, followed=followed, plugins=plugins
-    )
+    return encode(names, tie_break, entries, extenders, limits, followed=followed, plugins=plugins)
 
 
 def _expression_nodes(profile: Mapping[str, Any]) -> int:

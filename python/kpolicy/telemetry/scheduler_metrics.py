@@ -102,6 +102,17 @@ class SchedulerMetrics:
             exponential(0.01, 2, 20),
             ("result",),
         )
+        self.permit_wait_seconds = Histogram(
+            "scheduler_permit_wait_duration_seconds",
+            "Time that pods waited on Permit, by result.",
+            _ATTEMPT_BOUNDS,
+            ("result",),
+        )
+        self.plugin_calls = Counter(
+            "kpolicy_plugin_calls_total",
+            "Calls of plugins in Python, by result.",
+            ("plugin", "extension_point", "status"),
+        )
         self.volume_errors = Counter(
             "scheduler_volume_scheduling_stage_error_total",
             "Pods whose volumes could not be bound, under the operation bind.",

@@ -25,6 +25,7 @@ from kpolicy.cli.verb import (
     release,
 )
 from kpolicy.cli.verbs.setting_values import (
+    classes,
     field_names,
     hosts,
     names,
@@ -45,6 +46,7 @@ from kpolicy.scheduler.limits import (
     BINDS_IN_FLIGHT_MAX,
     FLUSH_PERIOD_S,
     PARKED_NS_MAX,
+    PLUGIN_CALL_S,
 )
 from kpolicy.telemetry.limits import (
     KEPT_TRACES_PER_SECOND,
@@ -283,6 +285,18 @@ class RunSettings:
         default=BINDS_IN_FLIGHT_MAX,
         metadata=_flag(whole, "how many bind requests may be under way at once", metavar="N"),
     )
+    plugin: tuple[str, ...] = field(
+        default=(),
+        metadata=_flag(
+            classes,
+            "load this plugin in Python, besides those of installed packages; repeatable",
+            metavar="MODULE:CLASS,…",
+        ),
+    )
+    plugin_timeout: float = field(
+        default=PLUGIN_CALL_S,
+        metadata=_flag(seconds, "how long one call of a plugin may take", metavar="SECONDS"),
+    )
     log_format: str = field(
         default="auto",
         metadata=_flag(
@@ -333,6 +347,8 @@ def _arguments() -> Iterator[Argument]:
             options["action"] = BooleanOptionalAction
         elif read is paths:
             options |= {"action": "append", "type": Path}
+        elif read is classes:
+            options |= {"action": "extend", "type": classes}
         else:
             options["type"] = read
             if default not in ("", None, MISSING) and not isinstance(default, tuple):

@@ -132,9 +132,7 @@ def sealed(
     document = {**document, **followed.fields()}
     sealed_document = {**document, "hash": f"sha256:{sha256(meaning).hexdigest()}"}
     shells = tuple(
-        ProgramProfile(
-            profile["schedulerName"], extended, sets.get(profile["schedulerName"])
-        )
+        ProgramProfile(profile["schedulerName"], extended, sets.get(profile["schedulerName"]))
         for profile, extended in zip(document["profiles"], extenders, strict=True)
         if "tenant" not in profile
     )

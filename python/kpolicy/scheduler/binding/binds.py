@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.clock import NO_PULSE, Pulse, first_of
-from kpolicy.cluster.writes.binder import Binding, SettledOutcome, Unknown
+from kpolicy.cluster.writes.binder import Binding, BindOutcome, SettledOutcome, Unknown
 from kpolicy.engine import Decision, Outcome
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.pre_binds import PreBinds
@@ -25,6 +27,27 @@ from kpolicy.scheduler.runtime import Runtime
 POLICY_HASH = "kpolicy.dev/policy-hash"
 SNAPSHOT_VERSION = "kpolicy.dev/snapshot-rv"
 DECISION_ID = "kpolicy.dev/decision-id"
+
+
+class Plugged(Protocol):
+    """What plugins have to do with one placed pod; a `BindEnd` ends its reservation."""
+
+    @property
+    def binds(self) -> bool: ...
+
+    async def reserve(self) -> BindEnd | None: ...
+
+    async def pre_bind(self) -> BindEnd | None: ...
+
+    async def bind(self, binding: Binding) -> BindOutcome | None: ...
+
+    async def unreserve(self) -> None: ...
+
+    async def post_bind(self) -> None: ...
+
+
+# None where the pod's profile has no plugins.
+Plug: TypeAlias = Callable[[Placement, Reservation], Plugged | None]
 
 
 class Binds:
@@ -50,6 +73,11 @@ class Binds:
         self._urgent = asyncio.Event()
         self._changed = asyncio.Event()
         self.outcomes: Counter[str] = Counter()
+        self._plug: Plug | None = None
+
+    def ask_plugins(self, plug: Plug) -> None:
+        """From now on, plugins are asked about placed pods."""
+        self._plug = plug
 
     def start(
         self, placement: Placement, basis: Basis, pod_try: PodTry, group: asyncio.TaskGroup
@@ -83,23 +111,37 @@ class Binds:
     ) -> None:
         about(pod_try)
         decision = placement.decision
-        end = await self._pre_bind(pod_try, decision, reservation) if decision.writes else None
+        plugged = self._plug(placement, reservation) if self._plug is not None else None
+        end: BindEnd | None = None
+        if plugged is not None:
+            end = await plugged.reserve()
+        if end is None and decision.writes:
+            end = await self._pre_bind(pod_try, decision, reservation)
+        if end is None and plugged is not None:
+            end = await plugged.pre_bind()
         if end is not None:
             self._reservations.close(reservation)
         else:
-            end = await self._bind_now(placement, basis, pod_try, reservation)
+            end = await self._bind_now(placement, basis, pod_try, reservation, plugged)
         if decision.writes and (end.settle is Outcome.GONE or end.retry):
             await self._pre_binder.take_back(pod_try.pod, decision)
+        if plugged is not None and end.settle is not Outcome.BOUND:
+            await plugged.unreserve()
         pod_try.end(self._runtime.clock)
         # Unless the pod is tried again, it stays in the queue as under way until the watch shows it
         # on a node or gone: an older event that shows it pending may still come.
         if end.settle is Outcome.BOUND:
             self._reporter.bound(placement, basis, pod_try)
         else:
-            self._reporter.bind_failed(placement, end.message, basis, pod_try)
+            is_refused = bool(end.refused_by)
+            self._reporter.bind_failed(
+                placement, end.message, basis, pod_try, is_refused=is_refused
+            )
             self._urgent.set()
         self._ended.append((reservation.uid, end))
         self._changed.set()
+        if plugged is not None and end.settle is Outcome.BOUND:
+            await plugged.post_bind()
 
     async def _pre_bind(
         self, pod_try: PodTry, decision: Decision, reservation: Reservation
@@ -117,7 +159,12 @@ class Binds:
         return end
 
     async def _bind_now(
-        self, placement: Placement, basis: Basis, pod_try: PodTry, reservation: Reservation
+        self,
+        placement: Placement,
+        basis: Basis,
+        pod_try: PodTry,
+        reservation: Reservation,
+        plugged: Plugged | None,
     ) -> BindEnd:
         pod = placement.pod
         annotations = {
@@ -127,6 +174,17 @@ class Binds:
         }
         binding = Binding(pod.namespace, pod.name, pod.uid, reservation.node, annotations)
         traceparent = pod_try.trace.traceparent if pod_try.trace is not None else None
+        if plugged is not None and plugged.binds:
+            self._reservations.close(reservation)
+            pod_try.bind_started_ns = self._runtime.clock.now_ns()
+            if reservation.withdrawn is not None:
+                return reservation.withdrawn
+            by_plugin = await plugged.bind(binding)
+            if by_plugin is not None:
+                self.outcomes[type(by_plugin).__name__] += 1
+                if isinstance(by_plugin, Unknown):
+                    by_plugin = await self._resolve(binding, by_plugin, reservation, traceparent)
+                return bind_end(by_plugin, binding.node)
         async with self._reservations.window:
             self._reservations.close(reservation)
             pod_try.bind_started_ns = self._runtime.clock.now_ns()
@@ -181,7 +239,9 @@ class Binds:
         )
         now_ns = self._runtime.clock.monotonic_ns()
         for uid, end in ended:
-            if end.retry:
+            if end.refused_by:
+                self._feed.queue.refuse(uid, end.refused_by, now_ns)
+            elif end.retry:
                 self._feed.queue.failed(uid, now_ns)
             elif end.settle is Outcome.GONE:
                 # The engine has removed the pod: a later watch event that says so changes nothing.

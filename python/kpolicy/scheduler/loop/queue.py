@@ -11,12 +11,20 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from kpolicy.engine import PodChange
 from kpolicy.release_table import RELEASE_NAMES, RELEASES, ReleaseNames
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.loop.queued_pod import Attempt, Key, Lane, LaneHeap, QueuedPod, QueuePeriods
+from kpolicy.scheduler.loop.queued_pod import (
+    ASKING,
+    Attempt,
+    Key,
+    Lane,
+    LaneHeap,
+    QueuedPod,
+    QueuePeriods,
+)
 from kpolicy.telemetry.attempt import TraceContext
 
 # Events of the queue's own making, by the names kube-scheduler's metrics have for them.
@@ -24,8 +32,12 @@ ATTEMPT_FAILED = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE = "BackoffComplete"
 POPPED_EARLY = "PopFromBackoffQ"
 PARKED_TIMEOUT = "UnschedulableTimeout"
+# Something changed while a plugin was asked, or the pod that it holds.
+POD_UPDATED = "PodUpdate"
 # An event of kpolicy: a call of the engine ended before it came to the pod.
 UNDECIDED = "EngineCallEnded"
+# An event of kpolicy: plugins have let the pod be tried.
+ADMITTED = "PluginsAdmitted"
 
 KUBE_SCHEDULERS: Final = QueuePeriods()
 
@@ -43,6 +55,19 @@ class QueueStatistics:
     refused: int
 
 
+class Admission(Protocol):
+    """Asks plugins whether pods may be tried; the answer comes by `admit`, `hold` or
+    `fail_admission`."""
+
+    @property
+    def orders(self) -> bool:
+        """Whether a plugin orders the queue."""
+
+    def asks(self, profile: str) -> bool: ...
+
+    def ask(self, pod: Attempt) -> None: ...
+
+
 def _nobody_told(_uid: str) -> None:
     pass
 
@@ -57,6 +82,7 @@ class Queue:
         periods: QueuePeriods = KUBE_SCHEDULERS,
         *,
         on_left: Callable[[str], None] = _nobody_told,
+        admission: Admission | None = None,
     ) -> None:
         tickets = itertools.count()
         # The names of the release that is followed.
@@ -64,15 +90,20 @@ class Queue:
         self.periods = periods
         self._pods_max = pods_max
         self._on_left = on_left
+        self._admission = admission
+        self._is_ordered = admission is not None and admission.orders
         self._pods: dict[str, QueuedPod] = {}
         self._active = LaneHeap(tickets)
         self._backoff = LaneHeap(tickets)
-        # Pods that failed through no fault of their own. They are never taken from the queue before
+        # Pods that failed through no fault of their own, or that a plugin refused. They are never taken from the queue before
         # their back-off ends.
         self._error_backoff = LaneHeap(tickets)
         # In the order of timestamps, as pods enter at the end.
         self._parked: dict[str, QueuedPod] = {}
         self._gated: dict[str, QueuedPod] = {}
+        # Pods that a plugin refused, parked and gated ones: any event wakes them.
+        self._refused_pods: dict[str, QueuedPod] = {}
+        self._news = 0
         self._by_arrival = {Lane.PARKED: self._parked, Lane.GATED: self._gated}
         self._incoming: Counter[tuple[str, ...]] = Counter()
         self._rejected: Counter[tuple[str, ...]] = Counter()
@@ -139,9 +170,18 @@ class Queue:
             return
         if pod.lane is Lane.ATTEMPT or pod.held:
             pod.woken_by = pod.woken_by or event
-        elif pod.lane is Lane.PARKED:
+        elif pod.lane is Lane.PARKED or uid in self._refused_pods:
             self._leave(pod)
             self._retry(pod, event, now_ns)
+
+    def wake_refused(self, event: str, now_ns: int) -> int:
+        """Something happened: wakes every pod that a plugin refused, also those that are refused
+        now because of what was before. Returns how many."""
+        self._news += 1
+        woken = tuple(self._refused_pods)
+        for uid in woken:
+            self.wake(uid, event, now_ns)
+        return len(woken)
 
     # --- attempts --------------------------------------------------------------------------------
 
@@ -157,6 +197,8 @@ class Queue:
             pod.attempts += 1
             pod.waited_ns = now_ns - pod.timestamp_ns
             pod.woken_by = ""
+            pod.is_admitted = pod.is_refused = False
+            pod.news_seen = self._news
             self._uncount(pod)
             batch.append(pod.attempt())
         return batch
@@ -241,6 +283,7 @@ class Queue:
         pod = self._under_way(uid)
         if pod is not None:
             pod.attempts -= 1
+            pod.is_admitted = True
             self._enter(pod, Lane.ACTIVE, UNDECIDED)
 
     def gated(self, uid: str, now_ns: int) -> None:
@@ -249,6 +292,44 @@ class Queue:
         if pod is not None:
             pod.timestamp_ns = now_ns
             self._enter(pod, Lane.GATED, ATTEMPT_FAILED)
+
+    # --- plugins ---------------------------------------------------------------------------------
+
+    def admit(self, uid: str, key: tuple[float, ...] | None, now_ns: int) -> None:
+        """Plugins let this pod be tried. `key`: its place in the order, from a plugin."""
+        pod = self._asked(uid)
+        if pod is not None:
+            self._leave(pod)
+            pod.is_admitted, pod.sort_key = True, key
+            pod.first_active_ns = pod.first_active_ns or now_ns
+            self._enter(pod, Lane.ACTIVE, ADMITTED)
+
+    def hold(self, uid: str, plugin: str, now_ns: int) -> None:
+        """A plugin holds this pod back, until an event lets the plugin be asked again."""
+        pod = self._asked(uid)
+        if pod is not None:
+            self._count_refusal(pod, plugin, now_ns)
+            pod.held_by = plugin
+            self._refused_pods[uid] = pod
+            if pod.news_seen != self._news:
+                self.wake(uid, POD_UPDATED, now_ns)
+
+    def fail_admission(self, uid: str, now_ns: int) -> None:
+        """A plugin could not be asked about this pod."""
+        pod = self._asked(uid)
+        if pod is not None:
+            self._leave(pod)
+            self._fail(pod, now_ns)
+
+    def refuse(self, uid: str, plugin: str, now_ns: int) -> None:
+        """A plugin refused the placement of this pod, which was under way."""
+        pod = self._under_way(uid)
+        if pod is not None:
+            self._count_refusal(pod, plugin, now_ns)
+            self._enter(pod, Lane.PARKED, ATTEMPT_FAILED)
+            self._refused_pods[uid] = pod
+            if pod.news_seen != self._news:
+                self.wake(uid, pod.woken_by or POD_UPDATED, now_ns)
 
     # --- time ------------------------------------------------------------------------------------
 
@@ -260,6 +341,9 @@ class Queue:
             if pod.timestamp_ns > oldest_ns or len(old) == limit:
                 break
             if not pod.held:
+                old.append(pod)
+        for pod in self._refused_pods.values():
+            if pod.lane is Lane.GATED and pod.timestamp_ns <= oldest_ns and len(old) < limit:
                 old.append(pod)
         for pod in old:
             self._leave(pod)
@@ -321,7 +405,10 @@ class Queue:
 
     def _update(self, pod: QueuedPod, pending: PodChange, now_ns: int) -> None:
         pod.generation = pending.generation
-        if pod.lane is Lane.GATED and not pending.gated:
+        if pod.lane is Lane.GATED and pod.held_by:
+            if pod.held_by != ASKING:
+                self.wake(pod.uid, POD_UPDATED, now_ns)
+        elif pod.lane is Lane.GATED and not pending.gated:
             self._leave(pod)
             pod.first_active_ns = pod.first_active_ns or now_ns
             self._enter(pod, Lane.ACTIVE, self.names.gates_gone)
@@ -329,7 +416,21 @@ class Queue:
             pod.priority = pending.priority
             if pod.lane is Lane.ACTIVE:
                 self._active.leave(pod)
-                self._active.push(_order(pod), pod)
+                self._active.push(self._order(pod), pod)
+
+    def _asked(self, uid: str) -> QueuedPod | None:
+        """The pod, if plugins are being asked about it."""
+        pod = self._pods.get(uid)
+        return pod if pod is not None and pod.held_by == ASKING else None
+
+    def _count_refusal(self, pod: QueuedPod, plugin: str, now_ns: int) -> None:
+        pod.rejections += 1
+        pod.errors = 0
+        pod.is_refused, pod.flushed = True, False
+        pod.timestamp_ns = now_ns
+        self._uncount(pod)
+        pod.rejected_by = (plugin,)
+        self._rejected[plugin, pod.profile] += 1
 
     def _under_way(self, uid: str) -> QueuedPod | None:
         """The pod, if it is being tried. It may have left, and an answer may come twice."""
@@ -368,16 +469,28 @@ class Queue:
             self._enter(pod, Lane.ACTIVE, POPPED_EARLY)
 
     def _enter(self, pod: QueuedPod, lane: Lane, event: str) -> None:
+        if (
+            lane is Lane.ACTIVE
+            and self._admission is not None
+            and not pod.is_admitted
+            and self._admission.asks(pod.profile)
+        ):
+            lane, pod.held_by, pod.news_seen = Lane.GATED, ASKING, self._news
+            self._admission.ask(pod.attempt())
         pod.lane = lane
         self._incoming[lane, event] += 1
         if lane in self._by_arrival:
             self._by_arrival[lane][pod.uid] = pod
         elif lane is Lane.ACTIVE:
-            self._active.push(_order(pod), pod)
+            self._active.push(self._order(pod), pod)
         else:
-            self._backoff_of(pod).push((pod.backoff_ends_ns(self.periods), *_order(pod)), pod)
+            key = (pod.backoff_ends_ns(self.periods), *self._order(pod))
+            self._backoff_of(pod).push(key, pod)
 
     def _leave(self, pod: QueuedPod) -> None:
+        if pod.is_refused:
+            self._refused_pods.pop(pod.uid, None)
+        pod.held_by = ""
         if pod.lane in self._by_arrival:
             del self._by_arrival[pod.lane][pod.uid]
         elif pod.lane is not Lane.ATTEMPT:
@@ -385,7 +498,13 @@ class Queue:
             heap.leave(pod)
 
     def _backoff_of(self, pod: QueuedPod) -> LaneHeap:
-        return self._error_backoff if pod.errors else self._backoff
+        return self._error_backoff if pod.errors or pod.is_refused else self._backoff
+
+    def _order(self, pod: QueuedPod) -> Key:
+        if self._is_ordered:
+            key = pod.sort_key
+            return (int(pod.is_set_aside), key is None, key or (), *_by_priority(pod))
+        return (int(pod.is_set_aside), *_by_priority(pod))
 
     def _uncount(self, pod: QueuedPod) -> None:
         for rule in pod.rejected_by:
@@ -396,5 +515,5 @@ class Queue:
         pod.rejected_by = ()
 
 
-def _order(pod: QueuedPod) -> Key:
-    return (int(pod.is_set_aside), -pod.priority, pod.timestamp_ns, pod.created_ns)
+def _by_priority(pod: QueuedPod) -> Key:
+    return (-pod.priority, pod.timestamp_ns, pod.created_ns)
