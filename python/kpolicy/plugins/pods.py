@@ -96,7 +96,7 @@ class PodStore:
 
     def page(self, body: bytes) -> None:
         """The page of a list. Runs in a thread: a page may have thousands of pods."""
-        for uid, text in _items(body.decode()):
+        for uid, text in _items(body.decode(errors="replace")):
             self._fresh[uid] = text.encode()
 
     def applied(self, changes: Iterable[PodChange]) -> None:
@@ -129,9 +129,16 @@ def _uid(line: bytes) -> str:
     if found is not None:
         return found.group(1).decode()
     try:
-        return str(json.loads(line)["object"]["metadata"]["uid"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+        read = json.loads(line)
+    except (ValueError, RecursionError):
         return ""
+    return _uid_of(read.get("object")) if isinstance(read, dict) else ""
+
+
+def _uid_of(item: Any) -> str:
+    metadata = item.get("metadata") if isinstance(item, dict) else None
+    uid = metadata.get("uid") if isinstance(metadata, dict) else None
+    return uid if isinstance(uid, str) else ""
 
 
 def _items(text: str) -> Iterator[tuple[str, str]]:
@@ -155,8 +162,7 @@ def _items_read(text: str) -> Iterator[tuple[str, str]]:
         at = _skip(text, at + 1)
         while text[at : at + 1] not in ("]", ""):
             item, end = _decode(text, at)
-            uid = item.get("metadata", {}).get("uid") if isinstance(item, dict) else None
-            if isinstance(uid, str):
+            if uid := _uid_of(item):
                 yield uid, text[at:end]
             at = _skip(text, end)
             if text[at : at + 1] == ",":

@@ -80,7 +80,8 @@ PLUGIN_CALL_S_MAX: Final = 600.0
 # Up to this number, placed pods about which plugins are asked, or that wait on Permit, do not count
 # as binds under way: a gang of a thousand pods waits for its last member.
 PLUGGED_PODS_MAX: Final = 4096
-# Pods about which plugins are asked at once before they are tried: if all of them hang, others wait.
+# Pods about which plugins are asked at once before they are tried. If all of them hang, others
+# wait.
 ADMISSIONS_MAX: Final = 1024
 # Every event wakes the pods that plugins refused, but no more often than this.
 REFUSED_WAKES_S_MIN: Final = 0.1

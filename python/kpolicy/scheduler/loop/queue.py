@@ -95,8 +95,8 @@ class Queue:
         self._pods: dict[str, QueuedPod] = {}
         self._active = LaneHeap(tickets)
         self._backoff = LaneHeap(tickets)
-        # Pods that failed through no fault of their own, or that a plugin refused. They are never taken from the queue before
-        # their back-off ends.
+        # Pods that failed through no fault of their own, or that a plugin refused. They are never
+        # taken from the queue before their back-off ends.
         self._error_backoff = LaneHeap(tickets)
         # In the order of timestamps, as pods enter at the end.
         self._parked: dict[str, QueuedPod] = {}

@@ -1,4 +1,4 @@
-"""The plugins of a running scheduler: made at the start, and by profile for the program in force."""
+"""The plugins of a running scheduler: made at the start, and sorted by profile for each program."""
 
 from __future__ import annotations
 
