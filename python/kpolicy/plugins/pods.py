@@ -79,6 +79,8 @@ class PodStore:
         self.keeps_bound = keeps_bound
         self._pending: dict[str, Pod] = {}
         self._bound: dict[str, Pod] = {}
+        # Pods that kpolicy has bound and that the watch does not show on their nodes yet.
+        self._just_bound: dict[str, Pod] = {}
         # What came with the last bytes, until the engine says what became of it.
         self._fresh: dict[str, bytes] = {}
 
@@ -87,7 +89,13 @@ class PodStore:
         return self._pending.get(uid) or Pod(namespace, name, uid)
 
     def bound(self) -> list[Pod]:
-        return list(self._bound.values())
+        return list({**self._just_bound, **self._bound}.values())
+
+    def just_bound(self, uid: str) -> None:
+        """The API server has bound it, and the watch may show so later."""
+        pod = self._pending.get(uid)
+        if pod is not None and self.keeps_bound:
+            self._just_bound[uid] = pod
 
     def lines(self, lines: bytes) -> None:
         for line in lines.splitlines():
@@ -107,6 +115,8 @@ class PodStore:
             uid = change.uid
             before = self._pending.pop(uid, None) or self._bound.pop(uid, None)
             text = fresh.pop(uid, b"")
+            if change.change != PodState.PENDING:
+                self._just_bound.pop(uid, None)
             if change.change == PodState.PENDING:
                 kept = self._pending
             elif change.change == PodState.ON_NODE and self.keeps_bound:

@@ -53,6 +53,21 @@ def test_pods_on_nodes_are_kept_where_a_plugin_reads_them() -> None:
     assert store.bound() == []
 
 
+def test_a_pod_that_was_just_bound_counts_before_the_watch_shows_it() -> None:
+    store = PodStore(keeps_bound=True)
+    store.lines(line(made("a")) + line(made("b")))
+    store.applied([change("a", PodState.PENDING), change("b", PodState.PENDING)])
+    store.just_bound("u-a")
+    store.just_bound("u-b")
+    store.applied([change("a", PodState.PENDING)])
+    assert [pod.name for pod in store.bound()] == ["a", "b"], "an older state comes late"
+    store.applied([change("a", PodState.ON_NODE), change("b", PodState.GONE)])
+    assert [pod.name for pod in store.bound()] == ["a"]
+    store.applied([change("a", PodState.GONE)])
+    store.just_bound("u-a")
+    assert store.bound() == [], "it was gone before its bind was answered"
+
+
 def test_lists_and_lines_in_another_order_are_read_and_what_is_no_pod_is_left_out() -> None:
     store = PodStore(keeps_bound=False)
     items = [made("a", team="x"), {"metadata": "none"}, 5, made("b", team="{]")]

@@ -72,6 +72,7 @@ async def test_a_call_without_an_end_is_given_up_and_the_thread_goes_on() -> Non
         job = runner.begin("ns/a", work_of(sleep))
         await until(lambda: bool(job.since_ns))
         runner.look()
+        assert await runner.answer(runner.begin("ns/b", work_of(lambda: 1))) == 1
         assert not job.answer.done()
         clock.stand_still(CALL_S + 1)
         runner.look()

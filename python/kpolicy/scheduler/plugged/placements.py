@@ -160,6 +160,7 @@ class PluggedPod:
         self._tell(answer)
 
     async def post_bind(self) -> None:
+        self._host.store.just_bound(self._attempt.uid)
         if self._plugins.at(Point.POST_BIND):
             work = stages.post_bind(self._pod, self.reservation.node, self._plugins)
             self._tell(await self._host.runner.answer(self._begin(work)))
