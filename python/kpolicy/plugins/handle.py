@@ -43,8 +43,8 @@ class Handle:
         return self._waiting.get(uid)
 
     def pods_on_nodes(self) -> list[Pod]:
-        """Needs a plugin whose class says `reads_bound_pods = True`: the pods are kept for it. A pod
-        that kpolicy has bound is among them from PostBind on."""
+        """Needs a plugin whose class says `reads_bound_pods = True`: the pods are kept for it. A
+        pod that kpolicy has bound is among them from PostBind on."""
         assert self._pods.keeps_bound, "no plugin says `reads_bound_pods = True`"
         return self._pods.bound()
 
