@@ -51,9 +51,9 @@ from kpolicy.scheduler.loop.reporter import (
     Reporter,
 )
 from kpolicy.scheduler.options import Options
-from kpolicy.scheduler.plugged.plugin_admission import PluginAdmission, PluginWakes
 from kpolicy.scheduler.plugged.host import PluginHost
 from kpolicy.scheduler.plugged.placements import PluginPlacements
+from kpolicy.scheduler.plugged.plugin_admission import PluginAdmission, PluginWakes
 from kpolicy.scheduler.preemption.preemptions import Preemptions
 from kpolicy.scheduler.problem_codes import FINDINGS, Problem, of_connection
 from kpolicy.scheduler.runtime import ElectorThread, LongTask, Machine, Runtime, Tasks
@@ -378,7 +378,7 @@ def begin_writing(tasks: Tasks, parts: Parts, runtime: Runtime) -> None:
     tasks.begin(parts.binds.run, "settle", is_vital=True)
     tasks.begin(parts.pre_binds.run, "volumes")
     if parts.plugged is not None:
-        admission, wakes = parts.plugged.plugin_admission, parts.plugged.wakes
+        admission, wakes = parts.plugged.admission, parts.plugged.wakes
         tasks.begin(partial(admission.run, parts.feed, tasks.group), "plugin-admission")
         tasks.begin(partial(wakes.run, parts.feed), "plugin-wakes")
     tasks.begin(parts.reporter.events.run, "events", OUTBOX_SILENT_S_MAX)
