@@ -9,6 +9,9 @@ PERMIT_S_MAX: Final = 15 * 60.0
 # How often calls under way are looked at: a part of the time that they may take, and at most this.
 LOOK_PART: Final = 0.25
 LOOK_S_MAX: Final = 1.0
+# What nobody waits for goes over with the next question, or after this time: a hop of its own costs
+# more than the call.
+LINGER_S: Final = 0.02
 # Threads that plugins block for ever. Each keeps its stack; more of them mean that a plugin blocks
 # always, and no further thread would help.
 BLOCKED_THREADS_MAX: Final = 8

@@ -39,7 +39,7 @@ class PluginRunner:
         self._under_way: dict[Job, None] = {}
         self._work = asyncio.Event()
         self._incoming: deque[tuple[Job, Any]] = deque()
-        self._is_delivering = False
+        self._is_delivering = self._is_sending = False
         self._is_stopped = False
         self.threads_made = 0
         self.threads_blocked = 0  # since the start
@@ -48,11 +48,17 @@ class PluginRunner:
     def threads_blocked_now(self) -> int:
         return sum(thread.is_alive for thread in self._blocked)
 
-    def begin(self, pod: str, work: Work, after: Job | None = None) -> Job:
-        """Begins with the next turn of the loop. `answer` waits for it."""
+    def begin(
+        self, pod: str, work: Work, after: Job | None = None, *, can_wait: bool = False
+    ) -> Job:
+        """Begins with the next turn of the loop, or a little later if it can wait. `answer` waits
+        for the answer."""
         self._loop = loop = asyncio.get_running_loop()
         job = Job(pod, work, loop.create_future(), after)
-        if not self._outgoing:
+        if can_wait and not self._outgoing:
+            loop.call_later(limits.LINGER_S, self._send)
+        elif not can_wait and not self._is_sending:
+            self._is_sending = True
             loop.call_soon(self._send)
         self._outgoing.append(job)
         self._under_way[job] = None
@@ -115,7 +121,9 @@ class PluginRunner:
     # --- inside ----------------------------------------------------------------------------------
 
     def _send(self) -> None:
-        jobs, self._outgoing = self._outgoing, []
+        jobs, self._outgoing, self._is_sending = self._outgoing, [], False
+        if not jobs:  # they went over with others
+            return
         thread = self._ready_thread()
         if thread is None:
             for job in jobs:

@@ -1,6 +1,6 @@
 """The thread of plugins: an event loop of its own, in which the methods of plugins run.
 
-Each job is a task of one task group. The thread notes which call runs just now and since when, so
+Jobs are tasks of one task group. The thread notes which call runs just now and since when, so
 that the scheduler's loop can see from outside that a call blocks.
 """
 
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from kpolicy.clock import Clock, background_group
@@ -66,26 +68,26 @@ class Job:
         return f'running {self.point} plugin "{self.plugin}"'
 
 
-class Watched(Generic[Answer]):
-    """A coroutine of a plugin. The thread knows of each of its steps when it began."""
+class Resumed(Generic[Answer]):
+    """The rest of a coroutine that has made its first step. `on_step` is called before each further
+    step, `on_rest` after it."""
 
-    def __init__(self, thread: PluginThread, job: Job, work: Coroutine[Any, Any, Answer]) -> None:
-        self._thread = thread
-        self._job = job
+    def __init__(
+        self,
+        work: Coroutine[Any, Any, Answer],
+        awaited: Any,
+        on_step: Callable[[], None],
+        on_rest: Callable[[], None],
+    ) -> None:
         self._work = work
+        self._awaited = awaited
+        self._on_step = on_step
+        self._on_rest = on_rest
 
     def __await__(self) -> Generator[Any, Any, Answer]:
-        step = self._work.send
-        value: Any = None
+        awaited = self._awaited
         while True:
-            self._thread.begin_step(self._job)
-            try:
-                awaited = step(value)
-            except StopIteration as end:
-                answer: Answer = end.value
-                return answer
-            finally:
-                self._thread.end_step()
+            value: Any
             try:
                 value, step = (yield awaited), self._work.send
             except GeneratorExit:
@@ -93,6 +95,18 @@ class Watched(Generic[Answer]):
                 raise
             except BaseException as error:
                 value, step = error, self._work.throw
+            self._on_step()
+            try:
+                awaited = step(value)
+            except StopIteration as end:
+                answer: Answer = end.value
+                return answer
+            finally:
+                self._on_rest()
+
+
+def _nothing() -> None:
+    pass
 
 
 class PluginThread:
@@ -158,11 +172,11 @@ class PluginThread:
 
     # --- in the thread ---------------------------------------------------------------------------
 
-    def begin_step(self, job: Job) -> None:
+    def _begin_step(self, job: Job) -> None:
         self._step_since_ns = self._clock.monotonic_ns()
         self._running = job
 
-    def end_step(self) -> None:
+    def _end_step(self) -> None:
         self._running = None
 
     async def call(
@@ -170,10 +184,20 @@ class PluginThread:
     ) -> Answer:
         """Runs one method of a plugin."""
         job.plugin, job.point = plugin, point
-        began_ns = job.since_ns = self._clock.monotonic_ns()
+        began_ns = job.since_ns = self._step_since_ns = self._clock.monotonic_ns()
         status = "Error"
         try:
-            answer = await Watched(self, job, work)
+            self._running = job
+            try:
+                awaited = work.send(None)
+            except StopIteration as end:  # most methods await nothing
+                answer: Answer = end.value
+            else:
+                self._running = None
+                begin = partial(self._begin_step, job)
+                answer = await Resumed(work, awaited, begin, self._end_step)
+            finally:
+                self._running = None
             status = "Success"
             return answer
         except GeneratorExit:
@@ -205,18 +229,36 @@ class PluginThread:
         if self._group is None:  # the first callback comes before the group
             self._loop.call_soon(self._begin, jobs)
             return
-        for job in jobs:
-            if not job.answer.done() and not self._is_over:
-                job.task = self._group.create_task(self._do(job))
+        self._group.create_task(self._do_all(deque(jobs)))
 
     def _cancel(self, job: Job) -> None:
         if job.task is not None:
             job.task.cancel()
 
-    async def _do(self, job: Job) -> None:
-        job.is_begun = True
-        if self._is_over:  # looked at after the line before: the next thread may have the job
+    async def _do_all(self, jobs: deque[Job]) -> None:
+        """One task does jobs one after the other, which costs less than a task for each. With the
+        first job that awaits something, it is the task of that job; another task does the rest."""
+        task = asyncio.current_task()
+        while jobs:
+            job = jobs.popleft()
+            if job.answer.done():
+                continue
+            job.is_begun = True
+            if self._is_over:  # looked at after the line before: the next thread may have the job
+                return
+            job.task = task
+            work = self._do(job)
+            try:
+                awaited = work.send(None)
+            except StopIteration:
+                job.task = None
+                continue
+            if jobs and self._group is not None:
+                self._group.create_task(self._do_all(jobs))
+            await Resumed(work, awaited, _nothing, _nothing)
             return
+
+    async def _do(self, job: Job) -> None:
         await self._let_end(job)
         try:
             answer = await job.work(self, job)

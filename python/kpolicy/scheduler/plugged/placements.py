@@ -163,7 +163,7 @@ class PluggedPod:
         self._host.store.just_bound(self._attempt.uid)
         if self._plugins.at(Point.POST_BIND):
             work = stages.post_bind(self._pod, self.reservation.node, self._plugins)
-            self._tell(await self._host.runner.answer(self._begin(work)))
+            self._tell(await self._host.runner.answer(self._begin(work, can_wait=True)))
 
     def stop(self) -> None:
         if self._waiting is not None:
@@ -215,8 +215,9 @@ class PluggedPod:
         self.reservation.on_withdrawn = lambda: runner.give_up(job, "withdrawn")
         return await runner.answer(job)
 
-    def _begin(self, work: Work) -> Job:
-        self._last = self._host.runner.begin(self._attempt.key, work, self._last)
+    def _begin(self, work: Work, *, can_wait: bool = False) -> Job:
+        runner = self._host.runner
+        self._last = runner.begin(self._attempt.key, work, self._last, can_wait=can_wait)
         return self._last
 
     def _begin_wait(self, seconds: dict[str, float]) -> None:
