@@ -132,6 +132,8 @@ class PluginRunner:
         thread.submit(jobs)
 
     def _ready_thread(self) -> PluginThread | None:
+        if self._thread is not None and not self._thread.is_alive:
+            self._thread = None
         if self._thread is None and not self._is_stopped:
             self._blocked = [thread for thread in self._blocked if thread.is_alive]
             if len(self._blocked) < limits.BLOCKED_THREADS_MAX:

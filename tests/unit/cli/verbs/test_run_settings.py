@@ -85,7 +85,7 @@ def test_every_flag_is_a_variable_and_a_key_of_the_file(tmp_path: Path) -> None:
     numbers = {"port", "seed", "engine_threads", "traces_per_second", "kept_traces_per_second"}
     numbers |= {"tenant_weight", "binds_in_flight", "flush_after", "flush_period"}
     numbers |= {"lease_duration", "lease_renew_deadline", "lease_retry_period"}
-    numbers |= {"pod_initial_backoff", "pod_max_backoff"}
+    numbers |= {"pod_initial_backoff", "pod_max_backoff", "plugin_timeout"}
     for name in set(names) - numbers - {"params", "once", "leader_elect", "feature_gates"}:
         word = {"log_format": "json", "log_level": "error", "auth": "token"}.get(name, "word")
         word = {"extender_hosts": "a:1", "extender_pod_fields": "args"}.get(name, word)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,8 @@ from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
-from tests.unit.scheduler.world import QUIET, World, running
+from tests.unit.scheduler.plugged.test_placements import page
+from tests.unit.scheduler.world import QUIET, World, free_port, running
 
 BRIEFLY = replace(QUIET, pod_initial_backoff_s=0.1, pod_max_backoff_s=0.1)
 CONFIGURATION = """
@@ -69,10 +71,14 @@ async def test_a_held_pod_is_not_tried_until_an_event_lets_the_plugin_be_asked_a
     Holding.held = frozenset({"a"})
     async with ControlPlane() as control_plane:
         control_plane.add(node("n1"), pod("a"), pod("b"), pod("c", labels={"fails": "yes"}))
-        async with running(control_plane, plugins=[Holding], options=BRIEFLY) as world:
+        options = replace(BRIEFLY, port=free_port())
+        async with running(control_plane, plugins=[Holding], options=options) as world:
             await world.until(lambda: set(world.placed()) == {"b", "c"})
             await world.until(lambda: gated(world) == 1)
             assert world.events("FailedScheduling") == [], "kube-scheduler writes none either"
+            text = await asyncio.to_thread(page, world, "/debug/explain?pod=default/a")
+            assert "is held by plugins since" in text
+            assert "the plugin Holding holds it" in text
             Holding.held = frozenset()
             control_plane.add(node("n2"))
             await world.until(lambda: "a" in world.placed())
