@@ -61,7 +61,10 @@ class Handle:
                 answered.set_result(found)
 
         async def send() -> None:
-            found = await self._send(method, path, body, content_type)
+            try:
+                found = await self._send(method, path, body, content_type)
+            except Exception as error:  # such as a path that is no text: the plugin's mistake
+                found = ApiAnswer(0, f"{type(error).__name__}: {error}".encode())
             with suppress(RuntimeError):  # the thread has ended meanwhile
                 loop.call_soon_threadsafe(answer, found)
 

@@ -83,6 +83,8 @@ PLUGGED_PODS_MAX: Final = 4096
 # Pods about which plugins are asked at once before they are tried. If all of them hang, others
 # wait.
 ADMISSIONS_MAX: Final = 1024
+# Requests of plugins under way at once: binds need the connections more.
+PLUGIN_REQUESTS_MAX: Final = 16
 # Every event wakes the pods that plugins refused, but no more often than this.
 REFUSED_WAKES_S_MIN: Final = 0.1
 

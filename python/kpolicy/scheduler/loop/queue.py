@@ -117,6 +117,11 @@ class Queue:
     def active(self) -> int:
         return len(self._active)
 
+    @property
+    def asks_plugins(self) -> bool:
+        """Whether plugins are being asked about a pod that it may be tried."""
+        return any(pod.held_by == ASKING for pod in self._gated.values())
+
     def get(self, uid: str) -> QueuedPod | None:
         return self._pods.get(uid)
 

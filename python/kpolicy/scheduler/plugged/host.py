@@ -11,6 +11,7 @@ from typing import Any
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.clock import Clock
 from kpolicy.cluster.api import ApiClient, Response
+from kpolicy.cluster.fenced_request import always
 from kpolicy.cluster.request_failure import Status
 from kpolicy.plugins.handle import ApiAnswer, Handle
 from kpolicy.plugins.limits import REQUEST_S
@@ -23,6 +24,7 @@ from kpolicy.plugins.thread import Failed, Job, PluginThread, Timing
 from kpolicy.plugins.waiting import WaitingPod, WaitingPods
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.models.plugin_sets import PluginSets
+from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.queue_feed import EVERY_PROFILE
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.problem_codes import Problem
@@ -63,16 +65,18 @@ class PluginHost:
             with suppress(RuntimeError):  # the scheduler has ended
                 loop.call_soon_threadsafe(lambda: group.create_task(run()))
 
+        window = asyncio.Semaphore(limits.PLUGIN_REQUESTS_MAX)
+
         async def send(method: str, path: str, body: bytes, content_type: str) -> ApiAnswer:
-            may_send = (lambda: True) if method in _READS else fence
-            answer = await client.request(
-                method,
-                path,
-                body=body or None,
-                content_type=content_type,
-                timeout_s=REQUEST_S,
-                may_send=may_send,
-            )
+            async with window:
+                answer = await client.request(
+                    method,
+                    path,
+                    body=body or None,
+                    content_type=content_type,
+                    timeout_s=REQUEST_S,
+                    may_send=always if method in _READS else fence,
+                )
             match answer:
                 case Response(status=code, body=found):
                     return ApiAnswer(code, found)

@@ -327,6 +327,26 @@ async def test_a_plugin_binds_in_the_place_of_kpolicy_and_its_word_is_checked() 
         await at_rest(world)
 
 
+async def test_a_plugin_asks_the_api_server_and_its_mistakes_are_its_own() -> None:
+    answers: dict[str, int] = {}
+
+    class Asking:
+        def __init__(self, handle: Handle) -> None:
+            self.handle = handle
+
+        async def post_bind(self, pod: Pod, node: str) -> None:
+            path: Any
+            for what, path in (("node", f"/api/v1/nodes/{node}"), ("none", "/api/v1/nodes/no")):
+                answers[what] = (await self.handle.request("GET", path)).status
+            path = 5
+            answers["mistake"] = (await self.handle.request("GET", path)).status
+
+    async with scheduling(plane("a"), plugins=[Asking]) as world:
+        await world.until(lambda: len(answers) == 3)
+        assert answers == {"node": 200, "none": 404, "mistake": 0}
+        assert world.placed() == {"a": "n1"}
+
+
 async def test_a_plugin_that_blocks_for_ever_costs_its_own_pod_only() -> None:
     over = threading.Event()
 

@@ -126,3 +126,13 @@ async def test_a_profile_of_a_configuration_leaves_a_plugin_out() -> None:
                 lambda: "kpolicy_pods_waiting_on_permit 1" in metrics.render(), "b waits"
             )
             assert "b" not in world.placed()
+
+
+async def test_a_run_that_is_to_end_waits_for_the_answers_of_plugins() -> None:
+    Holding.held = frozenset({"a"})
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n1"), pod("a"), *(pod(f"p{number}") for number in range(50)))
+        options = replace(QUIET, once=True)
+        async with running(control_plane, plugins=[Holding], options=options, ready=False) as world:
+            assert await world.task is None
+            assert len(world.placed()) == 50
