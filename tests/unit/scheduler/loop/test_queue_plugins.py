@@ -21,7 +21,7 @@ class Asked:
     def ask(self, pod: Attempt) -> None:
         self.pods.append(pod)
 
-    def taken(self) -> list[str]:
+    def asked_now(self) -> list[str]:
         uids, self.pods = [pod.uid for pod in self.pods], []
         return uids
 
@@ -36,26 +36,26 @@ def test_a_pod_is_asked_about_before_it_can_be_tried_and_again_at_each_return() 
     queue.changed(pending("a"), 0)
     queue.changed(pending("other", scheduler_name="other"), 0)
     assert popped(queue, 0) == ["other"]
-    assert asked.taken() == ["a"]
+    assert asked.asked_now() == ["a"]
     assert queue.statistics().gated == 1
     queue.changed(pending("a"), 0)
-    assert asked.taken() == [], "it is being asked about"
+    assert asked.asked_now() == [], "it is being asked about"
     queue.admit("a", None, 0)
     assert popped(queue, 0) == ["a"]
     queue.undecided("a")
     assert popped(queue, 0) == ["a"], "nothing has happened since it was admitted"
     queue.failed("a", 0)
     assert popped(queue, 2 * SECOND) == []
-    assert asked.taken() == ["a"]
+    assert asked.asked_now() == ["a"]
 
 
 def test_a_pod_with_scheduling_gates_is_asked_about_when_they_are_gone() -> None:
     asked = Asked()
     queue = Queue(admission=asked)
     queue.changed(pending("a", gated=True), 0)
-    assert asked.taken() == []
+    assert asked.asked_now() == []
     queue.changed(pending("a"), 0)
-    assert asked.taken() == ["a"]
+    assert asked.asked_now() == ["a"]
     queue.gone("a")
     queue.admit("a", None, 0)
     assert len(queue) == 0
@@ -68,22 +68,22 @@ def test_a_refused_pod_is_woken_by_any_event_and_waits_its_back_off_out() -> Non
         queue.changed(pending(uid), 0)
         queue.admit(uid, None, 0)
     assert popped(queue, 0) == ["held", "refused"]
-    asked.taken()
+    asked.asked_now()
     queue.refuse("refused", "gate", 0)
     queue.failed("held", 0)
     assert popped(queue, SECOND) == []
-    assert asked.taken() == ["held"]
+    assert asked.asked_now() == ["held"]
     queue.hold("held", "quota", SECOND)
     statistics = queue.statistics()
     assert (statistics.parked, statistics.gated) == (1, 1)
     assert statistics.rejected == {("gate", "kpolicy"): 1, ("quota", "kpolicy"): 1}
     assert queue.wake_refused("NodeAdd", SECOND) == 2
     assert queue.wake_refused("NodeAdd", SECOND) == 0
-    assert asked.taken() == ["refused"], "the back-off of the other is not over"
+    assert asked.asked_now() == ["refused"], "the back-off of the other is not over"
     assert popped(queue, SECOND) == [], "although nothing else is there to be tried"
     assert queue.next_ready_ns() == 2 * SECOND
     assert popped(queue, 2 * SECOND) == []
-    assert asked.taken() == ["held"]
+    assert asked.asked_now() == ["held"]
     queue.gone("held")
     queue.gone("refused")
     assert queue.statistics().rejected == {}
@@ -97,7 +97,7 @@ def test_news_that_come_while_a_plugin_is_asked_are_not_lost() -> None:
     queue.hold("a", "quota", 0)
     assert (queue.statistics().gated, queue.statistics().backoff) == (0, 1)
     popped(queue, SECOND)
-    assert asked.taken() == ["a", "a"]
+    assert asked.asked_now() == ["a", "a"]
     queue.admit("a", None, SECOND)
     assert popped(queue, SECOND) == ["a"]
     queue.wake_refused("NodeAdd", SECOND)
@@ -110,10 +110,10 @@ def test_a_held_pod_is_asked_about_again_after_a_long_time_without_events() -> N
     queue = Queue(admission=asked)
     queue.changed(pending("a"), 0)
     queue.hold("a", "quota", 0)
-    assert asked.taken() == ["a"]
+    assert asked.asked_now() == ["a"]
     assert queue.flush(10, queue.periods.parked_ns_max - 1) == 0
     assert queue.flush(10, queue.periods.parked_ns_max) == 1
-    assert asked.taken() == ["a"]
+    assert asked.asked_now() == ["a"]
 
 
 def test_keys_of_a_plugin_come_before_priority_and_pods_without_a_key_come_last() -> None:
