@@ -42,35 +42,32 @@ class LoadedPlugin:
         return found
 
 
+_BEFORE_BINDS: Final = (Point.RESERVE, Point.PERMIT, Point.PRE_BIND)
+
+
 @dataclass(frozen=True, slots=True)
 class ProfilePlugins:
-    """The plugins of one profile by point, in their order."""
+    """The plugins of one profile by point, in their order; and when there are any, which is asked
+    for each pod."""
 
     by_point: dict[Point, tuple[LoadedPlugin, ...]]
+    asks_before_the_queue: bool
+    asks_before_binds: bool
+    asks_after_decisions: bool
 
     @classmethod
     def of(cls, loaded: Sequence[LoadedPlugin], sets: PluginSets) -> ProfilePlugins:
-        return cls({point: tuple(_at(loaded, point, sets)) for point in _FIELDS})
+        points = {point: tuple(_at(loaded, point, sets)) for point in _FIELDS}
+        before_binds = any(points[point] for point in _BEFORE_BINDS)
+        return cls(
+            points,
+            bool(points[Point.PRE_ENQUEUE] or points[Point.QUEUE_SORT]),
+            before_binds,
+            before_binds or bool(points[Point.BIND] or points[Point.POST_BIND]),
+        )
 
     def at(self, point: Point) -> tuple[LoadedPlugin, ...]:
         return self.by_point[point]
-
-    @property
-    def asks_before_the_queue(self) -> bool:
-        return bool(self.at(Point.PRE_ENQUEUE) or self.at(Point.QUEUE_SORT))
-
-    @property
-    def asks_after_decisions(self) -> bool:
-        return any(
-            self.at(point)
-            for point in (
-                Point.RESERVE,
-                Point.PERMIT,
-                Point.PRE_BIND,
-                Point.BIND,
-                Point.POST_BIND,
-            )
-        )
 
 
 def _at(loaded: Sequence[LoadedPlugin], point: Point, sets: PluginSets) -> list[LoadedPlugin]:

@@ -109,7 +109,7 @@ class PluggedPod:
 
     async def reserve(self) -> BindEnd | None:
         """Reserve, Permit, and the wait for it."""
-        if not any(map(self._plugins.at, (Point.RESERVE, Point.PERMIT, Point.PRE_BIND))):
+        if not self._plugins.asks_before_binds:
             return None
         self._was_reserved = bool(self._plugins.at(Point.RESERVE))
         if not (self._was_reserved or self._plugins.at(Point.PERMIT)):
