@@ -37,19 +37,18 @@ def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
     waiting = len(queue)
     # If the nomination cannot be written, the preemptor is tried again and again.
     unwritten = waiting if STATUS in broken else 0
-    lanes = len(queue._active) + len(queue._backoff) + len(queue._error_backoff)
-    lanes += len(queue._parked) + len(queue._gated)
+    lanes = queue._lanes
     about_gone = sum(queue.get(uid) is None for uid in status._last)
     stale = sum(
         len(heap._entries) - len(heap)
-        for heap in (queue._active, queue._backoff, queue._error_backoff)
+        for heap in (lanes.active, lanes.backoff, lanes.error_backoff)
     )
     shadowed, engine = instance.life.shadowed, instance.life.engine
     backlog = shadowed._shadow.statistics().backlog if shadowed is not None else 0
     named = len(shadowed._profiles) if shadowed is not None else 0
     pending = len(engine.pending())
     return (
-        Held("pods in no lane of the queue", abs(waiting - lanes)),
+        Held("pods in no lane of the queue", abs(waiting - sum(lanes.sizes()))),
         Held("stale entries of the queue's heaps", stale, 3 * STALE_ENTRIES_MIN),
         Held("pods held for room", sum(pod.held for pod in queue.entries()), unwritten),
         Held("binds not sent", len(reservations._unsent) + reservations.in_doubt),
