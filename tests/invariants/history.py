@@ -112,6 +112,25 @@ class RoomDecided:
     budgets: Span
 
 
+# What a call of a plugin came to; empty: it has not ended.
+DONE, REFUSED, RAISED, WAITS, CANCELLED = "done", "refused", "raised", "waits", "cancelled"
+# For `PluginCall.point`: not a call, but that a plugin has allowed a waiting pod.
+ALLOWED: Final = "Allowed"
+
+
+@dataclass(slots=True)
+class PluginCall:
+    """A plugin was asked about a pod. Only a simulated run knows this."""
+
+    began_ns: int
+    instance: str
+    plugin: str
+    point: str
+    uid: str
+    node: str
+    result: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Standstill:
     """The API server was stopped. It received requests of this time, or of shortly before, when it
@@ -164,6 +183,7 @@ class AtRest:
     queued: Mapping[str, str] | None = None
     compared: tuple[str, ...] | None = None  # differences between our cache and the API
     policy_hash: str = ""  # hash in force; empty if not asked
+    instance: str = ""  # as in `Start`; empty if not asked
     held: tuple[Held, ...] = ()  # sizes of the scheduler's maps and queues
 
 
@@ -214,6 +234,7 @@ class History:
     writes: tuple[Write, ...]
     decisions: tuple[Decision, ...] = ()
     rooms: tuple[RoomDecided, ...] = ()
+    plugin_calls: tuple[PluginCall, ...] = ()
     starts: tuple[Start, ...] = ()
     standstills: tuple[Standstill, ...] = ()
     policies: tuple[PolicyOffer, ...] = ()
@@ -235,7 +256,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    invariant: str  # I1 to I13
+    invariant: str  # I1 to I14
     at_ns: int
     text: str
 

@@ -1,8 +1,8 @@
-"""Decides from the seed what a world has: where policies are, whether there are volumes, devices
-and extenders, and what stays broken at the end.
+"""Decides from the seed what a world has: where policies are, whether there are volumes, devices,
+extenders and plugins, and what stays broken at the end.
 
-Worlds without trouble measure how long pods wait (I5); provisioners, drivers and
-extenders have no part in them.
+Worlds without trouble measure how long pods wait (I5); provisioners, drivers,
+extenders and plugins have no part in them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ class Setting:
     has_budgets: bool = False
     has_devices: bool = False
     remains: Remains = Remains.NOTHING
+    has_plugins: bool = False
 
 
 def setting_of(chance: Random, *, calm: bool) -> Setting:
@@ -38,4 +39,12 @@ def setting_of(chance: Random, *, calm: bool) -> Setting:
         possible.remove(Remains.EXTENDER_DEAD)
     remains = chance.choice(possible) if is_core_only else Remains.NOTHING
     has_devices = chance.random() < 0.4
-    return Setting(by_config_map, has_volumes, has_extenders, has_budgets, has_devices, remains)
+    return Setting(
+        by_config_map,
+        has_volumes,
+        has_extenders,
+        has_budgets,
+        has_devices,
+        remains,
+        has_plugins=chance.random() < 0.3,
+    )

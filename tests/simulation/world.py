@@ -31,6 +31,7 @@ from tests.simulation.machine_time import WorldTime
 from tests.simulation.nemesis import Nemesis
 from tests.simulation.network import Network
 from tests.simulation.people import People
+from tests.simulation.plugged import CALL_S_MAX, Plugs
 from tests.simulation.policies import GOOD, PROFILE, Offered, PolicyFile, PolicyText, compiled
 from tests.simulation.policy_map import STATUS, PolicyMap
 from tests.simulation.policy_trouble import PolicyTrouble
@@ -137,6 +138,10 @@ class World:
         self._driver = virtual_loop(self.time, self._chance(), "world/driver", network)
         self._tasks: list[asyncio.Task[Any]] = []
         self.devices = Devices(self.api, self.people, self._chance())
+        self.plugs = Plugs(self._chance(), self.time)
+        if self.setting.has_plugins:
+            for instance in self.instances:
+                instance.plugins = self.plugs.of
 
     # --- time ------------------------------------------------------------------------------------
 
@@ -180,7 +185,7 @@ class World:
             broken=remains.broken,
             shuns=remains is not Remains.EXTENDER_DEAD,
         )
-        counts = (self.troubles, self.nemesis, self.policy_trouble, self.extender)
+        counts = (self.troubles, self.nemesis, self.policy_trouble, self.extender, self.plugs)
         return Run(
             history=self._history(calm_ns, terms),
             faults=sum((count.counts for count in counts), Counter[str]()),
@@ -208,6 +213,7 @@ class World:
             writes=tuple(self.api.writes),
             decisions=tuple(self._log.decisions),
             rooms=tuple(self._log.rooms),
+            plugin_calls=tuple(self.plugs.calls),
             starts=tuple(self._log.starts),
             policies=tuple(self.offered.offers),
             at_rest=rest,
@@ -219,7 +225,7 @@ class World:
 
     def _errors(self) -> Iterator[str]:
         lives = [life for instance in self.instances for life in instance.lives]
-        loops = [loop for life in lives for loop in (life.main, life.lease)]
+        loops = [loop for life in lives for loop in life.loops]
         assert self.network.server_loop is not None
         for loop in (*loops, self.network.server_loop, self._driver):
             for error in loop.errors:
@@ -242,7 +248,7 @@ class World:
             self.offered.keeping,
             compiled,
             self._log,
-            Options(port=0, leader_elect=True),
+            Options(port=0, leader_elect=True, plugin_timeout_s=CALL_S_MAX),
             has_dead_shadow=self.setting.remains is Remains.SHADOW_DEAD,
         )
 

@@ -17,7 +17,7 @@ from typing import Any
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.plugins import limits
-from kpolicy.plugins.thread import Failed, Job, PluginThread, Timing, Work
+from kpolicy.plugins.thread import Failed, Job, MakeThread, PluginThread, Timing, Work
 
 _log = logging.getLogger(__name__)
 
@@ -26,12 +26,17 @@ class PluginRunner:
     """Run it as a task. `on_timing` is called in the scheduler's loop after each call."""
 
     def __init__(
-        self, clock: Clock, call_s_max: float, on_timing: Callable[[Timing], None]
+        self,
+        clock: Clock,
+        call_s_max: float,
+        on_timing: Callable[[Timing], None],
+        make_thread: MakeThread = PluginThread,
     ) -> None:
         self._clock = clock
         self._call_ns_max = round(call_s_max * NANOSECONDS)
         self._call_s_max = call_s_max
         self._on_timing = on_timing
+        self._make_thread = make_thread
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: PluginThread | None = None
         self._blocked: list[PluginThread] = []
@@ -76,7 +81,7 @@ class PluginRunner:
     def give_up(self, job: Job, why: str) -> None:
         """Nobody needs the answer any more. A `Failed` is the answer."""
         if not job.answer.done() or job in self._under_way:
-            self._fail(job, why)
+            self._fail(job, Failed(why))
             if self._thread is not None:
                 self._thread.cancel(job)
 
@@ -116,7 +121,7 @@ class PluginRunner:
                 thread.stop()
         self._thread = None
         for job in tuple(self._under_way):
-            self._fail(job, "plugins are not asked any more: the scheduler stops")
+            self._fail(job, Failed("plugins are not asked any more: the scheduler stops"))
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -127,7 +132,7 @@ class PluginRunner:
         thread = self._ready_thread()
         if thread is None:
             for job in jobs:
-                self._fail(job, self._refusal())
+                self._fail(job, Failed(self._refusal()))
             return
         thread.submit(jobs)
 
@@ -138,7 +143,7 @@ class PluginRunner:
             self._blocked = [thread for thread in self._blocked if thread.is_alive]
             if len(self._blocked) < limits.BLOCKED_THREADS_MAX:
                 self.threads_made += 1
-                self._thread = PluginThread(self.threads_made, self._clock, self._deliver)
+                self._thread = self._make_thread(self.threads_made, self._clock, self._deliver)
                 self._thread.start()
         return self._thread
 
@@ -167,7 +172,7 @@ class PluginRunner:
                 self._give_up(job, now_ns, f"it blocks for longer than {self._call_s_max:g} s")
             elif job.is_begun:
                 why = f"the thread of plugins was replaced, because {what} blocks it"
-                self._fail(job, why, is_lost=True)
+                self._fail(job, Failed(why, is_lost=True, is_anothers=True))
             elif job not in self._outgoing:
                 waiting.append(job)
         next_thread = self._ready_thread()
@@ -175,7 +180,7 @@ class PluginRunner:
             next_thread.submit(waiting)
             return
         for job in waiting:
-            self._fail(job, self._refusal())
+            self._fail(job, Failed(self._refusal()))
 
     def _deliver(self, ended: list[tuple[Job, Any]]) -> None:
         """Called in the thread of plugins."""
@@ -199,12 +204,13 @@ class PluginRunner:
         """Ends a job whose call has no end."""
         seconds = (now_ns - job.since_ns) / NANOSECONDS
         self._on_timing(Timing(job.plugin, job.point, "Error", seconds))
-        self._fail(job, f"{job.call}: {why}", is_lost=True)
+        text, is_anothers = f"{job.call}: {why}", job.waits_for_after
+        self._fail(job, Failed(text, is_lost=True, is_anothers=is_anothers))
 
-    def _fail(self, job: Job, message: str, *, is_lost: bool = False) -> None:
+    def _fail(self, job: Job, failed: Failed) -> None:
         self._end(job)
         if not job.answer.done():
-            job.answer.set_result(Failed(message, is_lost))
+            job.answer.set_result(failed)
 
     def _end(self, job: Job) -> None:
         self._under_way.pop(job, None)

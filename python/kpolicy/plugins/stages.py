@@ -6,7 +6,7 @@ These coroutines run in the thread of plugins. Messages are those of kube-schedu
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -108,22 +108,23 @@ def bind(pod: Pod, node: str, plugins: ProfilePlugins) -> Work:
     return work
 
 
-def unreserve(pod: Pod, node: str, plugins: ProfilePlugins) -> Work:
-    """Every plugin is told, whatever the others do. Gives the first failure, or an empty text."""
-    return _all(Point.UNRESERVE, tuple(reversed(plugins.at(Point.RESERVE))), pod, node)
+def unreserve(pod: Pod, node: str, plugin: LoadedPlugin) -> Work:
+    """A job of one plugin: those before it may take too long, and it is told whatever they do."""
+
+    async def work(thread: PluginThread, job: Job) -> None:
+        await _call(thread, job, plugin, Point.UNRESERVE, pod, node)
+
+    return work
 
 
 def post_bind(pod: Pod, node: str, plugins: ProfilePlugins) -> Work:
-    """As `unreserve`, in the order of plugins."""
-    return _all(Point.POST_BIND, plugins.at(Point.POST_BIND), pod, node)
+    """Gives the first failure, or an empty text."""
 
-
-def _all(point: Point, plugins: Sequence[LoadedPlugin], *arguments: object) -> Work:
     async def work(thread: PluginThread, job: Job) -> str:
         failure = ""
-        for plugin in plugins:
+        for plugin in plugins.at(Point.POST_BIND):
             try:
-                await _call(thread, job, plugin, point, *arguments)
+                await _call(thread, job, plugin, Point.POST_BIND, pod, node)
             except PluginFailedError as error:
                 failure = failure or str(error)
         return failure

@@ -22,10 +22,12 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A plugin raised, took too long, or answered what it may not. `is_lost`: it may still act."""
+    """A plugin raised, took too long, or answered what it may not. `is_lost`: it may still act.
+    `is_anothers`: it was another call that took too long, and this one may be made again."""
 
     message: str
     is_lost: bool = False
+    is_anothers: bool = False
 
 
 class PluginFailedError(Exception):
@@ -60,6 +62,7 @@ class Job:
     point: str = ""
     since_ns: int = 0
     is_begun: bool = False
+    waits_for_after: bool = False
     task: asyncio.Task[None] | None = None
     timings: list[Timing] = field(default_factory=list)
 
@@ -109,16 +112,24 @@ def _nothing() -> None:
     pass
 
 
+Deliver: TypeAlias = "Callable[[list[tuple[Job, Any]]], None]"
+
+
 class PluginThread:
-    """`deliver` is called in this thread with the jobs that have ended."""
+    """`deliver` is called in this thread with the jobs that have ended. `loop`: a new one, if none
+    is given."""
 
     def __init__(
-        self, number: int, clock: Clock, deliver: Callable[[list[tuple[Job, Any]]], None]
+        self,
+        number: int,
+        clock: Clock,
+        deliver: Deliver,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self._clock = clock
         self._deliver = deliver
         self._ended: list[tuple[Job, Any]] = []
-        self._loop = asyncio.new_event_loop()
+        self._loop = loop or asyncio.new_event_loop()
         self._over = asyncio.Event()
         self._is_over = False
         self._group: asyncio.TaskGroup | None = None
@@ -183,6 +194,9 @@ class PluginThread:
         self, job: Job, plugin: str, point: str, work: Coroutine[Any, Any, Answer]
     ) -> Answer:
         """Runs one method of a plugin."""
+        if self._is_over:  # a step of this job has blocked, and others have gone on without it
+            work.close()
+            raise PluginFailedError(f"{job.call}: its thread was replaced")
         job.plugin, job.point = plugin, point
         began_ns = job.since_ns = self._step_since_ns = self._clock.monotonic_ns()
         status = "Error"
@@ -279,8 +293,9 @@ class PluginThread:
         if after is None or task is None or task.done() or task.get_loop() is not self._loop:
             return
         job.plugin, job.point, job.since_ns = after.plugin, after.point, self._clock.monotonic_ns()
+        job.waits_for_after = True
         await asyncio.wait([task])
-        job.since_ns = 0
+        job.since_ns, job.waits_for_after = 0, False
 
     def _pong(self) -> None:
         self._owed_since_ns = 0
@@ -288,3 +303,7 @@ class PluginThread:
     def _flush(self) -> None:
         ended, self._ended = self._ended, []
         self._deliver(ended)
+
+
+# By the number of the thread, its clock, and what is called with jobs that have ended.
+MakeThread: TypeAlias = "Callable[[int, Clock, Deliver], PluginThread]"

@@ -121,8 +121,8 @@ class Scheduler:
         self._runtime = Runtime(clock, thread, self.metrics, environment.traces, machine.random)
         self._plugins: PluginHost | None = None
         if environment.plugins:
-            seconds = options.plugin_timeout_s
-            self._plugins = PluginHost(environment.plugins, self._runtime, seconds)
+            seconds, make_thread = options.plugin_timeout_s, machine.plugin_thread
+            self._plugins = PluginHost(environment.plugins, self._runtime, seconds, make_thread)
         self._heartbeats = Heartbeats(clock)
         self._patience = Patience(clock, machine.random, START_PATIENCE_S)
         self._stop = Stopping(clock)

@@ -103,17 +103,7 @@ class Queue:
         if len(self._pods) >= self._pods_max:
             self._refused += 1
             return False
-        pod = QueuedPod(
-            pending.uid,
-            pending.namespace,
-            pending.name,
-            pending.priority,
-            pending.scheduler_name,
-            pending.created_ns,
-            pending.generation,
-            timestamp_ns=now_ns,
-        )
-        self._pods[pod.uid] = pod
+        pod = self._pods[pending.uid] = QueuedPod.of(pending, now_ns)
         if pending.gated:
             self._lanes.enter(pod, Lane.GATED, self.names.pod_added)
         else:

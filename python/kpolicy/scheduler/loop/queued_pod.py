@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from kpolicy.api_times import NANOSECONDS
+from kpolicy.engine import PodChange
 from kpolicy.scheduler import limits
 from kpolicy.telemetry.attempt import TraceContext
 
@@ -115,6 +116,20 @@ class QueuedPod:
     news_seen: int = 0
     # To judge it takes more work than one decision may. It is tried last, and backs off for longer.
     is_set_aside: bool = False
+
+    @classmethod
+    def of(cls, pending: PodChange, now_ns: int) -> QueuedPod:
+        """A pod that comes into the queue."""
+        return cls(
+            pending.uid,
+            pending.namespace,
+            pending.name,
+            pending.priority,
+            pending.scheduler_name,
+            pending.created_ns,
+            pending.generation,
+            timestamp_ns=now_ns,
+        )
 
     @property
     def key(self) -> str:

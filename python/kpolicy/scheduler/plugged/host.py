@@ -20,7 +20,7 @@ from kpolicy.plugins.order import LoadedPlugin, ProfilePlugins
 from kpolicy.plugins.pods import Pod, PodStore
 from kpolicy.plugins.points import Point
 from kpolicy.plugins.runner import PluginRunner
-from kpolicy.plugins.thread import Failed, Job, PluginThread, Timing
+from kpolicy.plugins.thread import Failed, Job, MakeThread, PluginThread, Timing
 from kpolicy.plugins.waiting import WaitingPod, WaitingPods
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.models.plugin_sets import PluginSets
@@ -38,12 +38,18 @@ _NONE = ProfilePlugins.of((), PluginSets())
 class PluginHost:
     """`start` makes the plugins; until then no profile has any."""
 
-    def __init__(self, classes: Sequence[PluginClass], runtime: Runtime, call_s_max: float) -> None:
+    def __init__(
+        self,
+        classes: Sequence[PluginClass],
+        runtime: Runtime,
+        call_s_max: float,
+        make_thread: MakeThread = PluginThread,
+    ) -> None:
         self.store = PodStore(keeps_bound=any(kind.reads_bound_pods for kind in classes))
         self.waiting = WaitingPods()
         self.clock: Clock = runtime.clock
         self.metrics = runtime.metrics
-        self.runner = PluginRunner(runtime.clock, call_s_max, self._timed)
+        self.runner = PluginRunner(runtime.clock, call_s_max, self._timed, make_thread)
         self.orders_queue = any(Point.QUEUE_SORT in kind.points for kind in classes)
         self._classes = classes
         self._loaded: list[LoadedPlugin] = []

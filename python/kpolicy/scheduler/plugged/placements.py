@@ -22,7 +22,8 @@ from kpolicy.cluster.writes.binder import (
 )
 from kpolicy.engine import Outcome
 from kpolicy.plugins import stages
-from kpolicy.plugins.order import ProfilePlugins
+from kpolicy.plugins.limits import UNRESERVE_TRIES_MAX
+from kpolicy.plugins.order import LoadedPlugin, ProfilePlugins
 from kpolicy.plugins.points import Point
 from kpolicy.plugins.thread import Failed, Job, Work
 from kpolicy.plugins.waiting import Rejected, WaitingPod
@@ -155,9 +156,8 @@ class PluggedPod:
         self._forget_wait()
         if not self._was_reserved:
             return
-        work = stages.unreserve(self._pod, self.reservation.node, self._plugins)
-        answer = await self._host.runner.answer(self._begin(work))
-        self._tell(answer)
+        for plugin in reversed(self._plugins.at(Point.RESERVE)):
+            self._tell(await self._given_back(plugin))
 
     async def post_bind(self) -> None:
         self._host.store.just_bound(self._attempt.uid)
@@ -170,6 +170,15 @@ class PluggedPod:
             self.reservation.withdraw(_STOPPED)
 
     # --- inside ----------------------------------------------------------------------------------
+
+    async def _given_back(self, plugin: LoadedPlugin) -> object:
+        work = stages.unreserve(self._pod, self.reservation.node, plugin)
+        answer: object = None
+        for _ in range(UNRESERVE_TRIES_MAX):
+            answer = await self._host.runner.answer(self._begin(work))
+            if not (isinstance(answer, Failed) and answer.is_anothers):
+                break
+        return answer
 
     async def _reserve(self) -> BindEnd | None:
         node, goes_on = self.reservation.node, self._binds_at_once and not self._is_pre_bound
