@@ -210,6 +210,10 @@ class Terms:
     retells: bool = True
     # Profiles with rules that the reference does not know: it cannot say that a pod would fit.
     unjudged: frozenset[str] = frozenset()
+    # How long a call of a plugin may take before its thread is given up, and asked again elsewhere.
+    plugin_call_s: float = 10.0
+    # The label of pods that plugins delay for as long as they like, and its value.
+    hampered: tuple[str, str] | None = None
     # Prefixes of resources that extenders count, so that nodes need not have them.
     ignored: tuple[str, ...] = ()
     evicts: bool = False  # preemption is live: pods may be deleted

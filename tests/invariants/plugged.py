@@ -6,8 +6,9 @@ Needs `plugin_calls`. Reserve and Unreserve of a process that ended are not judg
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from tests.invariants.history import (
@@ -15,6 +16,7 @@ from tests.invariants.history import (
     CANCELLED,
     RAISED,
     REFUSED,
+    SECOND_NS,
     WAITS,
     History,
     PluginCall,
@@ -52,10 +54,11 @@ def plugged(history: History, timeline: Timeline) -> Iterator[Violation]:
         if timeline.bound_by.get(bind.in_request("metadata", "uid")) is bind
     }
     alive = history.at_rest.instance if history.at_rest is not None else ""
+    call_ns_max = round(history.terms.plugin_call_s * SECOND_NS)
     for key, of_pod in calls.items():
         is_over = key[0] == alive and key not in bound
         yield from _not_given_back(of_pod, history.ended_ns if is_over else 0)
-        yield from _given_back_too_often(of_pod, len(decided[key]))
+        yield from _given_back_too_often(of_pod, len(decided[key]), call_ns_max)
 
 
 def _against_a_word(bind: Write, calls: Sequence[PluginCall]) -> Iterator[Violation]:
@@ -93,9 +96,19 @@ def _not_given_back(calls: Sequence[PluginCall], ended_ns: int) -> Iterator[Viol
             yield Violation(NAME, ended_ns, text)
 
 
-def _given_back_too_often(calls: Sequence[PluginCall], placements: int) -> Iterator[Violation]:
-    ends = Counter(call.plugin for call in calls if call.point == "Unreserve")
-    for plugin, count in ends.items():
+def _given_back_too_often(
+    calls: Sequence[PluginCall], placements: int, call_ns_max: int
+) -> Iterator[Violation]:
+    """A call is made again if its thread is given up before the answer is heard."""
+    ends: dict[str, list[PluginCall]] = defaultdict(list)
+    for call in calls:
+        if call.point == "Unreserve":
+            ends[call.plugin].append(call)
+    for plugin, of_plugin in ends.items():
+        lost = sum(
+            later.began_ns - call.began_ns >= call_ns_max for call, later in pairwise(of_plugin)
+        )
+        count = len(of_plugin) - lost
         if count > placements:
             text = f"{plugin} gave {calls[0].uid} back {count} times, of {placements} placements"
-            yield Violation(NAME, calls[-1].began_ns, text)
+            yield Violation(NAME, of_plugin[-1].began_ns, text)

@@ -132,7 +132,7 @@ class _Plugin:
                 whim = self._plugs.decides()
                 if whim is Whim.ALLOW:
                     pod, node = waiting.pod, waiting.node
-                    self._plugs.begin(self._run_id, plugin, ALLOWED, pod, node).result = DONE
+                    self._plugs.begin(self._run_id, plugin, ALLOWED, pod, node)
                     waiting.allow(plugin)
                 elif whim is Whim.REJECT:
                     waiting.reject(plugin, "a whim")

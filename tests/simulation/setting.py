@@ -1,16 +1,19 @@
 """Decides from the seed what a world has: where policies are, whether there are volumes, devices,
 extenders and plugins, and what stays broken at the end.
 
-Worlds without trouble measure how long pods wait (I5); provisioners, drivers,
-extenders and plugins have no part in them.
+Worlds without trouble measure how long pods wait (I5); provisioners, drivers and extenders have no
+part in them. Plugins may have, and then only pods that they never hamper are measured.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
+from typing import Final
 
 from tests.simulation.remains import Remains
+
+PLUGINS_SHARE: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,8 @@ def setting_of(chance: Random, *, calm: bool) -> Setting:
     has_budgets = chance.random() < 0.3
     is_core_only = chance.random() < 0.3
     if calm:
-        return Setting(by_config_map, has_budgets=has_budgets)
+        has_plugins = chance.random() < PLUGINS_SHARE
+        return Setting(by_config_map, has_budgets=has_budgets, has_plugins=has_plugins)
     possible = [kind for kind in Remains if kind is not Remains.NOTHING]
     if not by_config_map:
         possible = [setting for setting in possible if not setting.is_about_the_map]
@@ -46,5 +50,5 @@ def setting_of(chance: Random, *, calm: bool) -> Setting:
         has_budgets,
         has_devices,
         remains,
-        has_plugins=chance.random() < 0.3,
+        has_plugins=chance.random() < PLUGINS_SHARE,
     )

@@ -31,7 +31,7 @@ from tests.simulation.machine_time import WorldTime
 from tests.simulation.nemesis import Nemesis
 from tests.simulation.network import Network
 from tests.simulation.people import People
-from tests.simulation.plugged import CALL_S_MAX, Plugs
+from tests.simulation.plugged import CALL_S_MAX, HAMPERED, Plugs
 from tests.simulation.policies import GOOD, PROFILE, Offered, PolicyFile, PolicyText, compiled
 from tests.simulation.policy_map import STATUS, PolicyMap
 from tests.simulation.policy_trouble import PolicyTrouble
@@ -179,6 +179,8 @@ class World:
             evicts=True,
             binds_volumes=self.setting.has_volumes,
             allocates_devices=self.setting.has_devices,
+            plugin_call_s=CALL_S_MAX,
+            hampered=HAMPERED if self.setting.has_plugins else None,
             ignored=(RESOURCE,) if self.setting.has_devices else (),
             stale_versions=STALE_VERSIONS_MAX + 1,
             kept_in=str(STATUS) if self.setting.by_config_map else "",
