@@ -7,7 +7,7 @@ Needs `plugin_calls`. Reserve and Unreserve of a process that ended are not judg
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 from typing import Final, TypeAlias
 
@@ -23,6 +23,7 @@ from tests.invariants.history import (
     Violation,
     Write,
 )
+from tests.invariants.pods_and_nodes import node_of
 from tests.invariants.timeline import Timeline
 
 NAME = "I14"
@@ -48,16 +49,13 @@ def plugged(history: History, timeline: Timeline) -> Iterator[Violation]:
         until_ns = min([bind.received_ns, *later])
         of_it = [call for call in calls[key] if began_ns <= call.began_ns < until_ns]
         yield from _against_a_word(bind, of_it)
-    bound = {
-        (bind.instance, bind.in_request("metadata", "uid"))
-        for bind in history.binds()
-        if timeline.bound_by.get(bind.in_request("metadata", "uid")) is bind
-    }
     alive = history.at_rest.instance if history.at_rest is not None else ""
     call_ns_max = round(history.terms.plugin_call_s * SECOND_NS)
     for key, of_pod in calls.items():
-        is_over = key[0] == alive and key not in bound
-        yield from _not_given_back(of_pod, history.ended_ns if is_over else 0)
+        ended_ns = history.ended_ns if key[0] == alive else 0
+        # Whoever has bound it: a pod that is where it was to be keeps what is reserved.
+        places = {node_of(state) for state in timeline.states_of(key[1])}
+        yield from _not_given_back(of_pod, places, ended_ns)
         yield from _given_back_too_often(of_pod, len(decided[key]), call_ns_max)
 
 
@@ -79,7 +77,9 @@ def _against_a_word(bind: Write, calls: Sequence[PluginCall]) -> Iterator[Violat
         yield Violation(NAME, bind.received_ns, text)
 
 
-def _not_given_back(calls: Sequence[PluginCall], ended_ns: int) -> Iterator[Violation]:
+def _not_given_back(
+    calls: Sequence[PluginCall], places: Set[str], ended_ns: int
+) -> Iterator[Violation]:
     """`ended_ns`: nothing may be reserved by then; 0: what is reserved last may be."""
     reserved: dict[str, PluginCall] = {}
     for call in calls:
@@ -91,7 +91,7 @@ def _not_given_back(calls: Sequence[PluginCall], ended_ns: int) -> Iterator[Viol
                 yield Violation(NAME, call.began_ns, text)
             reserved[call.plugin] = call
     for plugin, call in reserved.items():
-        if ended_ns:
+        if ended_ns and call.node not in places:
             text = f"{plugin} has reserved for {call.uid} on {call.node}, and not given back"
             yield Violation(NAME, ended_ns, text)
 
