@@ -231,3 +231,30 @@ def test_pre_bind_plugin_fails_and_unreserves(admin: Client, folder: Path) -> No
         "first.unreserve",
     ]
     admin.delete_pod("without-disk", namespace=NAMESPACE)
+
+
+def test_pods_that_wait_outlive_the_scheduler(
+    admin: Client, scheduler: SchedulerProcess, folder: Path
+) -> None:
+    """A stop gives their places back, a kill does not; each time the next process asks anew."""
+    names = ["outlives-1", "outlives-2"]
+    for name in names:
+        create(admin, name, permit="wait")
+    wait_for(lambda: sorted(waiting(scheduler)) == names, "the pods to wait")
+    assert scheduler.terminate() == 0
+    undone = ["second.unreserve", "first.unreserve"]
+    assert [diary(folder, name)[-2:] for name in names] == [undone, undone]
+    scheduler.start()
+    wait_for(lambda: sorted(waiting(scheduler)) == names, "the pods to wait again")
+    scheduler.kill()  # and its lease must expire
+    scheduler.start()
+    wait_for(
+        lambda: sorted(waiting(scheduler)) == names, "the pods to wait once more", timeout_s=90
+    )
+    assert not any(placed(admin, name) for name in names)
+    # It is there from a test before, if that has run.
+    admin.delete_pod("opener", namespace=NAMESPACE)
+    create(admin, "opener")
+    wait_for(lambda: all(placed(admin, name) for name in names), "the pods to be bound")
+    assert waiting(scheduler) == []
+    assert [diary(folder, name).count("first.pre_bind") for name in names] == [1, 1]

@@ -104,6 +104,7 @@ async def test_a_blocked_thread_is_replaced_and_what_it_had_not_begun_goes_to_th
             failed = await runner.answer(begun)
             assert isinstance(failed, Failed)
             assert "the thread of plugins was replaced" in failed.message
+            assert failed.is_anothers, "it may be asked again"
             assert await runner.answer(after) == "served"
             assert (runner.threads_made, runner.threads_blocked_now) == (2, 1)
             over.set()

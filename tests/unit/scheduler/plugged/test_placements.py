@@ -179,6 +179,27 @@ async def test_the_first_reserve_that_refuses_ends_the_attempt_and_all_are_told(
         assert condition(world, "a")[1] == "0/1 nodes are available: 1 two is full."
 
 
+async def test_a_plugin_is_told_although_the_one_before_it_takes_too_long() -> None:
+    diary = Diary()
+
+    class Slow:
+        def __init__(self, handle: Handle) -> None:
+            pass
+
+        async def reserve(self, pod: Pod, node: str) -> Refuse:
+            return Refuse("full")
+
+        async def unreserve(self, pod: Pod, node: str) -> None:
+            diary.note("slow.unreserve", pod)
+            await asyncio.sleep(3600)
+
+    plugins = [reserving(diary, "first"), Slow]
+    options = replace(QUIET, plugin_timeout_s=0.2)
+    async with scheduling(plane("a"), plugins=plugins, options=options) as world:
+        await world.until(lambda: bool(condition(world, "a")[0]))
+        assert diary.of("a")[:3] == ["first.reserve", "slow.unreserve", "first.unreserve"]
+
+
 async def test_a_waiting_pod_goes_on_when_every_plugin_has_allowed_it() -> None:
     handles: list[Handle] = []
 
