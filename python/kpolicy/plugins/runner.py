@@ -80,8 +80,8 @@ class PluginRunner:
 
     def give_up(self, job: Job, why: str) -> None:
         """Nobody needs the answer any more. A `Failed` is the answer."""
-        if not job.answer.done() or job in self._under_way:
-            self._fail(job, Failed(why))
+        if job in self._under_way:
+            self._end(job, Failed(why))
             if self._thread is not None:
                 self._thread.cancel(job)
 
@@ -102,7 +102,7 @@ class PluginRunner:
         thread = self._thread
         if thread is not None:
             is_blocked, job = thread.blocked(now_ns, self._call_ns_max)
-            if is_blocked:
+            if is_blocked or thread.has_ended:
                 self._replace(thread, job, now_ns)
             else:
                 thread.ping()
@@ -121,7 +121,7 @@ class PluginRunner:
                 thread.stop()
         self._thread = None
         for job in tuple(self._under_way):
-            self._fail(job, Failed("plugins are not asked any more: the scheduler stops"))
+            self._end(job, Failed("plugins are not asked any more: the scheduler stops"))
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -132,13 +132,11 @@ class PluginRunner:
         thread = self._ready_thread()
         if thread is None:
             for job in jobs:
-                self._fail(job, Failed(self._refusal()))
+                self._end(job, Failed(self._refusal()))
             return
         thread.submit(jobs)
 
     def _ready_thread(self) -> PluginThread | None:
-        if self._thread is not None and not self._thread.is_alive:
-            self._thread = None
         if self._thread is None and not self._is_stopped:
             self._blocked = [thread for thread in self._blocked if thread.is_alive]
             if len(self._blocked) < limits.BLOCKED_THREADS_MAX:
@@ -160,10 +158,11 @@ class PluginRunner:
         self._thread = None
         thread.stop()
         what = culprit.call if culprit is not None else "something that a plugin has begun"
+        does = "has ended it" if thread.has_ended else "blocks it"
         _log.error(
-            "KPS305: %s blocks the thread of plugins for longer than %g s",
+            "KPS305: the thread of plugins was replaced, because %s %s",
             what,
-            self._call_s_max,
+            does,
             extra={"pod": culprit.pod if culprit is not None else "", "code": "KPS305"},
         )
         waiting = []
@@ -171,8 +170,8 @@ class PluginRunner:
             if job is culprit:
                 self._give_up(job, now_ns, f"it blocks for longer than {self._call_s_max:g} s")
             elif job.is_begun:
-                why = f"the thread of plugins was replaced, because {what} blocks it"
-                self._fail(job, Failed(why, is_lost=True, is_anothers=True))
+                why = f"the thread of plugins was replaced, because {what} {does}"
+                self._end(job, Failed(why, is_lost=True, is_anothers=True))
             elif job not in self._outgoing:
                 waiting.append(job)
         next_thread = self._ready_thread()
@@ -180,7 +179,7 @@ class PluginRunner:
             next_thread.submit(waiting)
             return
         for job in waiting:
-            self._fail(job, Failed(self._refusal()))
+            self._end(job, Failed(self._refusal()))
 
     def _deliver(self, ended: list[tuple[Job, Any]]) -> None:
         """Called in the thread of plugins."""
@@ -194,23 +193,19 @@ class PluginRunner:
         self._is_delivering = False
         while self._incoming:
             job, answer = self._incoming.popleft()
-            for timing in job.timings:
-                self._on_timing(timing)
-            self._end(job)
-            if not job.answer.done():
-                job.answer.set_result(answer)
+            if job in self._under_way:  # otherwise it was given up, and is counted already
+                for timing in job.timings:
+                    self._on_timing(timing)
+                self._end(job, answer)
 
     def _give_up(self, job: Job, now_ns: int, why: str) -> None:
         """Ends a job whose call has no end."""
         seconds = (now_ns - job.since_ns) / NANOSECONDS
         self._on_timing(Timing(job.plugin, job.point, "Error", seconds))
         text, is_anothers = f"{job.call}: {why}", job.waits_for_after
-        self._fail(job, Failed(text, is_lost=True, is_anothers=is_anothers))
+        self._end(job, Failed(text, is_lost=True, is_anothers=is_anothers))
 
-    def _fail(self, job: Job, failed: Failed) -> None:
-        self._end(job)
-        if not job.answer.done():
-            job.answer.set_result(failed)
-
-    def _end(self, job: Job) -> None:
+    def _end(self, job: Job, answer: Any) -> None:
         self._under_way.pop(job, None)
+        if not job.answer.done():
+            job.answer.set_result(answer)

@@ -132,6 +132,7 @@ class PluginThread:
         self._loop = loop or asyncio.new_event_loop()
         self._over = asyncio.Event()
         self._is_over = False
+        self._has_ended = False
         self._group: asyncio.TaskGroup | None = None
         # The step that runs now.
         self._running: Job | None = None
@@ -150,6 +151,11 @@ class PluginThread:
     @property
     def is_alive(self) -> bool:
         return self._thread.is_alive()
+
+    @property
+    def has_ended(self) -> bool:
+        """A plugin has ended it, for example by cancelling every task of its loop."""
+        return self._has_ended or not self.is_alive
 
     def submit(self, jobs: Sequence[Job]) -> None:
         self._owed_since_ns = self._owed_since_ns or self._clock.monotonic_ns()
@@ -234,9 +240,12 @@ class PluginThread:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
-        async with background_group() as group:
-            self._group = group
-            await self._over.wait()
+        try:
+            async with background_group() as group:
+                self._group = group
+                await self._over.wait()
+        finally:
+            self._has_ended = True
 
     def _begin(self, jobs: Sequence[Job]) -> None:
         self._owed_since_ns = 0
@@ -273,14 +282,21 @@ class PluginThread:
             return
 
     async def _do(self, job: Job) -> None:
-        await self._let_end(job)
         try:
+            await self._let_end(job)
             answer = await job.work(self, job)
         except PluginFailedError as error:
             answer = Failed(str(error))
+        # By the runner, which has an answer already; or by another plugin, and then it has none.
+        except asyncio.CancelledError:
+            self._end(job, Failed(f"{job.call}: it was cancelled"))
+            raise
         # What is not a method may be a plugin's too, such as the `repr` of an answer.
         except Exception as error:
             answer = Failed(f"{job.call}: {type(error).__name__}")
+        self._end(job, answer)
+
+    def _end(self, job: Job, answer: Any) -> None:
         if not self._ended:
             # After the other tasks of this turn: what ends together is delivered together.
             self._loop.call_soon(self._flush)

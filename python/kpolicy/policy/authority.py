@@ -32,12 +32,12 @@ _PORT_MAX: Final = 65535
 class Authority:
     """None is no limit. `extender_hosts` are HOST:PORT in lower case; with an empty set there may
     be no extenders. `certificate_folder` is an absolute path; empty: no file may be named.
-    `plugins` are those that the process has loaded."""
+    `plugins` are those that the process has loaded, where there is a process."""
 
     scheduler_names: frozenset[str] | None = None
     extender_hosts: frozenset[str] | None = None
     certificate_folder: str | None = None
-    plugins: frozenset[str] = frozenset()
+    plugins: frozenset[str] | None = None
 
     def may_serve(self, scheduler_name: str) -> bool:
         return self.scheduler_names is None or scheduler_name in self.scheduler_names

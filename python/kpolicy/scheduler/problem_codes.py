@@ -30,7 +30,7 @@ CATALOGUE: Final = {
     "KPS302": "a part of the scheduler ended unexpectedly; a restart is safe",
     "KPS303": "what the scheduler holds is not what the API server says; please report it",
     "KPS304": "the API server could not be asked for what the scheduler is compared with",
-    "KPS305": "a plugin blocks its thread; the thread was replaced",
+    "KPS305": "a plugin blocks its thread, or has ended it; the thread was replaced",
 }
 
 # the exit status for a policy with errors, and for a process that has to be restarted

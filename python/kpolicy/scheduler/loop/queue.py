@@ -30,6 +30,8 @@ UNDECIDED = "EngineCallEnded"
 ADMITTED = "PluginsAdmitted"
 
 KUBE_SCHEDULERS: Final = QueuePeriods()
+# For `QueuedPod.news_seen`: the pod itself has changed since plugins were asked.
+_BEFORE_ANY_NEWS: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +338,9 @@ class Queue:
     def _update(self, pod: QueuedPod, pending: PodChange, now_ns: int) -> None:
         pod.generation = pending.generation
         if pod.lane is Lane.GATED and pod.held_by:
-            if pod.held_by != ASKING:
+            if pod.held_by == ASKING:
+                pod.news_seen = _BEFORE_ANY_NEWS
+            else:
                 self.wake(pod.uid, POD_UPDATED, now_ns)
         elif pod.lane is Lane.GATED and not pending.gated:
             self._lanes.leave(pod)
