@@ -291,6 +291,12 @@ NOW: Final = argument(
     help="the time that rules read as `now`, as 2026-11-01T22:00:00Z (default: when the snapshot "
     "was recorded)",
 )
+PLUGINS: Final = repeatable(
+    "--plugin",
+    metavar="MODULE:CLASS",
+    help="ask this plugin in Python about each pod, at PreEnqueue, QueueSort, Reserve and Permit; "
+    "repeatable",
+)
 # The inputs of `explain` and `simulate`: a snapshot, and the policy that decides.
 DECISION: Final = (
     SNAPSHOT,

@@ -45,11 +45,14 @@ class PluginClass:
     origin: str
 
 
-def load_plugins(named: Sequence[str] = ()) -> tuple[PluginClass, ...] | Problem:
+def load_plugins(
+    named: Sequence[str] = (), *, of_packages: bool = True
+) -> tuple[PluginClass, ...] | Problem:
     """The plugins of installed packages, in the order of their names, and then those that are
     named; or the first of them that cannot be used."""
     found: list[PluginClass] = []
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+    entries = entry_points(group=GROUP) if of_packages else ()
+    for entry in sorted(entries, key=lambda entry: entry.name):
         origin = f"the entry point {entry.name} = {entry.value}"
         loaded = _loaded(entry.value, origin)
         if isinstance(loaded, Problem):
@@ -133,6 +136,12 @@ def plugin_class(kind: type, origin: str = "") -> PluginClass | Problem:
         return _unfit(origin, "the class cannot be made", "write def __init__(self, handle)")
     reads = bool(getattr(kind, "reads_bound_pods", False))
     return PluginClass(name, kind, frozenset(points), reads, origin)
+
+
+def not_made(plugin: PluginClass, why: str) -> Problem:
+    """Its constructor failed."""
+    message = f"{plugin.origin}: the plugin `{plugin.name}` cannot be made: {why}"
+    return Problem("KPS208", message, "it is called with one argument, the handle")
 
 
 def _unfit(origin: str, message: str, hint: str) -> Problem:

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from kpolicy.plugins.loading import METHODS, PluginClass
 from kpolicy.plugins.points import Point
+from kpolicy.policy.assembly.assemble import Program
+from kpolicy.policy.compile import EVERY_POD
 from kpolicy.policy.models.plugin_sets import PluginSets
 
 # `unreserve` goes with `reserve`.
@@ -83,3 +85,21 @@ def _at(loaded: Sequence[LoadedPlugin], point: Point, sets: PluginSets) -> list[
     if _ALL not in off:
         names += [name for name in by_name if name not in off]
     return [by_name[name] for name in dict.fromkeys(names) if name in by_name]
+
+
+NO_PLUGINS: Final = ProfilePlugins.of((), PluginSets())
+
+
+class PluginsByProfile:
+    """The plugins of each profile of a program."""
+
+    def __init__(self, loaded: Sequence[LoadedPlugin], program: Program) -> None:
+        self._by_profile = {
+            profile.scheduler_name: ProfilePlugins.of(loaded, profile.plugins or PluginSets())
+            for profile in program.profiles
+        }
+
+    def of(self, profile: str) -> ProfilePlugins:
+        """Those of a pod's scheduler name; none if it is not served."""
+        found = self._by_profile.get(profile) or self._by_profile.get(EVERY_POD)
+        return found or NO_PLUGINS

@@ -97,6 +97,14 @@ class PodStore:
         if pod is not None and self.keeps_bound:
             self._just_bound[uid] = pod
 
+    def keep(self, pod: Pod, *, is_on_node: bool) -> None:
+        """A pod of a cluster that is not watched, or its newest state."""
+        self._bound.pop(pod.uid, None)
+        if not is_on_node:
+            self._pending[pod.uid] = pod
+        elif self.keeps_bound:
+            self._bound[pod.uid] = pod
+
     def lines(self, lines: bytes) -> None:
         for line in lines.splitlines():
             if uid := _uid(line):

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from kpolicy.plugins import limits
+from kpolicy.plugins.handle import Handle
+from kpolicy.plugins.loading import PluginClass
 from kpolicy.plugins.order import LoadedPlugin, ProfilePlugins
 from kpolicy.plugins.pods import Pod
 from kpolicy.plugins.points import Point, Refuse, Wait
@@ -29,6 +31,18 @@ class Admitted:
     key: tuple[float, ...] | None
     # Why there is no key, if a plugin should have given one.
     trouble: str = ""
+
+
+def make(kind: PluginClass, handle: Handle) -> Work:
+    """Gives the plugin itself."""
+
+    async def made() -> Any:
+        return kind.make(handle)
+
+    async def work(thread: PluginThread, job: Job) -> Any:
+        return await thread.call(job, kind.name, "New", made())
+
+    return work
 
 
 def admit(pod: Pod, plugins: ProfilePlugins) -> Work:

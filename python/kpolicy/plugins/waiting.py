@@ -21,6 +21,11 @@ class Rejected:
     plugin: str
     message: str
 
+    @property
+    def of_the_node(self) -> str:
+        """As kube-scheduler's condition says it of a pod that had a node."""
+        return f"0/1 nodes are available: 1 {self.message}."
+
 
 class WaitingPod:
     """A pod that has a place on `node` and may not be bound yet."""

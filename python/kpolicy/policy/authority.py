@@ -60,6 +60,12 @@ class Authority:
 UNLIMITED: Final = Authority()
 
 
+def with_plugins(names: Iterable[str]) -> Authority:
+    """No limit, but for the plugins that are loaded, if any are."""
+    loaded = frozenset(names)
+    return Authority(plugins=loaded) if loaded else UNLIMITED
+
+
 def host_of(url: str) -> str:
     """The HOST:PORT of an extender's address, in lower case; empty if it is no address that
     extenders may have."""

@@ -20,8 +20,10 @@ from kpolicy.cli.input_output import (
     ask_engine,
     bytes_out,
     is_color,
+    load_plugins,
     load_program,
     load_snapshot,
+    plugins_reported,
     print_problems,
     progress_bar,
     refusals_reported,
@@ -42,6 +44,7 @@ from kpolicy.cli.verb import (
     NOW,
     OUTPUT,
     PARAM,
+    PLUGINS,
     SEED,
     SNAPSHOT,
     SNAPSHOT_HELP,
@@ -212,7 +215,8 @@ EXPLAIN: Final = Verb(
 
 _SIMULATE_EPILOG: Final = """\
 Pods are placed in the order of the queue: by priority, creation time and name. Each pod sees the
-pods that were placed before it. No pod is evicted.
+pods that were placed before it. No pod is evicted. With --plugin, each pod is tried once: no time
+passes, and a pod that still waits on Permit at the end is refused.
 
 exit: 0 simulated, whatever became of the pods; 1 the policy has errors; 2 could not work
 """
@@ -222,8 +226,13 @@ def _simulate(args: argparse.Namespace) -> int:
     from kpolicy.offline.answers.pod_decisions import Simulating
     from kpolicy.offline.reports.answer_text import pods_text, simulation_text
 
-    work = ask_engine(args, lambda held, program: Simulating(held, program, seed=args.seed))
-    with progress_bar("placing pods") as progress:
+    plugins = load_plugins(args)
+    work = ask_engine(
+        args,
+        lambda held, program: Simulating(held, program, seed=args.seed, plugins=plugins),
+        plugins=plugins,
+    )
+    with plugins_reported(), progress_bar("placing pods") as progress:
         if args.output != "table":
             lines = (json.dumps(pod.line(), ensure_ascii=False) for pod in work.pods(progress))
             if args.output == "json":
@@ -252,7 +261,7 @@ SIMULATE: Final = Verb(
     "simulate",
     "Place all pending pods of a snapshot that the policy serves, and print a summary.",
     _simulate,
-    (*DECISION, OUTPUT),
+    (*DECISION, PLUGINS, OUTPUT),
     _SIMULATE_EPILOG,
 )
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 from kpolicy.cli.input_output import (
     all_sources,
     is_color,
+    load_plugins,
+    plugins_reported,
     progress_bar,
     read_stdin,
     write,
@@ -23,6 +25,7 @@ from kpolicy.cli.verb import (
     FINE,
     FOLLOWED,
     PARAM,
+    PLUGINS,
     CannotWorkError,
     Verb,
     argument,
@@ -99,6 +102,7 @@ def _session(args: argparse.Namespace) -> Session:
         cross_check=args.cross_check,
         release=args.release,
         feature_gates=args.feature_gates,
+        plugins=load_plugins(args),
     )
     session = Session([source for path in args.paths for source in _sources(path)], choice)
     if args.run_pattern and not session.chosen_count:
@@ -136,7 +140,8 @@ def _run_once(session: Session) -> PolicyTestRun:
             if progress is not None:
                 progress(done, session.chosen_count)
 
-        return session.run(count)
+        with plugins_reported():
+            return session.run(count)
 
 
 def _print(args: argparse.Namespace, run: PolicyTestRun) -> None:
@@ -263,6 +268,7 @@ TEST: Final = Verb(
         ),
         PARAM,
         *FOLLOWED,
+        PLUGINS,
         argument(
             "--update",
             action="store_true",

@@ -9,14 +9,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.offline.input_files import files_in, read_source
 from kpolicy.offline.limits import JOBS_MAX, TESTS_A_JOB_MIN
 from kpolicy.offline.policy_tests.coverage import merged
 from kpolicy.offline.policy_tests.results import PolicyTestRun, SuiteResult, TestResult
-from kpolicy.offline.policy_tests.suite_run import SuiteRun
+from kpolicy.offline.policy_tests.suite_run import SuiteRun, Terms
 from kpolicy.offline.policy_tests.suites import (
     TEST_SUFFIXES,
     Inputs,
@@ -28,6 +28,9 @@ from kpolicy.offline.policy_tests.suites import (
     read_suites,
 )
 from kpolicy.policy.yaml.source import Source, SourceText
+
+if TYPE_CHECKING:
+    from kpolicy.plugins.loading import PluginClass
 
 # Is called with each test when it ends.
 Listener = Callable[[Suite, TestResult], None]
@@ -49,6 +52,8 @@ class Choice:
     # Whose decisions are tested, where it is not what the policies or the snapshot say.
     release: str = ""
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    # Are asked about the pods of tests.
+    plugins: tuple[PluginClass, ...] = ()
 
 
 def run_tests(
@@ -205,9 +210,7 @@ class _Share:
             self.suite,
             self.inputs,
             choice.params,
-            is_cross_checked=choice.cross_check,
-            release=choice.release,
-            feature_gates=choice.feature_gates,
+            Terms(choice.cross_check, choice.release, choice.feature_gates, choice.plugins),
         )
         for result in work.results(self.chosen):
             listener(self.suite, result)

@@ -6,7 +6,6 @@ import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.clock import Clock
@@ -15,24 +14,22 @@ from kpolicy.cluster.fenced_request import always
 from kpolicy.cluster.request_failure import Status
 from kpolicy.plugins.handle import ApiAnswer, Handle
 from kpolicy.plugins.limits import REQUEST_S
-from kpolicy.plugins.loading import PluginClass
-from kpolicy.plugins.order import LoadedPlugin, ProfilePlugins
+from kpolicy.plugins.loading import PluginClass, not_made
+from kpolicy.plugins.order import NO_PLUGINS, LoadedPlugin, PluginsByProfile, ProfilePlugins
 from kpolicy.plugins.pods import Pod, PodStore
 from kpolicy.plugins.points import Point
 from kpolicy.plugins.runner import PluginRunner
-from kpolicy.plugins.thread import Failed, Job, MakeThread, PluginThread, Timing
+from kpolicy.plugins.stages import make
+from kpolicy.plugins.thread import Failed, MakeThread, PluginThread, Timing
 from kpolicy.plugins.waiting import WaitingPod, WaitingPods
 from kpolicy.policy.assembly.assemble import Program
-from kpolicy.policy.models.plugin_sets import PluginSets
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.loop.queue_feed import EVERY_PROFILE
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.problem_codes import Problem
 from kpolicy.scheduler.runtime import Runtime
 from kpolicy.telemetry.scheduler_metrics import SAMPLED_OF
 
 _READS = frozenset({"GET", "HEAD"})
-_NONE = ProfilePlugins.of((), PluginSets())
 
 
 class PluginHost:
@@ -53,7 +50,7 @@ class PluginHost:
         self.orders_queue = any(Point.QUEUE_SORT in kind.points for kind in classes)
         self._classes = classes
         self._loaded: list[LoadedPlugin] = []
-        self._by_profile: dict[str, ProfilePlugins] = {}
+        self._by_profile: PluginsByProfile | None = None
         self._keys = itertools.count()
         self._calls = 0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -93,22 +90,17 @@ class PluginHost:
 
         handle = Handle(self.store, self.waiting, send, begin)
         for kind in self._classes:
-            made = await self._make(kind, handle)
+            made = await self.runner.answer(self.runner.begin("", make(kind, handle)))
             if isinstance(made, Failed):
-                text = f"{kind.origin}: the plugin `{kind.name}` cannot be made: {made.message}"
-                return Problem("KPS208", text, "it is called with one argument, the handle")
+                return not_made(kind, made.message)
             self._loaded.append(LoadedPlugin(kind, made))
         return None
 
     def put_in_force(self, program: Program) -> None:
-        self._by_profile = {
-            profile.scheduler_name: ProfilePlugins.of(self._loaded, profile.plugins or PluginSets())
-            for profile in program.profiles
-        }
+        self._by_profile = PluginsByProfile(self._loaded, program)
 
     def of(self, profile: str) -> ProfilePlugins:
-        found = self._by_profile.get(profile) or self._by_profile.get(EVERY_PROFILE)
-        return found or _NONE
+        return self._by_profile.of(profile) if self._by_profile is not None else NO_PLUGINS
 
     def pod(self, attempt: Attempt) -> Pod:
         return self.store.of(attempt.namespace, attempt.name, attempt.uid)
@@ -129,15 +121,6 @@ class PluginHost:
     def waited(self, waiting: WaitingPod, result: str) -> None:
         seconds = (self.clock.monotonic_ns() - waiting.since_ns) / NANOSECONDS
         self.metrics.permit_wait_seconds.observe(seconds, (result,))
-
-    async def _make(self, kind: PluginClass, handle: Handle) -> Any:
-        async def made() -> Any:
-            return kind.make(handle)
-
-        async def work(thread: PluginThread, job: Job) -> Any:
-            return await thread.call(job, kind.name, "New", made())
-
-        return await self.runner.answer(self.runner.begin("", work))
 
     def _timed(self, timing: Timing) -> None:
         labels = (timing.plugin, timing.point, timing.status)

@@ -198,9 +198,8 @@ class PluggedPod:
         if self.reservation.withdrawn is not None:
             return self.reservation.withdrawn
         match answer:
-            case Rejected(plugin=plugin, message=message):
-                text = f"0/1 nodes are available: 1 {message}."
-                return BindEnd(Outcome.FAILED, retry=True, message=text, refused_by=plugin)
+            case Rejected(plugin=plugin, of_the_node=message):
+                return BindEnd(Outcome.FAILED, retry=True, message=message, refused_by=plugin)
             case Failed(message=message):
                 return BindEnd(Outcome.FAILED, retry=True, message=message)
         return None
