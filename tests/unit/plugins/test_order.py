@@ -75,6 +75,15 @@ def test_a_name_that_is_not_loaded_is_refused(template: str) -> None:
         assert found.place is not None
 
 
+def test_where_no_process_is_known_a_policy_may_name_plugins_and_a_configuration_may_not() -> None:
+    def codes(template: str) -> list[str]:
+        source = Source("p.yaml", template.format(plugins="{permit: {enabled: [{name: Gate}]}}"))
+        return [found.code for found in compile_policy(source).diagnostics if found.is_error]
+
+    assert codes(POLICY) == []
+    assert codes(CONFIGURATION) == ["KP103"], "it may well be a plugin in Go"
+
+
 def test_the_plugins_of_a_policy_are_a_part_of_its_hash() -> None:
     def hash_of(plugins: str) -> str:
         source = Source("p.yaml", POLICY.format(plugins=plugins))

@@ -138,6 +138,34 @@ async def test_what_a_plugin_has_begun_besides_its_methods_may_not_block_either(
         over.set()
 
 
+async def test_a_thread_that_a_plugin_has_ended_is_replaced_and_no_question_is_lost() -> None:
+    sleeps = threading.Event()
+
+    async def sleep() -> None:
+        sleeps.set()
+        await asyncio.sleep(3600)
+
+    async def cancel_everything() -> None:
+        for task in asyncio.all_tasks():
+            task.cancel()
+        await asyncio.sleep(0)
+
+    async with runner_of(ManualClock(monotonic_ns=1), []) as runner:
+        other = runner.begin("ns/sleeps", work_of(sleep))
+        await until(sleeps.is_set)
+        culprit = runner.begin("ns/cancels", work_of(cancel_everything))
+        answers = [await runner.answer(job) for job in (other, culprit)]
+        assert answers == [
+            Failed(f"{other.call}: it was cancelled"),
+            Failed(f"{culprit.call}: it was cancelled"),
+        ]
+        after = runner.begin("ns/after", work_of(lambda: "served"))
+        await asyncio.sleep(0)
+        runner.look()
+        assert await runner.answer(after) == "served"
+        assert runner.threads_made == 2
+
+
 async def test_there_are_at_most_so_many_blocked_threads() -> None:
     clock, over = ManualClock(monotonic_ns=1), threading.Event()
     try:

@@ -105,6 +105,18 @@ def test_news_that_come_while_a_plugin_is_asked_are_not_lost() -> None:
     assert (queue.statistics().parked, queue.statistics().backoff) == (0, 1)
 
 
+def test_a_pod_that_changes_while_plugins_are_asked_is_asked_about_again() -> None:
+    asked = Asked()
+    queue = Queue(admission=asked)
+    queue.changed(pending("a"), 0)
+    queue.changed(pending("a"), 0)
+    queue.hold("a", "quota", 0)
+    assert (queue.statistics().gated, queue.statistics().backoff) == (0, 1)
+    popped(queue, SECOND)
+    queue.hold("a", "quota", SECOND)
+    assert queue.statistics().gated == 1, "now nothing has changed"
+
+
 def test_a_held_pod_is_asked_about_again_after_a_long_time_without_events() -> None:
     asked = Asked()
     queue = Queue(admission=asked)
