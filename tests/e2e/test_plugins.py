@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.client import Client, wait_for
+from tests.cluster.connection import Json
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
 from tests.e2e.rights import RULES
@@ -120,13 +121,21 @@ def admin(cluster: ControlPlane, scheduler: SchedulerProcess) -> Client:
     return cluster.admin
 
 
-def create(admin: Client, name: str, **labels: str) -> None:
+def create(
+    admin: Client, name: str, *, cpu: str = "100m", spec: Json | None = None, **labels: str
+) -> None:
     admin.create_pod(
         name,
         namespace=NAMESPACE,
         scheduler_name="kpolicy",
+        cpu=cpu,
         labels={key.replace("_", "-"): value for key, value in labels.items()},
+        spec=spec,
     )
+
+
+def only_on(size: str, **more: str) -> Json:
+    return {"nodeSelector": {"size": size}, **more}
 
 
 def placed(admin: Client, name: str) -> bool:
@@ -231,6 +240,39 @@ def test_pre_bind_plugin_fails_and_unreserves(admin: Client, folder: Path) -> No
         "first.unreserve",
     ]
     admin.delete_pod("without-disk", namespace=NAMESPACE)
+
+
+def test_preempt_with_permit_plugin(
+    admin: Client, scheduler: SchedulerProcess, folder: Path
+) -> None:
+    """A pod that waits is not bound yet: it loses its place, and is not deleted."""
+    body = {"metadata": {"name": "important"}, "value": 1000}
+    admin.create("/apis/scheduling.k8s.io/v1/priorityclasses", body)
+    admin.create_node("narrow", cpu="1", labels={"size": "narrow"})
+    create(admin, "lesser", cpu="1", spec=only_on("narrow"), permit="wait")
+    wait_for(lambda: waiting(scheduler) == ["lesser"], "the pod to wait")
+    create(admin, "greater", cpu="1", spec=only_on("narrow", priorityClassName="important"))
+    wait_for(lambda: placed(admin, "greater"), "the greater pod to be bound")
+    undone = ["second.unreserve", "first.unreserve"]
+    wait_for(lambda: diary(folder, "lesser")[-2:] == undone, "the lesser pod to be undone")
+    assert not placed(admin, "lesser"), "and it is still there"
+    for name in ("lesser", "greater"):
+        admin.delete_pod(name, namespace=NAMESPACE)
+    wait_for(lambda: waiting(scheduler) == [], "no pod to wait")
+
+
+def test_queue_sort_plugin(admin: Client) -> None:
+    """The pod with the largest weight gets the only place, although it came last."""
+    admin.create_node("single", cpu="1", labels={"size": "single"}, unschedulable=True)
+    names = {"light": "1", "heavy": "9"}
+    for name, weight in names.items():
+        create(admin, name, cpu="1", spec=only_on("single"), weight=weight)
+        wait_for(lambda: bool(condition(admin, name)[0]), "the condition to be written")  # noqa: B023
+    admin.patch("/api/v1/nodes/single", {"spec": {"unschedulable": None}})
+    wait_for(lambda: any(placed(admin, name) for name in names), "a pod to be bound")
+    assert placed(admin, "heavy")
+    for name in names:
+        admin.delete_pod(name, namespace=NAMESPACE)
 
 
 def test_pods_that_wait_outlive_the_scheduler(
