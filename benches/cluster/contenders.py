@@ -21,6 +21,7 @@ from tests.cluster.users import KUBE_SCHEDULER, NORMAL
 OURS: Final = "kpolicy"
 THEIRS: Final = "kube-scheduler"
 TRACED: Final = "kpolicy, traced"
+OTHER_BUILD: Final = "kpolicy, other"
 _REQUESTS_PER_SECOND: Final = 5000
 
 
@@ -37,9 +38,10 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Kpolicy:
-    """kpolicy with the shipped policy; all nodes are scored. `environment` is added to this
-    process's."""
+    """kpolicy with the shipped policy; all nodes are scored. `python` is the interpreter that it is
+    installed for, `environment` is added to this process's."""
 
+    python: str = sys.executable
     flags: tuple[str, ...] = ("--no-leader-elect",)
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -49,7 +51,7 @@ class Kpolicy:
         return (
             "env",
             *variables,
-            sys.executable,
+            self.python,
             "-m",
             "kpolicy",
             "run",
@@ -85,6 +87,14 @@ def kube_scheduler(plane: ControlPlane, folder: Path) -> tuple[str, ...]:
 def peers() -> tuple[Contender, ...]:
     return (
         Contender(THEIRS, "default-scheduler", KUBE_SCHEDULER, kube_scheduler),
+        Contender(OURS, "kpolicy", NORMAL, Kpolicy()),
+    )
+
+
+def builds(python: str) -> tuple[Contender, ...]:
+    """Another build of kpolicy, installed for this Python, and the one of this process."""
+    return (
+        Contender(OTHER_BUILD, "kpolicy", NORMAL, Kpolicy(python)),
         Contender(OURS, "kpolicy", NORMAL, Kpolicy()),
     )
 
