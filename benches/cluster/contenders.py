@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from benches.cluster import idle_plugin
 from tests.cluster import components
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.readiness import free_ports
@@ -21,6 +22,7 @@ from tests.cluster.users import KUBE_SCHEDULER, NORMAL
 OURS: Final = "kpolicy"
 THEIRS: Final = "kube-scheduler"
 TRACED: Final = "kpolicy, traced"
+PLUGGED: Final = "kpolicy, plugged"
 OTHER_BUILD: Final = "kpolicy, other"
 _REQUESTS_PER_SECOND: Final = 5000
 
@@ -96,6 +98,16 @@ def builds(python: str) -> tuple[Contender, ...]:
     return (
         Contender(OTHER_BUILD, "kpolicy", NORMAL, Kpolicy(python)),
         Contender(OURS, "kpolicy", NORMAL, Kpolicy()),
+    )
+
+
+def plugged() -> tuple[Contender, ...]:
+    """kpolicy without plugins, and with one that does nothing at each point."""
+    plugin = f"--plugin={idle_plugin.__name__}:{idle_plugin.Idle.__name__}"
+    flags = (*Kpolicy().flags, plugin)
+    return (
+        Contender(OURS, "kpolicy", NORMAL, Kpolicy()),
+        Contender(PLUGGED, "kpolicy", NORMAL, Kpolicy(flags=flags)),
     )
 
 

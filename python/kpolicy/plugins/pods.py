@@ -73,7 +73,8 @@ class Pod:
 
 class PodStore:
     """The pending pods, and those on nodes if `keeps_bound`. Written by the scheduler's loop and
-    read by the thread of plugins; every change is one step of a dict."""
+    read by the thread of plugins, for which a pod is never missing while it changes: it is written
+    to its new place before it leaves the old one."""
 
     def __init__(self, *, keeps_bound: bool) -> None:
         self.keeps_bound = keeps_bound
@@ -120,25 +121,26 @@ class PodStore:
         fresh = self._fresh
         self._fresh = {}
         for change in changes:
-            uid = change.uid
-            before = self._pending.pop(uid, None) or self._bound.pop(uid, None)
-            text = fresh.pop(uid, b"")
-            if change.change != PodState.PENDING:
-                self._just_bound.pop(uid, None)
-            if change.change == PodState.PENDING:
-                kept = self._pending
-            elif change.change == PodState.ON_NODE and self.keeps_bound:
-                kept = self._bound
-            else:
-                continue
-            if text or before is None:
-                before = Pod(change.namespace, change.name, uid, text)
-            kept[uid] = before
+            self._apply(change, fresh.pop(change.uid, b""))
         for uid, text in fresh.items():
             # Nothing that the queue reads has changed, but perhaps a label.
             for kept in (self._pending, self._bound):
                 if (known := kept.get(uid)) is not None:
                     kept[uid] = Pod(known.namespace, known.name, uid, text)
+
+    def _apply(self, change: PodChange, text: bytes) -> None:
+        uid, known = change.uid, self._pending.get(change.uid) or self._bound.get(change.uid)
+        pod = Pod(change.namespace, change.name, uid, text) if text or known is None else known
+        if change.change == PodState.PENDING:
+            self._pending[uid] = pod
+            self._bound.pop(uid, None)
+            return
+        if change.change == PodState.ON_NODE and self.keeps_bound:
+            self._bound[uid] = pod
+        else:
+            self._bound.pop(uid, None)
+        self._pending.pop(uid, None)
+        self._just_bound.pop(uid, None)
 
 
 def _uid(line: bytes) -> str:

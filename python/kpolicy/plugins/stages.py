@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from kpolicy.plugins import limits
 from kpolicy.plugins.handle import Handle
 from kpolicy.plugins.loading import PluginClass
+from kpolicy.plugins.messages import one_line
 from kpolicy.plugins.order import LoadedPlugin, ProfilePlugins
 from kpolicy.plugins.pods import Pod
 from kpolicy.plugins.points import Point, Refuse, Wait
@@ -178,14 +179,12 @@ def _key(job: Job, answer: object) -> tuple[float, ...]:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    try:
+        return isinstance(value, int | float) and math.isfinite(value)
+    except OverflowError:  # an integer that no float can be
+        return False
 
 
 def _nonsense(job: Job, answer: object, expected: str) -> PluginFailedError:
     text = repr(answer)[: limits.MESSAGE_CHARACTERS_MAX // 4]
     return PluginFailedError(f"{job.call}: it answered {text}, which is not {expected}")
-
-
-def one_line(message: str) -> str:
-    """Events show a single line."""
-    return " ".join(message.split())[: limits.MESSAGE_CHARACTERS_MAX]

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from kpolicy.clock import Clock, background_group
+from kpolicy.plugins.messages import one_line
 
 Answer = TypeVar("Answer")
 
@@ -229,7 +230,8 @@ class PluginThread:
             raise PluginFailedError(f"{job.call}: it was cancelled by itself") from None
         # Also SystemExit: a plugin ends neither its thread nor the process.
         except BaseException as error:
-            raise PluginFailedError(f"{job.call}: {str(error) or type(error).__name__}") from error
+            text = one_line(error) or type(error).__name__
+            raise PluginFailedError(f"{job.call}: {text}") from error
         finally:
             seconds = (self._clock.monotonic_ns() - began_ns) / 1e9
             job.since_ns = 0

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kpolicy.api_times import NANOSECONDS
+from kpolicy.plugins.messages import duration, one_line
 from kpolicy.plugins.pods import Pod
 
 
@@ -62,7 +63,7 @@ class WaitingPod:
         """`plugin` is named as the one that refuses the pod. The first word counts."""
         with self._lock:
             if self._pending and self._rejected is None:
-                self._rejected = Rejected(plugin, message)
+                self._rejected = Rejected(plugin, one_line(message))
         self._changed()
 
     def subscribe(self, on_change: Callable[[], None]) -> None:
@@ -127,15 +128,3 @@ class WaitingPods:
 
     def __len__(self) -> int:
         return len(self._by_uid)
-
-
-def duration(seconds: float) -> str:
-    """As Go writes durations: 2s, 1m30s, 500ms, 1h0m0s."""
-    if seconds < 1:
-        return f"{seconds * 1000:g}ms" if seconds else "0s"
-    hours, rest = divmod(seconds, 3600)
-    minutes, rest = divmod(rest, 60)
-    text = f"{rest:g}s"
-    if minutes or hours:
-        text = f"{minutes:.0f}m{text}"
-    return f"{hours:.0f}h{text}" if hours else text
