@@ -15,6 +15,8 @@ LINGER_S: Final = 0.02
 # Threads that plugins block for ever. Each keeps its stack; more of them mean that a plugin blocks
 # always, and no further thread would help.
 BLOCKED_THREADS_MAX: Final = 8
+# Those of one plugin: the others are left for the pods of others.
+BLOCKED_BY_PLUGIN_MAX: Final = 6
 # How often Unreserve is asked of one plugin if calls of others block its thread each time.
 UNRESERVE_TRIES_MAX: Final = 8
 # Plugins of one process: all are asked about every pod.

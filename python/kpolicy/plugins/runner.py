@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -39,7 +39,9 @@ class PluginRunner:
         self._make_thread = make_thread
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: PluginThread | None = None
-        self._blocked: list[PluginThread] = []
+        # With the job that blocks it, if that is known.
+        self._blocked: list[tuple[PluginThread, Job | None]] = []
+        self._barred: frozenset[tuple[str, str]] = frozenset()
         self._outgoing: list[Job] = []
         self._under_way: dict[Job, None] = {}
         self._work = asyncio.Event()
@@ -51,7 +53,7 @@ class PluginRunner:
 
     @property
     def threads_blocked_now(self) -> int:
-        return sum(thread.is_alive for thread in self._blocked)
+        return sum(thread.is_alive for thread, _ in self._blocked)
 
     def begin(
         self, pod: str, work: Work, after: Job | None = None, *, can_wait: bool = False
@@ -116,7 +118,7 @@ class PluginRunner:
     def stop(self) -> None:
         """No plugin is asked from now on. Threads that are blocked are not waited for."""
         self._is_stopped = True
-        for thread in (self._thread, *self._blocked):
+        for thread in (self._thread, *(blocked for blocked, _ in self._blocked)):
             if thread is not None:
                 thread.stop()
         self._thread = None
@@ -129,6 +131,8 @@ class PluginRunner:
         jobs, self._outgoing, self._is_sending = self._outgoing, [], False
         if not jobs:  # they went over with others
             return
+        if self._blocked:
+            self._bar()
         thread = self._ready_thread()
         if thread is None:
             for job in jobs:
@@ -137,13 +141,25 @@ class PluginRunner:
         thread.submit(jobs)
 
     def _ready_thread(self) -> PluginThread | None:
-        if self._thread is None and not self._is_stopped:
-            self._blocked = [thread for thread in self._blocked if thread.is_alive]
-            if len(self._blocked) < limits.BLOCKED_THREADS_MAX:
-                self.threads_made += 1
-                self._thread = self._make_thread(self.threads_made, self._clock, self._deliver)
-                self._thread.start()
+        is_left = len(self._blocked) < limits.BLOCKED_THREADS_MAX
+        if self._thread is None and is_left and not self._is_stopped:
+            self.threads_made += 1
+            self._thread = self._make_thread(self.threads_made, self._clock, self._deliver)
+            self._thread.barred = self._barred
+            self._thread.start()
         return self._thread
+
+    def _bar(self) -> None:
+        """A plugin that blocks a thread for a pod is not asked about it again until that ends, and
+        one that blocks many not at all: it would block all threads in the end."""
+        self._blocked = [(thread, job) for thread, job in self._blocked if thread.is_alive]
+        jobs = [job for _, job in self._blocked if job is not None]
+        counts = Counter(job.plugin for job in jobs)
+        barred = {(job.plugin, job.pod) for job in jobs}
+        barred |= {(name, "") for name, n in counts.items() if n >= limits.BLOCKED_BY_PLUGIN_MAX}
+        self._barred = frozenset(barred)
+        if self._thread is not None:
+            self._thread.barred = self._barred
 
     def _refusal(self) -> str:
         if self._is_stopped:
@@ -154,9 +170,10 @@ class PluginRunner:
         """Gives the thread up. What it has not begun with goes to the next one; what it has begun
         cannot go on, and is tried again by its caller."""
         self.threads_blocked += 1
-        self._blocked.append(thread)
+        self._blocked.append((thread, culprit))
         self._thread = None
         thread.stop()
+        self._bar()
         what = culprit.call if culprit is not None else "something that a plugin has begun"
         does = "has ended it" if thread.has_ended else "blocks it"
         _log.error(

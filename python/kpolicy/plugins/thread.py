@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from kpolicy.clock import Clock, background_group
 from kpolicy.plugins.messages import one_line
+from kpolicy.plugins.points import Point
 
 Answer = TypeVar("Answer")
 
@@ -134,6 +135,8 @@ class PluginThread:
         self._over = asyncio.Event()
         self._is_over = False
         self._has_ended = False
+        # Plugins that are not asked, each about a pod, or about any if the pod is empty.
+        self.barred: frozenset[tuple[str, str]] = frozenset()
         self._group: asyncio.TaskGroup | None = None
         # The step that runs now.
         self._running: Job | None = None
@@ -205,6 +208,9 @@ class PluginThread:
             work.close()
             raise PluginFailedError(f"{job.call}: its thread was replaced")
         job.plugin, job.point = plugin, point
+        if self.barred and self._is_barred(job):
+            work.close()
+            raise PluginFailedError(f"{job.call}: it is not asked while it blocks other threads")
         began_ns = job.since_ns = self._step_since_ns = self._clock.monotonic_ns()
         status = "Error"
         try:
@@ -236,6 +242,11 @@ class PluginThread:
             seconds = (self._clock.monotonic_ns() - began_ns) / 1e9
             job.since_ns = 0
             job.timings.append(Timing(plugin, point, status, seconds))
+
+    def _is_barred(self, job: Job) -> bool:
+        """What is reserved is given back all the same, so long as the plugin is asked at all."""
+        is_for_pod = (job.plugin, job.pod) in self.barred and job.point != Point.UNRESERVE
+        return is_for_pod or (job.plugin, "") in self.barred
 
     def _run(self) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:

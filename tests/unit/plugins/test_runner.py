@@ -25,7 +25,7 @@ async def runner_of(clock: ManualClock, timings: list[Timing]) -> AsyncIterator[
         runner.stop()
 
 
-def work_of(function: Callable[[], Any]) -> Work:
+def work_of(function: Callable[[], Any], plugin: str = "plugin") -> Work:
     """A call of a plugin."""
 
     async def method() -> Any:
@@ -33,7 +33,7 @@ def work_of(function: Callable[[], Any]) -> Work:
         return await answer if asyncio.iscoroutine(answer) else answer
 
     async def work(thread: PluginThread, job: Job) -> Any:
-        return await thread.call(job, "plugin", "Permit", method())
+        return await thread.call(job, plugin, "Permit", method())
 
     return work
 
@@ -166,6 +166,45 @@ async def test_a_thread_that_a_plugin_has_ended_is_replaced_and_no_question_is_l
         assert runner.threads_made == 2
 
 
+async def test_a_plugin_that_always_blocks_leaves_threads_for_the_others() -> None:
+    clock, over = ManualClock(monotonic_ns=1), threading.Event()
+    calls: list[str] = []
+
+    async def blocked(runner: PluginRunner, pod: str) -> str:
+        begun = threading.Event()
+
+        def block() -> None:
+            calls.append(pod)
+            begun.set()
+            over.wait()
+
+        job = runner.begin(pod, work_of(block, "blocks"))
+        await until(lambda: begun.is_set() or job.answer.done())
+        if not job.answer.done():
+            clock.stand_still(CALL_S + 1)
+            runner.look()
+        answer = await runner.answer(job)
+        assert isinstance(answer, Failed)
+        return answer.message
+
+    not_asked = 'running Permit plugin "blocks": it is not asked while it blocks other threads'
+    try:
+        async with runner_of(clock, []) as runner:
+            assert "it blocks for longer than 10 s" in await blocked(runner, "ns/a")
+            assert await blocked(runner, "ns/a") == not_asked
+            pods = [f"ns/{number}" for number in range(limits.BLOCKED_BY_PLUGIN_MAX)]
+            for pod in pods:
+                last = await blocked(runner, pod)
+            assert last == not_asked
+            assert calls == ["ns/a", *pods[:-1]]
+            assert await runner.answer(runner.begin("ns/a", work_of(lambda: 1))) == 1
+            over.set()
+            await until(lambda: runner.threads_blocked_now == 0)
+            assert await runner.answer(runner.begin("ns/a", work_of(lambda: 1, "blocks"))) == 1
+    finally:
+        over.set()
+
+
 async def test_there_are_at_most_so_many_blocked_threads() -> None:
     clock, over = ManualClock(monotonic_ns=1), threading.Event()
     try:
@@ -177,7 +216,7 @@ async def test_there_are_at_most_so_many_blocked_threads() -> None:
                     blocks.set()
                     over.wait()
 
-                job = runner.begin(f"ns/{number}", work_of(block))
+                job = runner.begin(f"ns/{number}", work_of(block, f"plugin-{number}"))
                 await until(blocks.is_set)
                 clock.stand_still(CALL_S + 1)
                 runner.look()
