@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import urllib.error
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
 from tests.unit.scheduler.plugged.test_placements import page
-from tests.unit.scheduler.world import QUIET, free_port, running
+from tests.unit.scheduler.world import QUIET, World, free_port, running
 
 BRIEFLY = replace(QUIET, pod_initial_backoff_s=0.1, pod_max_backoff_s=0.1)
 CONFIGURATION = """
@@ -73,12 +74,21 @@ async def test_a_held_pod_is_not_tried_until_an_event_lets_the_plugin_be_asked_a
             # What becomes of the others wakes it, and it is asked about again.
             while "the plugin Holding holds it" not in text:
                 await asyncio.sleep(0.3)
-                text = await asyncio.to_thread(page, world, "/debug/explain?pod=default/a")
+                text = await asyncio.to_thread(explained, world, "default/a")
             assert "is held by plugins since" in text
             assert world.events("FailedScheduling") == [], "kube-scheduler writes none either"
             Holding.held = frozenset()
             control_plane.add(node("n2"))
             await world.until(lambda: "a" in world.placed())
+
+
+def explained(world: World, pod: str) -> str:
+    """Empty if it was asked for less than a second ago."""
+    try:
+        return page(world, f"/debug/explain?pod={pod}")
+    except urllib.error.HTTPError as error:
+        assert error.code == 429, error
+        return ""
 
 
 async def test_a_plugin_orders_the_queue_and_pods_without_a_key_come_last() -> None:
