@@ -26,18 +26,26 @@ _WHITESPACE: Final = re.compile(r"[ \t\n\r]*")
 class Pod:
     """A pod at one moment. It does not change; later states are other objects."""
 
-    __slots__ = ("_labels", "_text", "name", "namespace", "uid")
+    __slots__ = ("_labels", "_node", "_text", "name", "namespace", "uid")
 
-    def __init__(self, namespace: str, name: str, uid: str, text: bytes = b"") -> None:
-        """`text` is the line of a watch, or the item of a list."""
+    def __init__(
+        self, namespace: str, name: str, uid: str, text: bytes = b"", node: str = ""
+    ) -> None:
+        """`text` is the line of a watch, or the item of a list. `node` is known before the text
+        has it."""
         self.namespace = namespace
         self.name = name
         self.uid = uid
         self._text = text
+        self._node = node
         self._labels: dict[str, str] | None = None
 
     def __repr__(self) -> str:
         return f"Pod({self.key})"
+
+    def on(self, node: str) -> Pod:
+        """The pod when it was bound to this node."""
+        return Pod(self.namespace, self.name, self.uid, self._text, node)
 
     @property
     def key(self) -> str:
@@ -68,7 +76,7 @@ class Pod:
     @property
     def node(self) -> str:
         """The node that it is on, or empty."""
-        return self.object.get("spec", {}).get("nodeName") or ""
+        return self._node or self.object.get("spec", {}).get("nodeName") or ""
 
 
 class PodStore:
@@ -92,11 +100,11 @@ class PodStore:
     def bound(self) -> list[Pod]:
         return list({**self._just_bound, **self._bound}.values())
 
-    def just_bound(self, uid: str) -> None:
+    def just_bound(self, uid: str, node: str) -> None:
         """The API server has bound it, and the watch may show so later."""
         pod = self._pending.get(uid)
         if pod is not None and self.keeps_bound:
-            self._just_bound[uid] = pod
+            self._just_bound[uid] = pod.on(node)
 
     def keep(self, pod: Pod, *, is_on_node: bool) -> None:
         """A pod of a cluster that is not watched, or its newest state."""

@@ -249,7 +249,11 @@ class PluginThread:
         return is_for_pod or (job.plugin, "") in self.barred
 
     def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+        # If a plugin cancels it, the runner sees that it has ended.
+        with (
+            asyncio.Runner(loop_factory=lambda: self._loop) as runner,
+            suppress(asyncio.CancelledError),
+        ):
             runner.run(self._serve())
 
     async def _serve(self) -> None:

@@ -57,14 +57,16 @@ def test_a_pod_that_was_just_bound_counts_before_the_watch_shows_it() -> None:
     store = PodStore(keeps_bound=True)
     store.lines(line(made("a")) + line(made("b")))
     store.applied([change("a", PodState.PENDING), change("b", PodState.PENDING)])
-    store.just_bound("u-a")
-    store.just_bound("u-b")
+    store.just_bound("u-a", "n1")
+    store.just_bound("u-b", "n1")
     store.applied([change("a", PodState.PENDING)])
-    assert [pod.name for pod in store.bound()] == ["a", "b"], "an older state comes late"
+    assert [(pod.name, pod.node) for pod in store.bound()] == [("a", "n1"), ("b", "n1")], (
+        "an older state comes late"
+    )
     store.applied([change("a", PodState.ON_NODE), change("b", PodState.GONE)])
     assert [pod.name for pod in store.bound()] == ["a"]
     store.applied([change("a", PodState.GONE)])
-    store.just_bound("u-a")
+    store.just_bound("u-a", "n1")
     assert store.bound() == [], "it was gone before its bind was answered"
 
 

@@ -173,7 +173,7 @@ class PluggedDecisions:
             case Failed(message=message):
                 ended = _unplaced(decision, Verdict.FAILED, message)
             case _:  # it would be bound
-                self._store.just_bound(decision.uid)
+                self._store.just_bound(decision.uid, decision.node)
                 return decision
         pod = self._store.of(decision.namespace, decision.name, decision.uid)
         for reserving in reversed(plugins.at(Point.RESERVE)):

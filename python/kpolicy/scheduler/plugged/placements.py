@@ -160,7 +160,7 @@ class PluggedPod:
             self._tell(await self._given_back(plugin))
 
     async def post_bind(self) -> None:
-        self._host.store.just_bound(self._attempt.uid)
+        self._host.store.just_bound(self._attempt.uid, self.reservation.node)
         if self._plugins.at(Point.POST_BIND):
             work = stages.post_bind(self._pod, self.reservation.node, self._plugins)
             self._tell(await self._host.runner.answer(self._begin(work, can_wait=True)))

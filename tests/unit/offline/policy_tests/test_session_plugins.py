@@ -39,12 +39,12 @@ policies: [small.yaml]
 nodes: [{name: n1, allocatable: {cpu: 2}}]
 tests:
   - name: the answers of plugins are decisions
-    steps:
+    sequence:
       - {pod: {labels: {early: "yes"}}, expect: {decision: gate, message: it is too early}}
       - pod: {labels: {waits: "yes"}, requests: {cpu: 1}}
         expect: {decision: park, message: "waits on Permit: Gate"}
       - pod: {requests: {cpu: 2}}
-        expect: {decision: park, message: "0/1 nodes are available: 1 Insufficient cpu."}
+        expect: {decision: park, message: {matches: "0/1 nodes are available: 1 Insuff.*"}}
       - {pod: {requests: {cpu: 1}}, expect: {decision: place, node: n1}}
   - name: every test has plugins of its own
     running: [{name: there, node: n1}]
@@ -85,7 +85,7 @@ def test_a_replay_asks_plugins_and_waits_end(folder: Path) -> None:
     ]
     (folder / "c.json").write_text(json.dumps({"kind": "List", "items": items}))
     replay = "policies: [small.yaml]\nsnapshot: c.json\n"
-    replay += "tests: [{name: a, replay: {pods: all}, expect: {placed: 1}}]\n"
+    replay += "tests: [{name: a, replay: {pods: all}, expect: {placed: {atLeast: 1, atMost: 1}}}]\n"
     [(_, test)] = run(HEAD + replay).tests()
     assert (test.mismatches, test.diagnostics, test.pods) == ((), (), 3)
 
