@@ -266,6 +266,8 @@ class PluginThread:
 
     def _begin(self, jobs: Sequence[Job]) -> None:
         self._owed_since_ns = 0
+        if self._has_ended:  # the runner gives the jobs to another
+            return
         if self._group is None:  # the first callback comes before the group
             self._loop.call_soon(self._begin, jobs)
             return

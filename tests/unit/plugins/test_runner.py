@@ -160,8 +160,12 @@ async def test_a_thread_that_a_plugin_has_ended_is_replaced_and_no_question_is_l
             Failed(f"{culprit.call}: it was cancelled"),
         ]
         after = runner.begin("ns/after", work_of(lambda: "served"))
-        await asyncio.sleep(0)
-        runner.look()
+
+        def is_served() -> bool:
+            runner.look()
+            return after.answer.done()
+
+        await until(is_served)
         assert await runner.answer(after) == "served"
         assert runner.threads_made == 2
 
