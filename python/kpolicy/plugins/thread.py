@@ -257,12 +257,12 @@ class PluginThread:
             runner.run(self._serve())
 
     async def _serve(self) -> None:
-        try:
-            async with background_group() as group:
-                self._group = group
+        async with background_group() as group:
+            self._group = group
+            try:
                 await self._over.wait()
-        finally:
-            self._has_ended = True
+            finally:
+                self._has_ended = True
 
     def _begin(self, jobs: Sequence[Job]) -> None:
         self._owed_since_ns = 0
