@@ -433,12 +433,12 @@ def asked(story: Story, *calls: tuple[str, str]) -> History:
     uid, at_ns = story.objects["two"]["metadata"]["uid"], 0
     history = story.rests(instance="a1")
     at_ns = history.binds()[-1].received_ns - len(calls)
-    told = [
+    answers = [
         PluginCall(at_ns + n, "a1", "Gate", point, uid, "n9", result)
         for n, (point, result) in enumerate(calls)
     ]
     decision = Decision(at_ns, "a1", uid, _node_of(history), HASH, *(Span(9, 9),) * 2)
-    return replace(history, plugin_calls=tuple(told), decisions=(decision,))
+    return replace(history, plugin_calls=tuple(answers), decisions=(decision,))
 
 
 def _node_of(history: History) -> str:
