@@ -86,7 +86,9 @@ def test_plugins_that_a_process_will_have_may_be_named(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "gate_of_lint.py").write_text(
-        "class Gate:\n    async def permit(self, pod, node): ..."
+        "class Gate:\n"
+        "    def __init__(self, handle): ...\n"
+        "    async def permit(self, pod, node): ...\n"
     )
     (folder / "a.yaml").write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\n"
