@@ -85,8 +85,8 @@ def parser() -> argparse.ArgumentParser:
         help=f"fail unless kpolicy binds {PROMISED.throughput_min:g} times the pods a second with "
         f"{PROMISED.cpu_max:g} of the processor time a pod (with --tracing: "
         f"{PROMISED_TRACED.throughput_min:g} and {PROMISED_TRACED.cpu_max:g}, "
-        "counted in the API server's time, and so with --against; with --requests: unless kpolicy sends no kind of "
-        "request more often)",
+        "counted in the API server's time, and so with --against; with --requests: unless "
+        "kpolicy sends no kind of request more often)",
     )
     flags.add_argument(
         "--keep", type=Path, metavar="FOLDER", help="keep the contenders' logs there"
