@@ -5,7 +5,6 @@ generated cluster.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import sys
 from collections import Counter
@@ -30,6 +29,7 @@ from kpolicy.cli.input_output import (
     write_lines,
     write_list,
 )
+from kpolicy.cli.interrupts import run_async
 from kpolicy.cli.live_cluster import CLUSTER, connect, listed
 from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
 from kpolicy.cli.verb import (
@@ -110,7 +110,7 @@ def _asked(args: argparse.Namespace) -> list[bytes] | None:
     async def lines() -> list[bytes | None]:
         return [await explained(args, url, pod) for pod in args.pod]
 
-    found = asyncio.run(lines())
+    found = run_async(lines())
     answers = [line.rstrip() for line in found if line is not None]
     return answers if len(answers) == len(found) else None
 
@@ -125,7 +125,7 @@ def _live(args: argparse.Namespace) -> Snapshot:
 
     if args.snapshot:
         raise CannotWorkError("--live and --snapshot are two clusters; give one")
-    return asyncio.run(now())
+    return run_async(now())
 
 
 def _print(

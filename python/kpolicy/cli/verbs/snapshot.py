@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import secrets
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from kpolicy.cli.input_output import (
     write_lines,
     written,
 )
+from kpolicy.cli.interrupts import run_async
 from kpolicy.cli.live_cluster import CLUSTER, connect, print_left_out
 from kpolicy.cli.verb import (
     OUTPUT,
@@ -57,7 +57,7 @@ def _record_cluster(args: argparse.Namespace) -> int:
     wanted = _wanted(args.kinds)
     with written(file) as (stream, folder), Writer(folder) as writer:
         with progress_bar("recording the cluster") as progress:
-            made = asyncio.run(_record_live(args, writer, wanted, progress))
+            made = run_async(_record_live(args, writer, wanted, progress))
         if isinstance(made, ConnectionProblem):
             raise CannotWorkError(str(made))
         origin = Origin(recorded, made.cluster_version, made.resource_versions, made.left_out)

@@ -7,7 +7,6 @@ by the pod's policy here.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +18,7 @@ from kpolicy.cli.input_output import (
     refusals_reported,
     write_document,
 )
+from kpolicy.cli.interrupts import run_async
 from kpolicy.cli.live_cluster import (
     CLUSTER,
     NAMESPACE,
@@ -58,7 +58,7 @@ exit: 0 answered, 1 the policy has errors, 2 could not work
 def _why(args: argparse.Namespace) -> int:
     from kpolicy.offline.reports.why_text import why_text
 
-    why = asyncio.run(_answer(args))
+    why = run_async(_answer(args))
     if args.output == "json":
         write_document("why", why.line())
     else:
