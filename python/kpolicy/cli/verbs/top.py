@@ -31,7 +31,8 @@ def _top(args: argparse.Namespace) -> int:
     is_once = args.once or not (sys.stdout.isatty() and sys.stdin.isatty())
     failure = run_async(_shown(args, url, is_once=is_once))
     if failure is not None:
-        raise CannotWorkError(refused(url, failure))
+        hint = "" if scheduler_url(args) else " (--scheduler URL says where kpolicy is)"
+        raise CannotWorkError(refused(url, failure) + hint)
     return 0
 
 
