@@ -30,10 +30,11 @@ from kpolicy.cli.input_output import (
     write_list,
 )
 from kpolicy.cli.interrupts import run_async
-from kpolicy.cli.live_cluster import CLUSTER, connect, listed
+from kpolicy.cli.live_cluster import connect, listed
 from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
 from kpolicy.cli.verb import (
     BOTH_RELEASES,
+    CLUSTER,
     DECISION,
     FEATURE_GATES,
     FINDINGS,

@@ -22,7 +22,6 @@ from kpolicy.cli.input_output import (
 )
 from kpolicy.cli.interrupts import run_async
 from kpolicy.cli.live_cluster import (
-    CLUSTER,
     NAMESPACE,
     connect,
     found_config_map,
@@ -32,6 +31,7 @@ from kpolicy.cli.live_cluster import (
 )
 from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
 from kpolicy.cli.verb import (
+    CLUSTER,
     FOLLOWED,
     OUTPUT,
     PARAM,
