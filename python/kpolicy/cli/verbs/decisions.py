@@ -306,7 +306,11 @@ def _diff(args: argparse.Namespace) -> int:
         shown = [*overview_text(found), *([""] if texts else []), *texts]
         print("\n".join(map(printable, shown)))
     if not found.pods:
-        print("no pod of the snapshot is served by either policy", file=sys.stderr)
+        print(
+            "no pod of the snapshot is served by either policy; `--every-pod` includes the pods of "
+            "other schedulers",
+            file=sys.stderr,
+        )
     return FINDINGS if found.differences else FINE
 
 
