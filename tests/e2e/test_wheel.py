@@ -1,5 +1,5 @@
-"""The wheel that `make wheel` builds runs in a Debian that has nothing but Python and pip, and what an
-image has of it and its packages is small.
+"""The wheel that `make wheel` builds runs in a Debian that has nothing but Python and pip, and an
+image has little beside it.
 
 Needs root, and Debian's package debootstrap, which it installs.
 """
