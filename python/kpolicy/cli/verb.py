@@ -92,7 +92,8 @@ class Verb:
         if self.run is not None and self.name not in _WITHOUT_COLOR:
             parser.add_argument(*COLOR.names, **COLOR.options)
         if self.verbs:
-            children = parser.add_subparsers(required=True, metavar="VERB")
+            names = "|".join(verb.name for verb in self.verbs)
+            children = parser.add_subparsers(required=True, metavar=names)
             for verb in self.verbs:
                 verb.add_to(children)
 

@@ -47,7 +47,11 @@ def test_the_version_is_data(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "hint"),
-    [(["lnt"], "did you mean `lint`?"), (["quux"], "one of"), (["lint", "--nope"], "--nope")],
+    [
+        (["lnt"], "did you mean `lint`?"),
+        (["quux"], "one of"),
+        (["lint", "--nope"], "--nope"),
+    ],
 )
 def test_bad_flags_are_two_and_say_what_is_wrong(
     arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]
