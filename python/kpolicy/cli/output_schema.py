@@ -156,7 +156,7 @@ _KINDS: Final = {
     "why": _object(
         {
             "pod": _POD,
-            "situation": _text("What is so with the pod, in one word."),
+            "situation": _text("What is so with the pod, in a few words."),
             "rejectedBy": _any_object("How many nodes each rule rejects."),
             "explanation": _any_object("The decision, as of `explain`."),
         },

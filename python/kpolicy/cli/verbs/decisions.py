@@ -5,7 +5,6 @@ generated cluster.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import sys
 from collections import Counter
@@ -32,10 +31,12 @@ from kpolicy.cli.input_output import (
     write_lines,
     write_list,
 )
-from kpolicy.cli.live_cluster import CLUSTER, connect, listed
+from kpolicy.cli.interrupts import run_async
+from kpolicy.cli.live_cluster import connect, listed
 from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
 from kpolicy.cli.verb import (
     BOTH_RELEASES,
+    CLUSTER,
     DECISION,
     FEATURE_GATES,
     FINDINGS,
@@ -113,7 +114,7 @@ def _asked(args: argparse.Namespace) -> list[bytes] | None:
     async def lines() -> list[bytes | None]:
         return [await explained(args, url, pod) for pod in args.pod]
 
-    found = asyncio.run(lines())
+    found = run_async(lines())
     answers = [line.rstrip() for line in found if line is not None]
     return answers if len(answers) == len(found) else None
 
@@ -128,7 +129,7 @@ def _live(args: argparse.Namespace) -> Snapshot:
 
     if args.snapshot:
         raise CannotWorkError("--live and --snapshot are two clusters; give one")
-    return asyncio.run(now())
+    return run_async(now())
 
 
 def _print(
@@ -314,7 +315,11 @@ def _diff(args: argparse.Namespace) -> int:
         shown = [*overview_text(found), *([""] if texts else []), *texts]
         print("\n".join(map(printable, shown)))
     if not found.pods:
-        print("no pod of the snapshot is served by either policy", file=sys.stderr)
+        print(
+            "no pod of the snapshot is served by either policy; `--every-pod` includes the pods of "
+            "other schedulers",
+            file=sys.stderr,
+        )
     return FINDINGS if found.differences else FINE
 
 

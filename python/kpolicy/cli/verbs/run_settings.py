@@ -449,6 +449,7 @@ def _variables(environ: Mapping[str, str]) -> dict[str, Any]:
 def settings_of_file(path: Path) -> dict[str, Any]:
     """The settings of a SchedulerConfiguration by name. Paths in it are relative to its folder.
     Prints findings as `kpolicy lint` does."""
+    from kpolicy.policy.document_kinds import find_documents
     from kpolicy.scheduler.options import read_configuration
 
     try:
@@ -460,6 +461,8 @@ def settings_of_file(path: Path) -> dict[str, Any]:
         print(concise(Findings.of(findings, ())).rstrip(), file=sys.stderr)
     if model is None or has_errors(tuple(findings)):
         hint = f"`kpolicy lint {path}` shows where"
+        if model is None and find_documents([source]).documents:
+            hint = f"policies and files of kube-scheduler are given with `--policy {path}`"
         raise CannotWorkError(f"KPS203: the configuration {path} has errors ({hint})")
     settings = model.model_dump(exclude_none=True, exclude={"api_version", "kind"})
     for name in settings.keys() & set(_PATH_SETTINGS):

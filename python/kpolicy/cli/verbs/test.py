@@ -21,6 +21,7 @@ from kpolicy.cli.input_output import (
     write_back,
 )
 from kpolicy.cli.verb import (
+    CLUSTER,
     FINDINGS,
     FINE,
     FOLLOWED,
@@ -78,8 +79,8 @@ def _main(args: argparse.Namespace) -> int:
         from kpolicy.cli.verbs.test_record import record
 
         return record(args)
-    if args.snapshot or args.pod or args.name:
-        raise CannotWorkError("--snapshot, --pod and --name go with --record FILE")
+    if args.snapshot or args.live or args.pod or args.name:
+        raise CannotWorkError("--snapshot, --live, --pod and --name go with --record FILE")
     if args.watch:
         return _watch(args)
     run = _run(args, _session(args))
@@ -278,7 +279,7 @@ TEST: Final = Verb(
             "--record",
             default="",
             metavar="FILE",
-            help="run no test: write one to FILE, from the decision about --pod in --snapshot",
+            help="run no test: write one to FILE, of the decision about --pod",
         ),
         repeatable(
             "--snapshot",
@@ -286,6 +287,12 @@ TEST: Final = Verb(
             metavar="FILE|DIR",
             help="for --record: a recorded cluster; repeatable",
         ),
+        argument(
+            "--live",
+            action="store_true",
+            help="for --record: record the cluster of kubectl's flags first, in a file beside FILE",
+        ),
+        *CLUSTER,
         argument("--pod", default="", metavar="NS/NAME", help="for --record: the pod to decide"),
         argument("--name", default="", metavar="TEXT", help="for --record: the name of the test"),
         argument(

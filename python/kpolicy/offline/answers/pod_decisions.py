@@ -59,6 +59,10 @@ class PolicyOnSnapshot:
         """The objects that the engine holds."""
         return self.engine.statistics()
 
+    @property
+    def node_count(self) -> int:
+        return int(json.loads(self.statistics)["nodes"])
+
     def serves(self, scheduler_name: str) -> bool:
         return EVERY_POD in self.served or scheduler_name in self.served
 
@@ -147,8 +151,7 @@ class Explaining(PolicyOnSnapshot):
 
     def lines(self, progress: Progress | None = None) -> Iterator[memoryview]:
         """Not copied: those of a large cluster have megabytes each."""
-        nodes = max(1, int(json.loads(self.statistics)["nodes"]))
-        pods = max(1, EXPLAINED_NODES_MAX // nodes)
+        pods = max(1, EXPLAINED_NODES_MAX // max(1, self.node_count))
         return self._in_calls(
             lambda part: _lines_in(self.asked([key_of_pod(pod) for pod in part])), pods, progress
         )
@@ -285,11 +288,9 @@ class Simulating(PolicyOnSnapshot):
         self._queue = self.pending()
         self._not_served = len(self.engine.pending()) - len(self._queue)
         self._simulated: list[SimulatedPod] = []
-        self._nodes = 0
 
     def pods(self, progress: Progress | None = None) -> Iterator[SimulatedPod]:
         for decision in self._decisions(progress):
-            self._nodes = max(self._nodes, decision.nodes_total)
             self._simulated.append(_simulated(decision))
             yield self._simulated[-1]
 
@@ -316,7 +317,7 @@ class Simulating(PolicyOnSnapshot):
             placed=len(placed),
             pending=len(unplaced),
             not_served=self._not_served,
-            nodes=self._nodes,
+            nodes=self.node_count,
             by_reason=Counter(pod.message for pod in unplaced),
             by_rule=Counter(rule for pod in unplaced for rule in pod.rejected_by),
             utilisation=utilisation(self.snapshot.inventory, placed),

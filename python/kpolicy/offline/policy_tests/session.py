@@ -6,7 +6,9 @@ The results of a suite do not depend on each other.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -181,18 +183,31 @@ class Session:
         done: dict[int, SuiteResult] = {}
         processes = min(self.choice.jobs, JOBS_MAX, len(shares))
         with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            waiting = {pool.submit(share.run): at for at, share in enumerate(shares)}
-            while waiting:
-                ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in ended:
-                    position = waiting.pop(future)
-                    done[position] = future.result()
-                    for test in done[position].tests:
-                        listener(shares[position].suite, test)
-                if self.choice.fail_fast and any(done[at].has_failed for at in done):
-                    pool.shutdown(cancel_futures=True)
-                    break
+            with _without_ctrl_c():
+                waiting = {pool.submit(share.run): at for at, share in enumerate(shares)}
+            try:
+                while waiting:
+                    ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                    for future in ended:
+                        position = waiting.pop(future)
+                        done[position] = future.result()
+                        for test in done[position].tests:
+                            listener(shares[position].suite, test)
+                    if self.choice.fail_fast and any(done[at].has_failed for at in done):
+                        break
+            finally:  # after a failure, and after ctrl-C
+                pool.shutdown(cancel_futures=True)
         return [(shares[at], done[at]) for at in sorted(done)]
+
+
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Processes that are started here never get ctrl-C, of which each would print a traceback."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @dataclass(frozen=True, slots=True)

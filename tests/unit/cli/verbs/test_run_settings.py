@@ -281,6 +281,25 @@ def test_lint_looks_at_it_and_run_refuses_it(
     assert "KPS203" in error
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n",
+        "apiVersion: v1\nkind: Policy\n",
+        "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\n",
+    ],
+    ids=lambda head: head.split()[-1],
+)
+def test_a_policy_in_its_place_is_answered_with_the_flag_for_policies(
+    head: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(head)
+    assert main(["run", "--config", str(file)]) == 2
+    hint = f"policies and files of kube-scheduler are given with `--policy {file}`"
+    assert hint in capsys.readouterr().err
+
+
 def test_lint_looks_at_policies_beside_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
