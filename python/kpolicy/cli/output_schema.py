@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-# Changes when a field is removed or gets another meaning. New fields may come at any time.
-DOCUMENT_VERSION: Final = 1
+from kpolicy.version import DOCUMENT_VERSION
 
 
 def _text(about: str) -> dict[str, Any]:

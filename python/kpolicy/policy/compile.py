@@ -20,7 +20,6 @@ from kpolicy.policy.assembly.assemble import Program, assemble, encode
 from kpolicy.policy.assembly.expressions import ExpressionSets
 from kpolicy.policy.assembly.extender_checks import check_authority, check_extenders
 from kpolicy.policy.assembly.params import ParamValues, uncalled
-from kpolicy.policy.assembly.plugin_checks import check_plugins
 from kpolicy.policy.assembly.policy_checks import beyond, check_policies
 from kpolicy.policy.assembly.read_policy import Policy, read_policies, written_rules
 from kpolicy.policy.assembly.releases import Asked, Followed, followed
@@ -250,7 +249,7 @@ def examine(
         *check_policies(policies, resolution),
         *check_extenders(policies, resolution),
         *check_authority(policies, bases.values(), authority),
-        *check_plugins(everyone, authority),
+        *_of_plugins(everyone, authority),
         *chain.from_iterable(
             beyond(policy, expressions.own[policy.name], 1) for policy in policies
         ),
@@ -272,6 +271,13 @@ def examine(
         followed=followed(asked, everyone, findings),
     )
     return Examined(program, tuple(findings), found.texts, tuple(policies), expressions, resolution)
+
+
+def _of_plugins(policies: Sequence[Policy], authority: Authority) -> Iterator[Diagnostic]:
+    if any(policy.model.spec.plugins is not None for policy in policies):
+        from kpolicy.policy.assembly.plugin_checks import check_plugins  # noqa: PLC0415  rarely used
+
+        yield from check_plugins(policies, authority)
 
 
 def _ordered(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from kpolicy import cli
-from kpolicy.cli.output_schema import DOCUMENT_VERSION, output_schema
-from kpolicy.version import VERSION
+from kpolicy.cli.output_schema import output_schema
+from kpolicy.version import DOCUMENT_VERSION, VERSION
 from tests.tree.sources import ROOT
 
 Capture = pytest.CaptureFixture[str]
