@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::api::Stopwatch;
+use crate::judging::Question;
 use crate::judging::pre_filter::{self, NodesToCheck};
 use crate::program::{Profile, Program};
 use crate::rules::{FilterRule, ScoreRule};
@@ -20,6 +21,10 @@ use super::context::Context;
 use super::filter_answers::FilterColumn;
 use super::score_answers::ScoreColumn;
 use super::shapes::{ShapeKey, Shapes};
+
+/// So many columns times nodes are worth waking the other threads, which takes some ten thousand
+/// nanoseconds each time. Debug builds divide what they can: their tests have few nodes.
+const LANES_MIN: usize = if cfg!(debug_assertions) { 2 } else { 500_000 };
 
 /// A pod that is decided soon.
 #[derive(Debug, Clone)]
@@ -89,17 +94,21 @@ struct FreshColumn<'a> {
     /// Of its rule, in the profile's filters or scores.
     position: usize,
     fresh: Fresh<'a>,
+    part: Part<'a>,
+    /// What preparing it took.
+    taken: Taken,
 }
 
 /// By number of the new shape.
 pub(super) struct TakenBy(Vec<Taken>);
 
 impl Shapes {
-    /// Makes the shapes of these pods that are not there yet, if there are enough.
+    /// Makes the shapes of these pods that are not there yet, if there are enough: on all threads if that is
+    /// worth waking them.
     pub(super) fn make_ahead(
         &mut self,
         prospects: &Prospects,
-        program: &Program,
+        Question { program, threads, .. }: Question<'_>,
         cluster: &Cluster,
         stopwatch: &dyn Stopwatch,
     ) {
@@ -108,10 +117,26 @@ impl Shapes {
         if !prospects.are_enough(new.len()) {
             return;
         }
+        let fresh = self.fresh_columns(&new);
+        let lanes = fresh.len().saturating_mul(cluster.nodes().slots());
+        let make = || self.make_all(&new, fresh, stopwatch, began_ns);
+        match lanes >= LANES_MIN && cluster.nodes().may_be_asked_at_once() {
+            true => threads.inside(make),
+            false => make(),
+        }
+    }
+
+    fn make_all(
+        &mut self,
+        new: &[New<'_>],
+        fresh: Vec<FreshColumn<'_>>,
+        stopwatch: &dyn Stopwatch,
+        began_ns: u64,
+    ) {
         let mut taken = TakenBy(vec![Taken::default(); new.len()]);
-        self.prepare(&new, &mut taken);
+        self.prepare(fresh, &mut taken);
         let mut made: Vec<Made<'_>> = Vec::with_capacity(new.len());
-        for New { key, part } in &new {
+        for New { key, part } in new {
             let id = self.add(key, part.context, Some(AheadTimes::default()));
             made.push(Made { id, part: *part });
         }
@@ -160,8 +185,8 @@ impl Shapes {
         new
     }
 
-    /// Prepares the rules of the columns that are not there.
-    fn prepare(&mut self, new: &[New<'_>], taken: &mut TakenBy) {
+    /// The columns that are not there, each for the first shape that has it.
+    fn fresh_columns<'a>(&self, new: &'a [New<'a>]) -> Vec<FreshColumn<'a>> {
         let mut seen: FxHashSet<&[u64]> = FxHashSet::default();
         let mut columns = Vec::new();
         for New { key, part } in new {
@@ -175,20 +200,19 @@ impl Shapes {
                     Fresh::Score(..) => self.stores.scores.columns.has(key),
                 };
                 if !is_there && seen.insert(key) {
-                    let column = FreshColumn { key, position, fresh };
-                    columns.push((column, *part, Taken::default()));
+                    let taken = Taken::default();
+                    columns.push(FreshColumn { key, position, fresh, part: *part, taken });
                 }
             }
         }
-        each(
-            &mut columns,
-            || (),
-            |(), (column, part, taken)| {
-                *taken = part.measured(|context| column.make(context));
-            },
-        );
-        for (column, part, of_column) in columns {
-            taken.add(part, &of_column);
+        columns
+    }
+
+    /// Prepares the rules of columns.
+    fn prepare(&mut self, mut columns: Vec<FreshColumn<'_>>, taken: &mut TakenBy) {
+        each(&mut columns, || (), |(), column| column.make());
+        for column in columns {
+            taken.add(column.part, &column.taken);
             match column.fresh {
                 Fresh::Filter(_, Some(made)) => {
                     self.stores.filters.add(column.key, made);
@@ -249,11 +273,14 @@ impl TakenBy {
 }
 
 impl FreshColumn<'_> {
-    fn make(&mut self, context: Measured<'_>) {
-        let context = context.at(self.position);
-        match &mut self.fresh {
-            Fresh::Filter(rule, made) => *made = Some(FilterColumn::new(rule, context)),
-            Fresh::Score(rule, made) => *made = Some(ScoreColumn::new(rule, context)),
-        }
+    fn make(&mut self) {
+        let (position, fresh) = (self.position, &mut self.fresh);
+        self.taken = self.part.measured(|context| {
+            let context = context.at(position);
+            match fresh {
+                Fresh::Filter(rule, made) => *made = Some(FilterColumn::new(rule, context)),
+                Fresh::Score(rule, made) => *made = Some(ScoreColumn::new(rule, context)),
+            }
+        });
     }
 }

@@ -252,11 +252,7 @@ impl Cycle {
                     false => of_all_nodes(upcoming(), program),
                 };
                 if prospects.are_enough(prospects.pods.len()) {
-                    let mut make = || shapes.make_ahead(&prospects, program, cluster, stopwatch);
-                    match cluster.nodes().may_be_asked_at_once() {
-                        true => question.threads.inside(make),
-                        false => make(),
-                    }
+                    shapes.make_ahead(&prospects, question, cluster, stopwatch);
                     stages = Stages::begin(stopwatch);
                 }
                 self.shapes.find_or_make(&self.key, context)
