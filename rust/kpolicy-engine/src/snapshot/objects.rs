@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::{Kind, Meta, Object};
 
@@ -10,6 +11,7 @@ use super::attached::Attached;
 use super::covering::Covering;
 use super::device_selectors::Selectors;
 use super::device_slices::DeviceSlices;
+use super::device_taint_rules::DeviceTaintRules;
 use super::devices_in_use::DevicesInUse;
 use super::extended_resources::ExtendedResources;
 
@@ -96,6 +98,8 @@ macro_rules! stores {
             pub(crate) attached: Attached,
             /// Slices of devices by node and pool.
             pub(crate) device_slices: DeviceSlices,
+            /// Rules that taint devices by pool.
+            pub(crate) rules_of_taints: DeviceTaintRules,
             /// The devices that claims hold.
             pub(crate) devices_in_use: DevicesInUse,
             /// Classes of devices by the resource that each stands behind.
@@ -104,9 +108,21 @@ macro_rules! stores {
             pub(crate) selectors: Selectors,
             /// The disruption budgets by pod.
             pub(crate) covering: Covering,
+            /// What finding devices has taken so far, in units.
+            units_of_devices: AtomicU64,
         }
 
         impl Objects {
+            /// What finding devices has taken so far, in units.
+            pub(crate) fn units_of_devices(&self) -> u64 {
+                self.units_of_devices.load(Ordering::Relaxed)
+            }
+
+            /// Adds to what finding devices has taken.
+            pub(crate) fn add_units_of_devices(&self, units: u64) {
+                self.units_of_devices.fetch_add(units, Ordering::Relaxed);
+            }
+
             pub(crate) fn len(&self) -> usize {
                 0 $($(+ self.$store.len())?)*
             }
@@ -158,11 +174,10 @@ impl Objects {
     fn followed(&mut self, replaced: Replaced) -> Replaced {
         self.attached.follow(&replaced);
         self.device_slices.follow(&replaced);
+        self.rules_of_taints.follow(&replaced);
         self.devices_in_use.follow(&replaced);
         self.extended_resources.follow(&replaced);
-        if let Some(new) = &replaced.new {
-            self.selectors.see(new);
-        }
+        self.selectors.follow(&replaced);
         self.covering.follow(&replaced);
         replaced
     }

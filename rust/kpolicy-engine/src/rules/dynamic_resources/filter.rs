@@ -4,6 +4,7 @@ use crate::event::{Event, Events, Occurrence};
 use crate::heap::HeapBytes;
 use crate::model::Kind;
 use crate::part::{Part, Parts};
+use crate::rules::devices::Detail;
 use crate::rules::{
     Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Reservation, Stage, Status,
 };
@@ -106,11 +107,15 @@ impl PreparedFilter for Prepared {
     }
 
     fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
-        if is_stale(changes) || overdue(&self.state, cluster) != self.overdue {
-            Refresh::Again
-        } else {
-            Refresh::Nodes
-        }
+        let is_stale = match &self.state {
+            Ok(Some(state)) => {
+                is_stale(changes)
+                    || state.is_stale(cluster)
+                    || state.overdue(cluster) != self.overdue
+            }
+            _ => is_stale(changes),
+        };
+        if is_stale { Refresh::Again } else { Refresh::Nodes }
     }
 
     fn stage(&self) -> Stage<'_> {
@@ -123,7 +128,7 @@ impl PreparedFilter for Prepared {
 
     fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
         match &self.state {
-            Ok(Some(state)) => state.judge(cluster, node).code(),
+            Ok(Some(state)) => state.judge(cluster, node, Detail::Devices).code(),
             Ok(None) | Err(_) => Code::PASS,
         }
     }
@@ -136,8 +141,9 @@ impl PreparedFilter for Prepared {
     fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
         match &self.state {
             Ok(Some(state)) if code.is_failure() => {
-                let why = state.judge(cluster, node).failure(&node.node.name);
-                Status::error(why.unwrap_or_default())
+                let failure =
+                    state.judge(cluster, node, Detail::Devices).failure(state.units_a_node);
+                failure.unwrap_or_else(|| Status::error(""))
             }
             Err(status) => status.clone(),
             Ok(_) => meaning(code),

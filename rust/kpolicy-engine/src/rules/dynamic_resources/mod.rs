@@ -43,7 +43,7 @@ impl Default for DynamicResources {
     }
 }
 
-/// `filterTimeout` is accepted: a search is bounded by its steps here, and not by time.
+/// `filterTimeout` is accepted: a search is bounded by its work here, and not by time.
 pub(crate) fn from_args(
     args: &mut Fields<'_>,
     followed: Followed,

@@ -7,7 +7,7 @@ use crate::model::{Allocation, Consumer, Kind, Meta, Object, OwnerReference, Res
 use crate::release::Followed;
 use crate::rules::Reservation;
 use crate::rules::devices::extended::Mapping;
-use crate::rules::devices::key_of;
+use crate::rules::devices::{Detail, key_of};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::DynamicResources;
@@ -45,7 +45,8 @@ impl Bound {
 
 /// The claims of a pod on a node that would have it.
 pub(super) fn bound(state: &State, pod: &Pod, cluster: &Cluster, node: NodeView<'_>) -> Vec<Bound> {
-    let Judged::Fits(given) = state.judge(cluster, node) else { return Vec::new() };
+    let judged = state.judge(cluster, node, Detail::Written);
+    let Judged::Fits(given) = judged else { return Vec::new() };
     let mut given = given.into_iter();
     let mut all = Vec::with_capacity(state.claims.len() + 1);
     for claim in &state.claims {

@@ -2,6 +2,7 @@
 
 use crate::model::{Allocation, Kind, ResourceClaim, Wanted};
 use crate::release::Gate;
+use crate::rules::devices::Detail;
 use crate::rules::{
     HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score, ScoreProblem,
 };
@@ -74,8 +75,10 @@ impl PreparedScore for Prepared {
     }
 
     fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
-        let overdue = self.state.as_ref().map_or(0, |state| state.overdue(cluster));
-        if is_stale(changes) || overdue != self.overdue { Refresh::Again } else { Refresh::Nodes }
+        let is_changed =
+            |state: &State| state.is_stale(cluster) || state.overdue(cluster) != self.overdue;
+        let is_stale = is_stale(changes) || self.state.as_ref().is_some_and(is_changed);
+        if is_stale { Refresh::Again } else { Refresh::Nodes }
     }
 
     fn problem(&self) -> Option<ScoreProblem<'_>> {
@@ -85,7 +88,7 @@ impl PreparedScore for Prepared {
     #[expect(clippy::cast_precision_loss, reason = "a few hundred at most")]
     fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
         let Some(state) = &self.state else { return 0.0 };
-        match state.judge(cluster, node) {
+        match state.judge(cluster, node, Detail::Devices) {
             Judged::Fits(given) if !given.is_empty() => {
                 let now = given.iter().map(|given| points(&given.claim, &given.allocation));
                 let before = state.claims.iter().filter_map(|claim| {

@@ -10,7 +10,7 @@ use crate::model::{
     Allocation, Ask, DeviceRequest, DeviceToleration, Mode, ResourceClaim, Wanted, WrittenQuantity,
 };
 use crate::rules::devices::extended::Mapping;
-use crate::rules::devices::{Place, Supply, key_of};
+use crate::rules::devices::{Detail, Place, Supply, key_of};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::DynamicResources;
@@ -43,7 +43,8 @@ pub(crate) fn shown(rule: DynamicResources, pod: &Arc<Pod>, cluster: &Cluster) -
 impl Shown {
     /// What a node would give, an entry for each claim that has nothing yet.
     pub(crate) fn allocations(&self, cluster: &Cluster, node: NodeView<'_>) -> Vec<Value> {
-        let Judged::Fits(given) = self.state.judge(cluster, node) else { return Vec::new() };
+        let judged = self.state.judge(cluster, node, Detail::Written);
+        let Judged::Fits(given) = judged else { return Vec::new() };
         given.iter().map(given_json).collect()
     }
 

@@ -1,11 +1,12 @@
 //! What holds for a pod on every node: its claims, and what is left to allocate (PreFilter).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::heap::HeapBytes;
 use crate::intern::{Name, Shared};
 use crate::model::{Allocation, ResourceClaim, Wanted};
 use crate::release::{Followed, Gate};
+use crate::rules::decision_work::units_of_devices;
 use crate::rules::devices::extended::{class_behind, may_be_devices};
 use crate::rules::devices::key_of;
 use crate::rules::{Status, node_selection};
@@ -27,6 +28,22 @@ pub(super) struct State {
     pub(super) namespace: Box<str>,
     pub(super) followed: Followed,
     binding_timeout_seconds: i64,
+    /// What looking for devices may take on one node, in units.
+    pub(super) units_a_node: u64,
+    /// By claim, how far the devices are that it has.
+    readiness: Vec<Readiness>,
+    /// What comes of the claims on a node that reaches no slice, once one was asked.
+    pub(super) without_devices: OnceLock<WithoutDevices>,
+}
+
+/// What comes of claims without devices: it is the same on all nodes without.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum WithoutDevices {
+    /// It has to be asked again.
+    Other,
+    NotEnough,
+    Failed(String),
+    TooMuch(String),
 }
 
 /// Extended resources behind which a class stands.
@@ -62,7 +79,15 @@ impl State {
             }
             has_classes(claim, cluster, rule.followed)?;
         }
+        let of_claim = |claim: &Arc<ResourceClaim>| {
+            let allocation = claim.allocation.as_deref();
+            allocation.map_or(Readiness::Ready, |allocation| readiness(claim, allocation))
+        };
+        let units_a_node = units_a_node(&claims, extended.is_some(), cluster, rule.followed);
         Ok(Some(Self {
+            units_a_node,
+            readiness: claims.iter().map(of_claim).collect(),
+            without_devices: OnceLock::new(),
             claims,
             extended,
             namespace: (&***pod.namespace()).into(),
@@ -71,13 +96,20 @@ impl State {
         }))
     }
 
+    /// Whether the nodes that share the work have become more or fewer.
+    pub(super) fn is_stale(&self, cluster: &Cluster) -> bool {
+        let is_extended = self.extended.is_some();
+        self.units_a_node != units_a_node(&self.claims, is_extended, cluster, self.followed)
+    }
+
     /// Whether an allocated claim is of no use on a node, or not any more.
     pub(super) fn is_unavailable(
         &self,
-        claim: &ResourceClaim,
+        place: usize,
         cluster: &Cluster,
         node: NodeView<'_>,
     ) -> bool {
+        let Some(claim) = self.claims.get(place) else { return false };
         let Some(allocation) = &claim.allocation else { return false };
         let (labels, name) = (&node.node.object.meta.labels, &node.node.name);
         if let Some(written) = &allocation.node_selector
@@ -88,7 +120,7 @@ impl State {
         if !self.followed.has_binding_conditions() {
             return false;
         }
-        match readiness(claim, allocation) {
+        match self.readiness.get(place).copied().unwrap_or(Readiness::Ready) {
             Readiness::Ready => false,
             Readiness::Failed => true,
             Readiness::Waiting => self.is_overdue(allocation, cluster),
@@ -115,12 +147,41 @@ impl State {
 impl HeapBytes for State {
     fn heap_bytes(&self) -> usize {
         self.claims.capacity() * size_of::<Arc<ResourceClaim>>()
+            + self.readiness.capacity() * size_of::<Readiness>()
             + self.namespace.heap_bytes()
             + self
                 .extended
                 .as_ref()
                 .map_or(0, |own| own.asked.capacity() * size_of::<(Name, i64)>())
     }
+}
+
+/// What looking for devices may take on one node: nodes share what one decision may take for it, those
+/// that slices name, or all of them. The requests for extended resources are made for each node.
+fn units_a_node(
+    claims: &[Arc<ResourceClaim>],
+    is_extended: bool,
+    cluster: &Cluster,
+    followed: Followed,
+) -> u64 {
+    let nodes = cluster.nodes().len();
+    let all_counters = !followed.traits().repairs_allocator;
+    let reached = match is_extended {
+        true => nodes,
+        false => cluster.objects().device_slices.nodes_reached(nodes, all_counters),
+    };
+    units_of_devices(reached) / times(claims)
+}
+
+/// How often a node may be asked for devices in one decision: a list of alternatives is scored, and of
+/// claims that are allocated it is asked which keep the pod from its nodes.
+fn times(claims: &[Arc<ResourceClaim>]) -> u64 {
+    let is_list = |wanted: &Wanted| matches!(wanted, Wanted::FirstAvailable(_));
+    let open = || claims.iter().filter(|claim| claim.allocation.is_none());
+    let has_list =
+        claims.iter().any(|claim| claim.requests.iter().any(|request| is_list(&request.wanted)));
+    let is_again = open().next().is_some() && (has_list || open().count() < claims.len());
+    if is_again { 2 } else { 1 }
 }
 
 /// Whether the allocation of a claim is decided, but not seen by the API server yet.
@@ -175,8 +236,10 @@ fn extended(pod: &Pod, cluster: &Cluster, followed: Followed) -> Option<Extended
     if !asked.iter().any(|(name, _)| class_behind(name, cluster, followed).is_some()) {
         return None;
     }
+    let is_made = cluster.objects().devices_in_use.has_made_for(&pod.uid);
     let mut claims = cluster.objects().resource_claims.in_namespace(pod.namespace());
-    let left = claims.find(|claim| is_special_of(claim, pod)).map(Arc::clone);
+    let left = is_made.then(|| claims.find(|claim| is_special_of(claim, pod))).flatten();
+    let left = left.map(Arc::clone);
     Some(Extended { left, asked, containers: pod.template.containers.clone() })
 }
 
