@@ -50,7 +50,8 @@ quick: dev ## Lint and test what changed since the last commit (or since BASE=ma
 	@$(BIN)/python -m build.quick $(if $(BASE),--base $(BASE))
 
 T ?=
-WITHOUT_CLUSTER := -m "not cluster and not peer and not full"
+NO_CLUSTER := not cluster and not peer and not full
+WITHOUT_CLUSTER := -m "$(NO_CLUSTER)"
 # A real control plane takes minutes to build: only tests/e2e or a marker in T asks for it.
 .PHONY: py
 py: dev ## Run Python tests: make py T=tests/unit/policy, or T='tests/unit -k hash'
@@ -65,7 +66,7 @@ demo: dev ## Run the scheduler on an embedded control plane; needs no cluster, e
 	@$(BIN)/kpolicy demo
 
 .PHONY: test test-rust test-python
-test: dev ## Run the tests (Rust and Python; no real cluster)
+test: dev ## Run the tests (Rust and Python; no real cluster) but for those of `make slow`
 	cargo test --workspace --locked --quiet --no-run
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-rust test-python
 
@@ -74,7 +75,11 @@ test-rust:
 	MAKEFLAGS= cargo test --workspace --locked --quiet
 
 test-python:
-	$(BIN)/pytest -q $(WITHOUT_CLUSTER) -n 2 --dist worksteal --durations=15 tests
+	$(BIN)/pytest -q -m "$(NO_CLUSTER) and not slow" -n 2 --dist worksteal --durations=15 tests
+
+.PHONY: slow
+slow: dev ## Run the Python tests that take many seconds each (random expressions, guides, planted mistakes)
+	$(BIN)/pytest -q -m "$(NO_CLUSTER) and slow" -n 2 --dist worksteal --durations=15 tests
 
 .PHONY: coverage
 coverage: dev ## Report the lines and branches of Python that tests without a cluster reach, in coverage/
@@ -219,7 +224,7 @@ hooks: $(STAMPS)/python ## Install hooks that run the fast checks before each co
 	$(BIN)/pre-commit install
 
 .PHONY: ci
-ci: lint test worlds simulate e2e ## Run all checks
+ci: lint test slow worlds simulate e2e ## Run all checks
 
 .PHONY: clean
 clean: ## Remove all built files

@@ -79,7 +79,7 @@ def commands(changed: list[Path]) -> list[list[str]]:
         planned.append(["cargo", "clippy", "-q", "--locked", "-p", crate, "--", "-D", "warnings"])
         planned.append(["cargo", "test", "-q", "--locked", "-p", crate, "--lib"])
     tests = [str(path) for path in tests_of(changed)]
-    planned.append([str(BIN / "pytest"), "-q", "-x", *tests, TREE_TESTS])
+    planned.append([str(BIN / "pytest"), "-q", "-x", "-m", "not slow", *tests, TREE_TESTS])
     return planned
 
 

@@ -12,6 +12,7 @@ from kpolicy.diagnostics import Diagnostic, Place, Severity, Span
 from kpolicy.version import VERSION
 
 if TYPE_CHECKING:
+    from kpolicy.offline.answers.differences import Diff, Difference
     from kpolicy.offline.answers.evaluate import Evaluated, evaluate
     from kpolicy.offline.answers.pod_decisions import (
         Explained,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
         explain,
         simulate,
     )
-    from kpolicy.offline.answers.policy_diff import Diff, Difference, diff
+    from kpolicy.offline.answers.policy_diff import diff
     from kpolicy.offline.bench.generated_cluster import Size
     from kpolicy.offline.bench.measure import Measured, measure
     from kpolicy.offline.policy_tests.results import PolicyTestRun
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _LAZY: Final = {
-    "Diff": "kpolicy.offline.answers.policy_diff",
-    "Difference": "kpolicy.offline.answers.policy_diff",
+    "Diff": "kpolicy.offline.answers.differences",
+    "Difference": "kpolicy.offline.answers.differences",
     "Evaluated": "kpolicy.offline.answers.evaluate",
     "Explained": "kpolicy.offline.answers.pod_decisions",
     "Header": "kpolicy.offline.snapshot_file.reader",

@@ -265,8 +265,9 @@ class Engine:
 
     def explain(self, request: bytes, now_ns: int) -> bytes:
         """`{"pods": ["ns/name", …] or null}` to JSON lines as `kpolicy explain --output json`; with
-        `"parts": true` also, under `seen`, what each part of a rule's expressions gave; with
-        `"nodes": [name, …]` with the lines of these nodes alone, counts of all and no victims."""
+        `"parts": true` also, under `seen`, what each part of a rule's expressions gave;
+        `{"uids": [uid, …] or null, "nodes": [name, …]}` gives the lines of these nodes alone,
+        counts of all and no victims."""
 
     def evaluate(self, request: bytes, now_ns: int) -> bytes:
         """`{"ir", "variables", "pod", "node", "trace"}` to the value of one expression: see

@@ -56,6 +56,7 @@ def _same(texts: list[tuple[str, str]]) -> tuple[int, int]:
     return clusters, decisions
 
 
+@pytest.mark.slow
 def test_v1beta2_decides_as_what_it_means_in_v1() -> None:
     pairs = [
         (path.with_name(path.name.replace(".v1.", ".v1beta2.")).read_text(), path.read_text())
@@ -68,6 +69,7 @@ def test_v1beta2_decides_as_what_it_means_in_v1() -> None:
     assert decisions > 1_000
 
 
+@pytest.mark.slow
 def test_v1beta3_decides_as_v1() -> None:
     texts = [path.read_text() for path in (*IN_V1, *GOLDEN)]
     pairs = [(text.replace(f"{GROUP}/v1\n", f"{GROUP}/v1beta3\n"), text) for text in texts]

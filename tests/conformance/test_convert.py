@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kpolicy import Source, compile_policy, convert_policy
 from kpolicy.engine import Engine
 from kpolicy.policy.format.kube_scheduler import write_configuration
@@ -65,6 +67,7 @@ def _compare(text: str, clusters: list[dict[str, Any]], counted: Counted) -> Non
         counted.bytes += len(before)
 
 
+@pytest.mark.slow
 def test_configurations() -> None:
     counted, disabling = Counted(), 0
     for name in golden.case_names():
@@ -78,6 +81,7 @@ def test_configurations() -> None:
     assert counted.bytes > 100_000
 
 
+@pytest.mark.slow
 def test_policies_are_written_as_configurations() -> None:
     """A configuration, converted and written back, decides as before."""
     clusters = pods = 0

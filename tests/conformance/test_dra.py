@@ -44,6 +44,7 @@ def test_every_answer_agrees(release: str, name: str) -> None:
     assert found == [], f"{len(found)} differences, first: " + "\n".join(found[:20])
 
 
+@pytest.mark.slow
 def test_a_redacted_cluster_fits_where_the_original_does() -> None:
     """The allocator of 1.37 finds devices in any order of names; 1.36 may not."""
     nodes = 0

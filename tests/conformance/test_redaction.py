@@ -64,6 +64,7 @@ def compared(case: golden.Case) -> tuple[int, int, list[str]]:
     return len(want), sum(len(answer.get("nodes") or ()) for answer in want.values()), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", ["golden", "volumes"])
 def test_every_verdict_is_the_same(cases: str) -> None:
     chosen: Sequence[golden.Case] = (
@@ -81,6 +82,7 @@ def test_every_verdict_is_the_same(cases: str) -> None:
     assert (len(chosen), pods, verdicts) >= at_least
 
 
+@pytest.mark.slow
 def test_no_name_of_a_cluster_is_left() -> None:
     looked_at = 0
     for name in golden.case_names():

@@ -14,6 +14,8 @@ from tests.cluster.build import ControlPlaneBinary
 from tests.cluster.client import wait_for
 from tests.e2e.scheduler_process import KPOLICY
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("--nodes", "20", "--pods", "100")
 ENDS_WITHIN_S = 60
 # Generous: a busy machine must not fail the test, only a demo that never stops.

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.hostile import selectors
 from tests.hostile.policies import COMPILED, ERRING_SEEDS, SEEDS, WIDE_SEEDS, compiled, policies
 
 
+@pytest.mark.slow
 def test_the_compiled_policies_are_up_to_date() -> None:
     accepted = policies(SEEDS, WIDE_SEEDS, ERRING_SEEDS)
     assert len(accepted) == len(SEEDS) + len(WIDE_SEEDS) + len(ERRING_SEEDS), (

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.invariants.history import DELETED, DEVICE_CLAIM, History, Object, Span, Violation
-from tests.invariants.pods_and_nodes import name_of, spec
+from tests.invariants.pods_and_nodes import is_deleting, name_of, spec
 from tests.invariants.reference import term_fits
 from tests.invariants.timeline import Timeline
 
@@ -21,6 +21,12 @@ def device_claims_of(pod: Object) -> list[str]:
         f"{namespace}/{entry['resourceClaimName']}"
         for entry in spec(pod).get("resourceClaims") or ()
     ]
+
+
+def lacks_claims(pod: Object, timeline: Timeline) -> bool:
+    """Whether a claim of it is missing or on its way out at the end, so that it is not tried."""
+    claims = [timeline.other(DEVICE_CLAIM, name, timeline.last) for name in device_claims_of(pod)]
+    return any(claim is None or is_deleting(claim) for claim in claims)
 
 
 def wants_devices(pod: Object, prefix: str = "example.com/") -> bool:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.invariants.devices import device_claims_of
-from tests.invariants.history import DEVICE_CLAIM, STATUS, History, Object, Violation
+from tests.invariants.devices import lacks_claims
+from tests.invariants.history import STATUS, History, Object, Violation
 from tests.invariants.pods_and_nodes import is_deleting, is_gated, name_of, node_of, profile_of
 from tests.invariants.timeline import Timeline
 
@@ -43,7 +43,7 @@ def lost_pods(history: History, timeline: Timeline) -> Iterator[Violation]:
             if lane not in (None, "GATED"):
                 yield Violation(NAME, rest.at_ns, f"{name_of(pod)} is gated, and in lane {lane}")
             continue
-        if STATUS in history.terms.broken or _lacks_claims(pod, timeline):
+        if STATUS in history.terms.broken or lacks_claims(pod, timeline):
             continue
         conditions = (pod.get("status") or {}).get("conditions") or ()
         latest = next(
@@ -52,8 +52,3 @@ def lost_pods(history: History, timeline: Timeline) -> Iterator[Violation]:
         if latest is None or latest["status"] != "False" or not latest.get("message"):
             text = f"{name_of(pod)} waits, and its status does not say why: {latest}"
             yield Violation(NAME, rest.at_ns, text)
-
-
-def _lacks_claims(pod: Object, timeline: Timeline) -> bool:
-    claims = [timeline.other(DEVICE_CLAIM, name, timeline.last) for name in device_claims_of(pod)]
-    return any(claim is None or is_deleting(claim) for claim in claims)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tests.invariants.devices import lacks_claims
 from tests.invariants.history import STATUS, Held, History, Violation
 from tests.invariants.pods_and_nodes import name_of, node_of, profile_of
 from tests.invariants.timeline import Timeline
@@ -29,7 +30,7 @@ def memory(history: History, timeline: Timeline) -> Iterator[Violation]:
             text = f"{held.count} {held.name} are left, where {held.count_max} may be"
             yield Violation(NAME, rest.at_ns, text)
     # A run with this view has waited until victims are gone, but cleared nominations must be
-    # written too.
+    # written too. As in kube-scheduler, a pod that is not tried for lack of claims keeps its own.
     if rest.held and STATUS not in history.terms.broken:
         yield from _nominations(history, timeline, rest.at_ns)
 
@@ -37,5 +38,6 @@ def memory(history: History, timeline: Timeline) -> Iterator[Violation]:
 def _nominations(history: History, timeline: Timeline, at_ns: int) -> Iterator[Violation]:
     for pod in timeline.pods(timeline.last):
         node = (pod.get("status") or {}).get("nominatedNodeName")
-        if node and not node_of(pod) and profile_of(pod) in history.profiles:
+        is_ours = not node_of(pod) and profile_of(pod) in history.profiles
+        if node and is_ours and not lacks_claims(pod, timeline):
             yield Violation(NAME, at_ns, f"{name_of(pod)} is still nominated to {node}")

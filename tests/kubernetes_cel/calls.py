@@ -67,7 +67,12 @@ def extra() -> list[Question]:
         for name in ("greatest", "least")
         for operands in ("x, y", "x, y, 1")
     ]
-    return [*several, *map(Question, _LITERALS)]
+    failing = Question(
+        "x.map(v, int(v)).sortBy(v, v).size() == 1 && y",
+        {"x": "list(string)", "y": "bool"},
+        [{"x": ["a"], "y": False}],
+    )
+    return [*several, failing, *map(Question, _LITERALS)]
 
 
 _LITERALS: Final = (
@@ -105,6 +110,7 @@ _LITERALS: Final = (
     "optional.none().value()",
     "[?optional.of(1), ?optional.none()]",
     "{?'a': optional.none()}",
+    "dyn([]).reverse().sortBy(x, -x).sum()",
 )
 
 

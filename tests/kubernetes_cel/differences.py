@@ -78,7 +78,10 @@ def _is_constant_that_fails(pair: Pair) -> bool:
 def _has_items_of_any_type(pair: Pair) -> bool:
     is_reversed = re.search(r"dyn\(.*\)\.reverse\(\)", pair.question.expression) is not None
     texts = ("no such overload: ", "found no matching overload for", "*types.Err")
-    return is_reversed and _their_error(pair, *texts)
+    is_sum_of_nothing = _calls(pair, "sum") and (
+        pair.ours.get("value") == 0 and pair.theirs.get("value") in ({"double": "0"}, {"uint": "0"})
+    )
+    return is_reversed and (is_sum_of_nothing or _their_error(pair, *texts))
 
 
 def _has_refused_pattern(pair: Pair) -> bool:
@@ -143,6 +146,14 @@ DIFFERENCES: Final = (
         lambda pair: _their_error(pair, "unhashable type"),
     ),
     Difference(
+        "sorting-errors",
+        "`x.map(v, int(v)).sortBy(v, v).size() == 1 && y` is false for `['a']` and false: the "
+        "error of the left side does not count",
+        "an internal error",
+        "It is a failure of `sortBy`, not a rule of the language.",
+        lambda pair: _calls(pair, "sortBy") and _their_error(pair, "internal error: interface"),
+    ),
+    Difference(
         "texts-of-quantities",
         "`string(quantity('1500m'))` is `1.5`",
         "refused",
@@ -178,8 +189,10 @@ DIFFERENCES: Final = (
     ),
     Difference(
         "items-of-any-type",
-        "`dyn([1]).reverse().map(x, string(x))` is `['1']`",
-        "an error, or refused: its checker takes `x` for the first type that `string` takes",
+        "`dyn([1]).reverse().map(x, string(x))` is `['1']`; "
+        "`dyn([]).reverse().sortBy(x, -x).sum()` is the int 0",
+        "an error, or refused: its checker takes `x` for the first type that `string` takes; "
+        "the double 0",
         "The type of the items is not known before they are there.",
         _has_items_of_any_type,
     ),

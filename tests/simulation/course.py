@@ -90,8 +90,11 @@ def heal(world: World) -> Remains:
 
 
 def can_remain(world: World) -> bool:
-    """Whether this fault can stay: a standby needs a leader, a missing policy needs a kept one."""
+    """Whether this fault can stay: a standby needs a leader, a missing policy needs a kept one, and
+    pods with extended resources need their status written before they are bound."""
     remains = world.setting.remains
+    if remains is Remains.STATUS_FAILING:
+        return not (world.setting.has_devices and world.devices.are_extended_asked_for())
     if remains.is_about_the_standby:
         return len(world.instances) > 1
     return remains is not Remains.POLICY_GONE or bool(kept_hash(world.api))

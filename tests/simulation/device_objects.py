@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 Json = dict[str, Any]
@@ -57,3 +57,11 @@ def extended(body: Json) -> Json:
     for part in ("requests", "limits"):
         resources.setdefault(part, {})[RESOURCE] = "1"
     return body
+
+
+def is_extended(pod: Mapping[str, Any]) -> bool:
+    """Whether it asks for a device as an extended resource."""
+    containers = pod["spec"]["containers"]
+    return any(
+        RESOURCE in ((each.get("resources") or {}).get("requests") or {}) for each in containers
+    )

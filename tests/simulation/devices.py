@@ -25,6 +25,7 @@ from tests.simulation.device_objects import (
     device_claim,
     device_class,
     extended,
+    is_extended,
     resource_slice,
 )
 from tests.simulation.people import MERGE, NODES, PODS, People
@@ -85,6 +86,13 @@ class Devices:
             if chance.random() < 0.93:  # otherwise its claim is created later, or never
                 self._create_claim(name)
         self._people.submit(claiming(body, sorted(names)), "create device pod")
+
+    def are_extended_asked_for(self) -> bool:
+        """Whether a pod that is not placed asks for an extended resource."""
+        return any(
+            is_extended(record.object) and not record.object["spec"].get("nodeName")
+            for record in self._api.store.records(PODS)
+        )
 
     def late_claim(self) -> None:
         self._create_claim(f"gpu-{self._random.randrange(CLAIM_NAMES)}")

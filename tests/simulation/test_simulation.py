@@ -63,6 +63,7 @@ def test_seeds_hold() -> None:
     assert total.faults
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_history_in_another_process() -> None:
     """I9, also with other hash seeds: at least 500 lines are equal, byte for byte."""
     first, second = printed(7, "1"), printed(7, "2")
@@ -71,6 +72,7 @@ def test_the_same_seed_is_the_same_history_in_another_process() -> None:
     assert first != printed(8, "1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES, ids=[mistake.name for mistake in MISTAKES])
 def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
     """Several seeds are tried, because a change of the scheduler changes what a seed does."""
@@ -84,6 +86,7 @@ def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
     raise AssertionError(f"{mistake.name} was not found, but {found}")
 
 
+@pytest.mark.slow
 def test_a_story_killed_at_a_write_ends_as_it_does_without() -> None:
     """Takes some of the writes; `make simulate` takes all of them."""
     clean = killed_run(1, None)

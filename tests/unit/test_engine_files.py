@@ -32,6 +32,7 @@ def test_there_are_cases() -> None:
     assert len(CASES) == 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)
 def test_yaml_and_json_say_the_same(path: Path) -> None:
     objects = cluster(path)

@@ -222,8 +222,9 @@ class Engine:
         """Takes `{"pods": ["namespace/name", …]}`, or null for all pending pods. Returns JSON lines
         as `kpolicy explain --output json` prints them. With `"parts": true` each line has `seen`:
         for each rule the results of every part of its expressions, from which the coverage of tests
-        is made. With `"nodes": [name, …]` each line has only these nodes, under `counts` how many
-        nodes there are, fit and are best, and neither victims nor what the pod waits for."""
+        is made. Takes `{"uids": [uid, …], "nodes": [name, …]}` too: then each line has only these
+        nodes, under `counts` how many nodes there are, fit and are best, and neither victims nor
+        what the pod waits for."""
         return self._engine.explain(request, now_ns)
 
     def evaluate(self, request: bytes, now_ns: int) -> bytes:

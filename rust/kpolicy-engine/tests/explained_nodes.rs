@@ -58,6 +58,16 @@ fn a_line_has_the_named_nodes_and_counts_of_all() {
 }
 
 #[test]
+fn pods_are_named_by_uid_and_each_has_one_line_in_queue_order() {
+    let mut engine = engine();
+    let all = values(&engine.explain_nodes(None, &[]));
+    let uid = |at: usize| all[at]["pod"].as_str().expect("a key")[2..].to_owned();
+    let uids = [uid(2), uid(0), "nobody".to_owned(), uid(2)];
+    let some = values(&engine.explain_nodes(Some(&uids), &[]));
+    assert_eq!(some, [all[0].clone(), all[2].clone()]);
+}
+
+#[test]
 fn pods_that_are_alike_have_lines_that_differ_in_their_names() {
     let mut engine = engine();
     let together = engine.explain(None);

@@ -70,9 +70,10 @@ pub(crate) fn acted(acted: Vec<(String, String)>) -> Vec<Acted> {
 }
 
 /// What is to be explained: these pods, or all if there are none; of `nodes` alone, if some are
-/// named; with the parts of expressions.
+/// named, and then the pods are named by `uids`; with the parts of expressions.
 pub(crate) struct Requested {
     pub(crate) pods: Option<Vec<String>>,
+    pub(crate) uids: Option<Vec<String>>,
     pub(crate) nodes: Option<Vec<String>>,
     pub(crate) parts: bool,
 }
@@ -83,8 +84,8 @@ pub(crate) fn requested(request: &[u8]) -> PyResult<Requested> {
         None => false,
         Some(wanted) => wanted.as_bool().ok_or_else(|| refuse(&"parts is a bool"))?,
     };
-    let (pods, nodes) = (names(&request, "pods")?, names(&request, "nodes")?);
-    Ok(Requested { pods, nodes, parts })
+    let (pods, uids) = (names(&request, "pods")?, names(&request, "uids")?);
+    Ok(Requested { pods, uids, nodes: names(&request, "nodes")?, parts })
 }
 
 /// A list of names, if there is one.

@@ -325,7 +325,7 @@ impl Engine {
         tuples::wakes(py, &applied.wakes)
     }
 
-    /// `{"pods": ["ns/name", …] or null, "nodes": the same, "parts": bool}` to JSON lines.
+    /// `{"pods": ["ns/name", …] or null, "parts": bool}` to JSON lines, or `{"uids", "nodes"}`.
     fn explain<'py>(
         &self,
         py: Python<'py>,
@@ -335,7 +335,7 @@ impl Engine {
         let asked = arguments::requested(request)?;
         let lines =
             self.ask_at(py, now_ns, |held| match (asked.pods.as_deref(), &asked.nodes) {
-                (pods, Some(nodes)) => held.core.explain_nodes(pods, nodes),
+                (_, Some(nodes)) => held.core.explain_nodes(asked.uids.as_deref(), nodes),
                 (pods, None) if asked.parts => held.core.explain_parts(pods),
                 (pods, None) => held.core.explain(pods),
             })?;

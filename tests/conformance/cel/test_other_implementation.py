@@ -78,6 +78,7 @@ class _Theirs:
         return None if value.type() == oracle.Type.ERROR else (_json(value.plain_value()),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_both_give_the_same(seed: int) -> None:
     theirs = _Theirs()

@@ -35,6 +35,7 @@ COMMANDS = {
 HERE = [guide for guide in GUIDES if guide.stem not in ELSEWHERE | NOTHING_SHOWN]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guide", HERE, ids=lambda guide: guide.stem)
 def test_a_guide_says_what_its_commands_print(guide: Path, tmp_path: Path) -> None:
     text, commands = replayed(guide, tmp_path)

@@ -47,6 +47,7 @@ def test_how_many_there_are() -> None:
     assert (len(DOCUMENTS), len(TEXTS), len(MEANINGS), len(EVALUATED)) == (17, 23, 19, 28)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "codes"),
     [*DOCUMENTS.values(), *TEXTS.values(), *MEANINGS.values()],

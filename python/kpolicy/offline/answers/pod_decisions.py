@@ -70,9 +70,9 @@ class PolicyOnSnapshot:
         """As `asked`, the lines one by one."""
         return self.asked(keys).splitlines()
 
-    def brief(self, keys: Sequence[str], nodes: Sequence[str] = ()) -> list[bytes]:
+    def brief(self, uids: Sequence[str], nodes: Sequence[str] = ()) -> list[bytes]:
         """As `explained`, with the lines of these nodes alone and counts of all."""
-        request = json.dumps({"pods": keys, "nodes": nodes}).encode()
+        request = json.dumps({"uids": uids, "nodes": nodes}).encode()
         return self.engine.explain(request, self.now_ns).splitlines()
 
     def decided_again(self, uids: Sequence[str]) -> list[Decision]:
@@ -145,20 +145,27 @@ class Explaining(PolicyOnSnapshot):
         """Not copied: those of a large cluster have megabytes each."""
         nodes = max(1, int(json.loads(self.statistics)["nodes"]))
         pods = max(1, EXPLAINED_NODES_MAX // nodes)
-        return self._in_calls(lambda keys: _lines_in(self.asked(keys)), pods, progress)
+        return self._in_calls(
+            lambda part: _lines_in(self.asked([key_of_pod(pod) for pod in part])), pods, progress
+        )
 
     def brief_lines(self, progress: Progress | None = None) -> Iterator[bytes]:
         """Of the same pods, without what each node has to say."""
-        return self._in_calls(self.brief, BATCH_PODS, progress)
+        return self._in_calls(
+            lambda part: self.brief([pod.uid for pod in part]), BATCH_PODS, progress
+        )
 
     def _in_calls(
-        self, ask: Callable[[Sequence[str]], Iterable[_Line]], size: int, progress: Progress | None
+        self,
+        ask: Callable[[Sequence[PodChange]], Iterable[_Line]],
+        size: int,
+        progress: Progress | None,
     ) -> Iterator[_Line]:
-        keys = [key_of_pod(pod) for pod in self.pending()]
-        for start in range(0, len(keys), size):
-            yield from ask(keys[start : start + size])
+        pods = self.pending()
+        for start in range(0, len(pods), size):
+            yield from ask(pods[start : start + size])
             if progress is not None:
-                progress(min(start + size, len(keys)), len(keys))
+                progress(min(start + size, len(pods)), len(pods))
 
     def lines_of(self, written: Sequence[str]) -> Iterator[bytes]:
         """In the order of the arguments."""

@@ -12,14 +12,23 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from kpolicy.engine import Decision, Outcome, PodChange
-from kpolicy.offline.answers.diff_overview import Cluster, Overview, overview_of
+from kpolicy.offline.answers.diff_overview import Cluster, overview_of
+from kpolicy.offline.answers.differences import (
+    Diff,
+    Difference,
+    Judged,
+    Outscored,
+    Reason,
+    Rejection,
+    Scored,
+    Which,
+)
 from kpolicy.offline.answers.pod_decisions import PolicyOnSnapshot, decide
 from kpolicy.offline.limits import AGAIN_PODS, BATCH_PODS, REASONS_MAX
-from kpolicy.offline.reports.columns import largest_first
 from kpolicy.offline.snapshots.cluster_snapshot import (
     Progress,
     Snapshot,
@@ -32,152 +41,9 @@ from kpolicy.offline.snapshots.cluster_snapshot import (
 from kpolicy.offline.snapshots.json_objects import Json, key_of, uid_of
 from kpolicy.policy.assembly.assemble import Program
 
-Which = Literal["old", "new"]
 Explanation = Mapping[str, Any]
 # Rules that are listed for a difference in scores, the largest first.
 _RULES_MAX: Final = 5
-_KINDS: Final = ("moved", "placedByOld", "placedByNew", "servedByOld", "servedByNew")
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """`policy` rejects `node`, which the other policy accepts; without a node, the pod as a
-    whole."""
-
-    policy: Which
-    rule: str
-    reasons: tuple[str, ...]
-    node: str = ""
-
-    def line(self) -> dict[str, Any]:
-        node = {"node": self.node} if self.node else {}
-        rejected = {"kind": "rejected", "by": self.policy, "rule": self.rule}
-        return {**rejected, **node, "reasons": list(self.reasons)}
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """One rule's weighted scores of the old and the new node, under both policies. A policy without
-    the rule has none. `shift` is how far the rule moved towards the new node."""
-
-    rule: str
-    shift: int
-    old: Mapping[str, int] = field(default_factory=dict)
-    new: Mapping[str, int] = field(default_factory=dict)
-
-    def line(self) -> dict[str, Any]:
-        return {
-            "rule": self.rule,
-            "shift": self.shift,
-            "old": dict(self.old),
-            "new": dict(self.new),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Outscored:
-    """Both policies accept both nodes: scores, or the choice among equal scores, made the
-    difference."""
-
-    rules: tuple[Scored, ...]
-
-    @property
-    def is_tie(self) -> bool:
-        return not self.rules
-
-    def line(self) -> dict[str, Any]:
-        rules = [scored.line() for scored in self.rules]
-        return {"kind": "scores", "rules": rules} if rules else {"kind": "tie"}
-
-
-Reason = Rejection | Outscored
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """The decision of one policy: a node, why there is none, or that no profile serves the pod."""
-
-    node: str = ""
-    message: str = ""
-    is_served: bool = True
-
-    def line(self) -> dict[str, Any]:
-        if not self.is_served:
-            return {"notServed": True}
-        return {"node": self.node} if self.node else {"message": self.message}
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A pod that the policies decide differently. `reason` is None if no single rule explains it,
-    and beyond the first differences."""
-
-    pod: str
-    old: Judged
-    new: Judged
-    is_placed: bool = False
-    reason: Reason | None = None
-
-    @property
-    def is_served_by_both(self) -> bool:
-        return self.old.is_served and self.new.is_served
-
-    @property
-    def is_difference(self) -> bool:
-        """Why a pod is pending is not compared."""
-        return (self.old.node, self.old.is_served) != (self.new.node, self.new.is_served)
-
-    @property
-    def kind(self) -> str:
-        if not self.is_served_by_both:
-            return "servedByNew" if self.new.is_served else "servedByOld"
-        if self.old.node and self.new.node:
-            return "moved"
-        return "placedByNew" if self.new.node else "placedByOld"
-
-    def line(self) -> dict[str, Any]:
-        return {
-            "pod": self.pod,
-            "kind": self.kind,
-            "old": self.old.line(),
-            "new": self.new.line(),
-            **({"onNode": True} if self.is_placed else {}),
-            **({"why": self.reason.line()} if self.reason is not None else {}),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Diff:
-    """`pods` counts all that at least one policy serves; `overview` is of the pending ones.
-    `releases` of Kubernetes are followed by the old and by the new policy."""
-
-    differences: tuple[Difference, ...]
-    pods: int
-    placed_by_old: int
-    placed_by_new: int
-    overview: Overview
-    by_rule: Counter[str] = field(default_factory=Counter)
-    releases: tuple[str, str] = ("", "")
-
-    @property
-    def is_of_two_releases(self) -> bool:
-        return self.releases[0] != self.releases[1]
-
-    def line(self) -> dict[str, Any]:
-        kinds = Counter(difference.kind for difference in self.differences)
-        summary = {
-            "pods": self.pods,
-            "differ": len(self.differences),
-            **{kind: kinds[kind] for kind in _KINDS},
-            "old": self._side(self.placed_by_old, self.releases[0]),
-            "new": self._side(self.placed_by_new, self.releases[1]),
-            "byRule": dict(largest_first(self.by_rule)),
-            **self.overview.line(),
-        }
-        return {"summary": summary}
-
-    def _side(self, placed: int, release: str) -> dict[str, Any]:
-        return {"placed": placed, **({"release": release} if self.is_of_two_releases else {})}
 
 
 def diff(
@@ -248,7 +114,11 @@ class _Reasons:
         return self.left > 0 and pair.is_difference and pair.is_served_by_both
 
     def explained(
-        self, pairs: Sequence[Difference], old: PolicyOnSnapshot, new: PolicyOnSnapshot
+        self,
+        pairs: Sequence[Difference],
+        uids: Mapping[str, str],
+        old: PolicyOnSnapshot,
+        new: PolicyOnSnapshot,
     ) -> list[Difference]:
         """Asks in the state in which both decided: the engine looks past each pod itself."""
         asked = dict.fromkeys([pair.pod for pair in pairs if self.are_for(pair)][: self.left])
@@ -257,7 +127,8 @@ class _Reasons:
         self.left -= len(asked)
         sides = [pair for pair in pairs if pair.pod in asked]
         nodes = {each.node: None for pair in sides for each in (pair.old, pair.new) if each.node}
-        was, is_now = (_explained(side, list(asked), list(nodes)) for side in (old, new))
+        of_asked = [uids[key] for key in asked]
+        was, is_now = (_explained(side, of_asked, list(nodes)) for side in (old, new))
         return [
             replace(pair, reason=_reason(pair, was.get(pair.pod, {}), is_now.get(pair.pod, {})))
             if pair.pod in asked
@@ -267,9 +138,9 @@ class _Reasons:
 
 
 def _explained(
-    side: PolicyOnSnapshot, pods: Sequence[str], nodes: Sequence[str]
+    side: PolicyOnSnapshot, uids: Sequence[str], nodes: Sequence[str]
 ) -> dict[str, Explanation]:
-    lines = map(json.loads, reversed(side.brief(pods, nodes)))
+    lines = map(json.loads, reversed(side.brief(uids, nodes)))
     return {line["pod"]: line for line in lines}
 
 
@@ -292,7 +163,7 @@ def _pending(
             pair = Difference(key, _judged(first), _judged(second))
             if reasons.are_for(pair):
                 with _without_volumes(old, first), _without_volumes(new, second):
-                    [pair] = reasons.explained([pair], old, new)
+                    [pair] = reasons.explained([pair], {key: pod.uid}, old, new)
             yield pod, pair
         done += len(step)
         progress(done, len(queue))
@@ -363,7 +234,7 @@ def _judged_again(
             for pod in step
         ]
         served = [pair for pair in judged if pair.old.is_served or pair.new.is_served]
-        pairs += reasons.explained(served, old, new)
+        pairs += reasons.explained(served, {pod.key: pod.uid for pod in step}, old, new)
         progress(start + len(step), len(placed))
     return pairs
 

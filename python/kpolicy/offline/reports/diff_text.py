@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final
 
 from kpolicy.offline.answers.diff_overview import NO_VALUE, Overview
-from kpolicy.offline.answers.policy_diff import (
+from kpolicy.offline.answers.differences import (
     Diff,
     Difference,
     Judged,

@@ -81,12 +81,14 @@ class Informers:
                 group.create_task(served(self._client, resource, patience=self._patience))
                 for resource in added
             ]
-        for resource, probed in zip(added, probes, strict=True):
-            answer = probed.result()
+        answers = [probed.result() for probed in probes]
+        # Nothing is changed unless all answered: what was not started is asked again.
+        for resource, answer in zip(added, answers, strict=True):
             if isinstance(answer, ConnectionProblem) and (
                 answer.code != NOT_SERVED or resource.name in REQUIRED
             ):
                 return of_connection(answer)
+        for resource, answer in zip(added, answers, strict=True):
             path = answer.path if isinstance(answer, Resource) else ""
             if self._paths.get(resource.name) == path:
                 continue

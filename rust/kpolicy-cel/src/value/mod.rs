@@ -4,6 +4,7 @@
 mod compare;
 mod cron;
 mod duration;
+mod ip_text;
 mod json;
 mod map;
 mod named_format;

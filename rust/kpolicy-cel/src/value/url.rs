@@ -3,8 +3,7 @@
 //! Accepted are absolute URLs and absolute paths. The fragment is cut off after the whole text has
 //! been accepted.
 
-use core::net::IpAddr;
-
+use super::ip_text::{self, Family};
 use super::quoted;
 use super::url_escape::{Mode, escape, is_valid_encoded, unescape};
 
@@ -197,11 +196,10 @@ fn literal(host: &str) -> Result<String, String> {
         }
         None => unescape(inside, Mode::Host)?,
     };
-    let address = name.split_once('%').map_or(&*name, |(address, _)| address);
-    match address.parse::<IpAddr>() {
-        Ok(IpAddr::V4(_)) => Err("invalid IP-literal".into()),
-        Ok(IpAddr::V6(_)) if !name.ends_with('%') => Ok(format!("[{name}]{port}")),
-        _ => Err(format!("invalid host: {}", quoted(&name))),
+    match ip_text::family(&name) {
+        Ok(Family::V6) => Ok(format!("[{name}]{port}")),
+        Ok(Family::V4) => Err("invalid IP-literal".into()),
+        Err(why) => Err(format!("invalid host: {why}")),
     }
 }
 

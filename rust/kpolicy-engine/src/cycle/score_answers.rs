@@ -230,7 +230,7 @@ fn active<'a>(
 }
 
 /// Whether a node's score follows from its raw score alone.
-fn is_ready(normalization: &Normalization) -> bool {
+pub(super) fn is_ready(normalization: &Normalization) -> bool {
     !normalization.reads_extremes() && *normalization != Normalization::Whole
 }
 

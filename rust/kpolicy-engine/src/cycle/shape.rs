@@ -291,7 +291,10 @@ impl Shape {
                 }
             }
         });
-        self.feasible_count = feasible.iter().map(|is_feasible| usize::from(*is_feasible)).sum();
+        // A check of every addition would keep the processor from adding several at once.
+        self.feasible_count = feasible
+            .iter()
+            .fold(0, |count: usize, is_feasible| count.wrapping_add(usize::from(*is_feasible)));
         if self.feasible != feasible {
             self.feasible = feasible;
             self.movement = Movement::Any;

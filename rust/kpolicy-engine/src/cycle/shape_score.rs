@@ -8,7 +8,7 @@ use crate::timing::{Meter, Point, StatusCode};
 
 use super::column::Column;
 use super::context::Context;
-use super::score_answers::{ScoreColumn, Scratch};
+use super::score_answers::{ScoreColumn, Scratch, is_ready};
 use super::store::{ColumnId, Store};
 use super::totals::{Movement, ScoreStore};
 
@@ -140,12 +140,14 @@ impl ShapeScore {
     /// What the score will hold of each node.
     pub(super) fn bytes_to_fill(&self, rule: &ScoreRule, columns: &Store<ScoreColumn>) -> usize {
         let Some((column, prepared)) = self.active(columns) else { return 0 };
-        let normalized = match rule.scale.normalization(prepared) {
+        let normalization = rule.scale.normalization(prepared);
+        let normalized = match normalization {
             Normalization::Whole => size_of::<i64>(),
             _ => 0,
         };
+        let answer = if is_ready(normalization) { size_of::<u8>() } else { size_of::<f64>() };
         let is_filled = !column.is_unfilled() && !column.reads_feasible();
-        normalized + if is_filled { 0 } else { size_of::<f64>() }
+        normalized + if is_filled { 0 } else { answer }
     }
 
     /// Brings what the score comes to up to date; a shared column is filled. Tells whether every node

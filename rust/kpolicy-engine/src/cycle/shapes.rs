@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::heap::{flat_bytes, table_bytes};
 use crate::program::Profile;
-use crate::rules::{Code, Key};
+use crate::rules::Key;
 use crate::snapshot::{Cluster, Pod};
 use crate::timing::Meter;
 
@@ -30,12 +30,6 @@ const SHAPES_MAX: usize = 4096;
 const IDLE_DECISIONS_MAX: u64 = 65_536;
 /// How often idle shapes are looked for, in decisions.
 const SWEEP_EVERY: u64 = 4_096;
-
-/// What a shape may hold of each node at most: whether it is feasible and its total, a verdict of each
-/// filter, and of each score a raw and a normalised one.
-const SHAPE_BYTES_A_NODE: usize = size_of::<bool>() + size_of::<i32>();
-const FILTER_BYTES_A_NODE: usize = size_of::<Code>();
-const SCORE_BYTES_A_NODE: usize = size_of::<f64>() + size_of::<i64>();
 
 #[derive(Debug)]
 struct Entry {
@@ -291,13 +285,12 @@ impl Shapes {
     /// none even without these: then nodes are to be asked one by one.
     pub(super) fn has_room<M: Meter>(&mut self, id: usize, context: Context<'_, M>) -> bool {
         let slots = context.cluster.nodes().slots();
-        let entry = self.entries.get(id).and_then(Option::as_ref);
-        if entry.is_some_and(|entry| entry.shape.has_columns(slots)) {
+        let Some((shape, stores)) = self.shape_and_stores(id) else { return false };
+        if shape.has_columns(slots) {
             return true;
         }
-        let of_filters = context.profile.filters.len() * FILTER_BYTES_A_NODE;
-        let of_scores = context.profile.scores.len() * SCORE_BYTES_A_NODE;
-        let needed = slots * (SHAPE_BYTES_A_NODE + of_filters + of_scores);
+        shape.follow_filters(context, stores);
+        let needed = shape.bytes_to_fill(slots, context.profile, stores);
         let has_room = needed <= self.bytes_max && self.drop_others(Some(id), needed);
         self.uncached += u64::from(!has_room);
         has_room

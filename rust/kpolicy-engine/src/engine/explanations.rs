@@ -19,26 +19,33 @@ impl Engine {
     /// pending pod that a profile serves, in queue order. A pod on a node is judged as if it were
     /// pending, and not there.
     pub fn explain(&mut self, pods: Option<&[String]>) -> Vec<u8> {
-        self.explained(pods, Detail::Decision)
+        self.explained(self.asked(pods), Detail::Decision)
     }
 
     /// As `explain`, with the outcome of every part of an expression.
     pub fn explain_parts(&mut self, pods: Option<&[String]>) -> Vec<u8> {
-        self.explained(pods, Detail::Parts)
+        self.explained(self.asked(pods), Detail::Parts)
     }
 
-    /// As `explain`, but only with the lines of these nodes, and counts of all. Nobody looks for
-    /// victims.
-    pub fn explain_nodes(&mut self, pods: Option<&[String]>, nodes: &[String]) -> Vec<u8> {
+    /// As `explain`, of the pods with these uids, but only with the lines of these nodes, and counts of
+    /// all. Nobody looks for victims.
+    pub fn explain_nodes(&mut self, uids: Option<&[String]>, nodes: &[String]) -> Vec<u8> {
         let named: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
+        let pods = match uids {
+            Some(uids) => {
+                let known = uids.iter().filter_map(|uid| self.cluster.pods().get(uid));
+                in_queue_order(known.cloned().collect())
+            }
+            None => self.asked(None),
+        };
         self.explained(pods, Detail::Nodes(&named))
     }
 
-    fn explained(&mut self, pods: Option<&[String]>, detail: Detail<'_>) -> Vec<u8> {
+    fn explained(&mut self, pods: Vec<PodEntry>, detail: Detail<'_>) -> Vec<u8> {
         self.cluster.settle_names();
         let tie = self.tie();
         let mut lines = Lines::default();
-        for entry in self.asked(pods) {
+        for entry in pods {
             let lifted = self.cluster.lift(&entry.pod.uid);
             let is_placed = lifted.is_some();
             let pod = if is_placed { Arc::new(entry.pod.unplaced()) } else { entry.pod };
@@ -53,23 +60,19 @@ impl Engine {
         lines.into_bytes()
     }
 
-    /// In queue order; of pods that are equal in it, in order of uid.
+    /// The pods of these names, or all that are pending.
     fn asked(&self, pods: Option<&[String]>) -> Vec<PodEntry> {
         let keys: Option<BTreeSet<(&str, &str)>> = pods
             .map(|keys| keys.iter().map(|key| key.split_once('/').unwrap_or(("", key))).collect());
         // Of most pods the name alone says that they are not asked about.
         let names: FxHashSet<&str> = keys.iter().flatten().map(|(_, name)| *name).collect();
-        let mut chosen = self.cluster.pods().found(|entry| match &keys {
+        in_queue_order(self.cluster.pods().found(|entry| match &keys {
             Some(keys) => {
                 names.contains(&*entry.pod.name)
                     && keys.contains(&(&***entry.pod.namespace(), &*entry.pod.name))
             }
             None => entry.node().is_none(),
-        });
-        chosen.sort_by(|left, right| {
-            priority_sort::order(&left.pod).cmp(&priority_sort::order(&right.pod))
-        });
-        chosen
+        }))
     }
 
     /// What the line of a pending pod rests on besides the cluster; `None` if it may rest on more.
@@ -91,4 +94,14 @@ impl Engine {
         key.push(u64::from(pod.template.never_preempts));
         Some(key)
     }
+}
+
+/// In the order in which they would be decided, each once.
+fn in_queue_order(mut pods: Vec<PodEntry>) -> Vec<PodEntry> {
+    pods.sort_by(|left, right| {
+        let order = priority_sort::order(&left.pod).cmp(&priority_sort::order(&right.pod));
+        order.then_with(|| left.pod.uid.cmp(&right.pod.uid))
+    });
+    pods.dedup_by(|left, right| left.pod.uid == right.pod.uid);
+    pods
 }

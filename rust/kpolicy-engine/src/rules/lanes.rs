@@ -38,6 +38,13 @@ pub(crate) fn integer_part(value: f64) -> f64 {
     if rounded > value { rounded - 1.0 } else { rounded }
 }
 
+/// A whole number from 0 to 255.
+#[allow(clippy::cast_possible_truncation)]
+#[inline]
+pub(super) fn low_byte(whole: f64) -> u8 {
+    (whole + TO_INTEGER).to_bits() as u8
+}
+
 const LANES: usize = 8;
 
 /// The least and the greatest of the chosen values, in steps that run on several lanes at once.

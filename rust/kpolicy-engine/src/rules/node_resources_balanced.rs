@@ -18,7 +18,7 @@ use super::resource_args::resources;
 use super::resource_balance::{self, Balance};
 use super::resource_scoring::WeightedResource;
 use super::score::one_by_one;
-use super::{HeldBytes, Key, PreparedScore, Reads, Score};
+use super::{HeldBytes, Key, Normalization, PreparedScore, Reads, Score};
 
 pub(crate) const NAME: &str = "NodeResourcesBalancedAllocation";
 
@@ -146,6 +146,10 @@ impl PreparedScore for PreparedNodeResourcesBalanced {
         if !self.raw_exactly(cluster.nodes().columns_of(raw.len()), first, raw) {
             one_by_one(self, cluster, first, raw);
         }
+    }
+
+    fn normalization(&self) -> &Normalization {
+        &Normalization::Percentage
     }
 
     fn held_bytes(&self) -> HeldBytes {

@@ -6,7 +6,7 @@
 
 use multiversion::multiversion;
 
-use super::lanes::{add_each, held, integer_part};
+use super::lanes::{add_each, held, integer_part, low_byte};
 
 /// A raw score that takes no part in normalising: the node gets 0.
 pub const IGNORED: f64 = f64::NEG_INFINITY;
@@ -19,6 +19,8 @@ pub(super) const SCORE_MAX_F: f64 = 100.0;
 pub enum Normalization {
     /// Raw scores are within 0–100 already; what is not is clamped.
     AsIs,
+    /// Raw scores are whole numbers from 0 to 100.
+    Percentage,
     /// The largest raw score becomes 100 (kube-scheduler's default normalising).
     Highest,
     /// As `Highest`, then turned around: the largest becomes 0; all 100 where every one is 0.
@@ -75,7 +77,9 @@ impl Normalization {
     /// Whether the extremes matter.
     pub(crate) fn reads_extremes(&self) -> bool {
         match self {
-            Self::AsIs | Self::Linear { .. } | Self::Shape(_) | Self::Whole => false,
+            Self::AsIs | Self::Percentage | Self::Linear { .. } | Self::Shape(_) | Self::Whole => {
+                false
+            }
             Self::Highest
             | Self::HighestReversed
             | Self::Range
@@ -90,7 +94,7 @@ impl Normalization {
             return 0;
         }
         match self {
-            Self::AsIs | Self::Whole => clamped(raw),
+            Self::AsIs | Self::Percentage | Self::Whole => clamped(raw),
             Self::Highest => highest(fitted, raw),
             Self::HighestReversed if whole(fitted.highest) <= 0 => SCORE_MAX,
             Self::HighestReversed => SCORE_MAX - highest(fitted, raw),
@@ -117,7 +121,7 @@ impl Normalization {
         let (lowest, highest) = (fitted.lowest, fitted.highest);
         let is_exact = lowest >= 0.0 && highest <= EXACT_MAX;
         match self {
-            Self::AsIs => add_each(weight, raw, totals, |raw| raw),
+            Self::AsIs | Self::Percentage => add_each(weight, raw, totals, |raw| raw),
             Self::Range if highest > lowest => {
                 let span = highest - lowest;
                 add_each(weight, raw, totals, |raw| SCORE_MAX_F * ((raw - lowest) / span));
@@ -157,13 +161,23 @@ fn as_they_are(raw: &[f64], scores: &mut [u8]) {
     }
 }
 
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn percentages(raw: &[f64], scores: &mut [u8]) {
+    for (score, raw) in scores.iter_mut().zip(raw) {
+        *score = low_byte(*raw);
+    }
+}
+
 /// The scores of nodes whose rule normalises without looking at the others.
 pub(crate) fn ready(normalization: &Normalization, raw: &[f64], scores: &mut [u8]) {
-    if *normalization == Normalization::AsIs {
-        as_they_are(raw, scores);
-    } else {
-        let of = |raw: &f64| u8::try_from(normalization.apply(&Fitted::NONE, *raw)).unwrap_or(0);
-        scores.iter_mut().zip(raw).for_each(|(score, raw)| *score = of(raw));
+    match normalization {
+        Normalization::AsIs => as_they_are(raw, scores),
+        Normalization::Percentage => percentages(raw, scores),
+        _ => {
+            let of =
+                |raw: &f64| u8::try_from(normalization.apply(&Fitted::NONE, *raw)).unwrap_or(0);
+            scores.iter_mut().zip(raw).for_each(|(score, raw)| *score = of(raw));
+        }
     }
 }
 
@@ -211,7 +225,7 @@ fn shape(points: &[(f64, f64)], at: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Fitted, IGNORED, Normalization};
+    use super::{Fitted, IGNORED, Normalization, ready};
 
     fn all(normalization: &Normalization, raw: &[f64]) -> Vec<i64> {
         let fitted = Fitted::over(raw.iter().copied());
@@ -236,6 +250,7 @@ mod tests {
         let linear = Normalization::Linear { from: (0.0, 8.0), to: (100.0, 0.0) };
         for normalization in [
             Normalization::AsIs,
+            Normalization::Percentage,
             Normalization::Highest,
             Normalization::HighestReversed,
             Normalization::Range,
@@ -253,6 +268,17 @@ mod tests {
                 let have: Vec<i64> = totals.into_iter().map(i64::from).collect();
                 assert_eq!(have, want, "{normalization:?} {shift}");
             }
+        }
+    }
+
+    #[test]
+    fn percentages_are_kept_as_they_are() {
+        let raw: Vec<f64> = (0..=100).map(f64::from).collect();
+        let want: Vec<u8> = (0..=100).collect();
+        for normalization in [Normalization::Percentage, Normalization::AsIs] {
+            let mut scores = vec![7; raw.len()];
+            ready(&normalization, &raw, &mut scores);
+            assert_eq!(scores, want, "{normalization:?}");
         }
     }
 

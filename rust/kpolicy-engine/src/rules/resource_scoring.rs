@@ -16,7 +16,7 @@ use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::lanes::integer_part;
 use super::score::one_by_one;
-use super::{HeldBytes, Key, PreparedScore, Reads, Score};
+use super::{HeldBytes, Key, Normalization, PreparedScore, Reads, Score};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WeightedResource {
@@ -188,6 +188,10 @@ impl PreparedScore for PreparedResourceScoring {
         if !self.raw_exactly(cluster.nodes().columns_of(raw.len()), first, raw) {
             one_by_one(self, cluster, first, raw);
         }
+    }
+
+    fn normalization(&self) -> &Normalization {
+        &Normalization::Percentage
     }
 
     fn held_bytes(&self) -> HeldBytes {

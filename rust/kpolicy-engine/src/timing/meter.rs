@@ -245,10 +245,23 @@ pub(crate) struct Verdicts<'a> {
 impl Verdicts<'_> {
     /// Codes by slot, of every node.
     pub(crate) fn all(&mut self, filter: &dyn PreparedFilter, codes: &[Code], cluster: &Cluster) {
-        for view in cluster.nodes().iter() {
-            let code = codes.get(view.slot.index()).copied().unwrap_or_default();
-            self.one(filter, view.slot, code, cluster);
+        let nodes = cluster.nodes();
+        // Mostly every node passes. Without an early end, several codes are compared at once.
+        if codes.iter().fold(true, |all, code| all & code.passes()) {
+            self.counts[StatusCode::Success as usize] += nodes.len() as u64;
+            return;
         }
+        let mut passing = nodes.len() as u64;
+        for (index, (is_live, code)) in nodes.columns().live.iter().zip(codes).enumerate() {
+            if *is_live
+                && !code.passes()
+                && let Some(slot) = NodeSlot::at(index)
+            {
+                passing -= 1;
+                self.one(filter, slot, *code, cluster);
+            }
+        }
+        self.counts[StatusCode::Success as usize] += passing;
     }
 
     pub(crate) fn one(

@@ -33,7 +33,9 @@ const SHAPES: usize = 12;
 /// Built-in filters and scores, and shipped policies.
 const PROGRAMS: usize = 20 + 18 + 13;
 /// Too little for the columns of any rule, and enough for what some rules prepare.
-const NO_ROOM: usize = 3_400;
+const NO_ROOM: usize = 2_400;
+/// All that a pod without special wishes needs, where the profile has many rules.
+const ROOM_A_NODE: usize = 64;
 
 fn programs() -> Programs {
     let mut programs = programs::builtins();
@@ -119,11 +121,12 @@ fn counted_and_held(engine: &mut Engine) -> (usize, usize) {
     (counted, before - allocated())
 }
 
-/// Both tests count what the allocator hands out, so they run one after the other.
+/// They count what the allocator hands out, so they run one after the other.
 #[test]
 fn caches_hold_what_they_say_and_no_more_than_they_may() {
     caches_hold_what_they_say();
     without_room_for_columns_nodes_are_asked_and_answer_the_same();
+    rules_that_have_no_say_need_no_room();
 }
 
 fn caches_hold_what_they_say() {
@@ -172,4 +175,25 @@ fn without_room_for_columns_nodes_are_asked_and_answer_the_same() {
         assert_eq!(bounded.statistics().decisions_uncached, 2 * SHAPES as u64, "{name}");
     }
     assert_eq!(compared, 2 * SHAPES * PROGRAMS);
+}
+
+fn rules_that_have_no_say_need_no_room() {
+    let mut engine = Engine::new(1);
+    assert!(engine.load(&support::default_program()).is_ok());
+    support::apply(&mut engine, &cluster::objects(NODES, Labelled::Mostly));
+    let decide = |engine: &mut Engine, uid: &str, room: usize| {
+        engine.limit_cache(room);
+        support::apply(
+            engine,
+            &json!({"apiVersion": "v1", "kind": "Pod",
+                "metadata": {"name": uid, "namespace": "d", "uid": uid},
+                "spec": {"containers": [{"name": "c", "image": "i",
+                                         "resources": {"requests": {"cpu": "1m"}}}]}}),
+        );
+        let decision = engine.schedule(&[uid.into()], 0, &Still).decisions.remove(0);
+        assert_eq!(decision.verdict, Verdict::Placed, "{}", decision.message);
+        engine.statistics().decisions_uncached
+    };
+    assert_eq!(decide(&mut engine, "one", NODES * ROOM_A_NODE), 0);
+    assert_eq!(decide(&mut engine, "two", NODES), 1, "too little room for any column");
 }

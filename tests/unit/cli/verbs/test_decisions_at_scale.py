@@ -1,16 +1,14 @@
 """`explain` and `diff` of many pods share their work, and their progress is true.
 
-Times are compared with those of `simulate` in the same run; with a full explanation of each pod,
-`explain` took fifty times as long as it, and `diff` ten times.
+With a question for each pod, `explain` took fifty times as long as `simulate`, and `diff` ten
+times: calls are counted here, and `python -m benches offline` prints times.
 """
 
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,30 +49,16 @@ def cluster() -> list[dict[str, Any]]:
     return [*(node(f"n{at}", cpu="8") for at in range(NODES)), *pods, *placed]
 
 
-def seconds(work: Callable[[], object]) -> float:
-    before = time.process_time()
-    work()
-    return time.process_time() - before
-
-
-def test_explain_and_diff_take_a_few_times_as_long_as_simulate(
+def test_explain_and_diff_tell_of_every_pod(
     cluster: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "c.json").write_text(json.dumps({"kind": "List", "items": cluster}))
     snapshot = ["-s", str(tmp_path / "c.json")]
-    times = {
-        name: min(seconds(partial(cli.main, [*arguments, *snapshot])) for _ in range(2))
-        for name, arguments in {
-            "simulate": ["simulate"],
-            "explain": ["explain"],
-            "diff": ["diff", "kube-scheduler-default", "bin-packing", "--every-pod"],
-        }.items()
-    }
+    cli.main(["explain", *snapshot])
     out = capsys.readouterr().out
-    assert out.count(f": fits none of {NODES:,} nodes\n") == 2 * PODS // 3
-    assert "400 of 600 pods would be decided differently" in out
-    assert times["explain"] < 8 * times["simulate"], times
-    assert times["diff"] < 12 * times["simulate"], times
+    assert out.count(f": fits none of {NODES:,} nodes\n") == PODS // 3
+    cli.main(["diff", "kube-scheduler-default", "bin-packing", "--every-pod", *snapshot])
+    assert "400 of 600 pods would be decided differently" in capsys.readouterr().out
 
 
 def rising(calls: list[tuple[int, int]], total: int) -> bool:

@@ -37,6 +37,7 @@ def test_there_are_enough_cases() -> None:
     assert len(CHOSEN) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", CHOSEN, ids=lambda path: path.name)
 def test_placements_and_explanations_are_the_same_bytes(path: Path, tmp_path: Path) -> None:
     cluster = json.loads(gzip.decompress(path.read_bytes()))["cluster"]

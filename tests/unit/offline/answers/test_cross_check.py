@@ -97,6 +97,7 @@ def test_what_is_not_in_cel_python_is_not_compared(text: str) -> None:
     assert _checked(text).line() == {"compared": None}
 
 
+@pytest.mark.slow
 def test_no_difference_on_the_conformance_suite_and_on_random_text_is_unknown() -> None:
     chance = Random(11)
     texts = [

@@ -54,6 +54,7 @@ def spent(engine: Engine, ir: dict[str, Any]) -> tuple[int, bool]:
     return answer["spent"], "value" in answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_expressions_never_cost_more_than_the_bound(engine: Engine, seed: int) -> None:
     expressions = Expressions(seed)

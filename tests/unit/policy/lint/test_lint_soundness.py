@@ -12,6 +12,8 @@ from itertools import product
 from random import Random
 from typing import Any, Final
 
+import pytest
+
 from kpolicy.engine import evaluate_expression
 from kpolicy.policy.cel import CompiledExpression, Environment, compile_expression, parse_type
 from kpolicy.policy.lint.constant_parts import Fails, Folding, Known
@@ -119,6 +121,7 @@ def _is(outcome: Mapping[str, Any], value: bool) -> bool:
     return outcome.get("value") is value
 
 
+@pytest.mark.slow
 def test_what_is_proved_holds() -> None:
     chance = Random(20261122)
     claims = dict.fromkeys(("never", "guarded", "known", "fails"), 0)
@@ -146,6 +149,7 @@ def test_what_is_proved_holds() -> None:
     assert min(claims.values()) >= 20, claims
 
 
+@pytest.mark.slow
 def test_rules_that_are_reported_to_exclude_each_other_do() -> None:
     chance = Random(7)
     excluded = implied = 0

@@ -93,6 +93,29 @@ async def test_what_a_newer_api_server_has_is_watched_there_after_the_next_load(
             assert informer._resource.path == path
 
 
+async def test_where_one_resource_cannot_be_asked_for_the_others_are_started_the_next_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last one that is asked for fails, after the others were found."""
+    last = next(name for name in reversed(RESOURCES) if name in READ_BY_DEFAULT - READ_BY_FEW)
+    is_down = True
+
+    async def found(
+        api: ApiClient, resource: Resource, *, patience: Patience | None = None
+    ) -> Resource | ConnectionProblem:
+        return problem("KPC201", "no answer") if resource.name == last and is_down else resource
+
+    async with ControlPlane() as control_plane, running(control_plane, FEW) as (scheduler, _):
+        assert scheduler._parts is not None
+        informers = scheduler._parts.informers
+        monkeypatch.setattr(informers_module, "served", found)
+        assert await informers.ensure(sorted(READ_BY_DEFAULT), []) is not None
+        assert informers._running.keys() == READ_BY_FEW
+        is_down = False
+        assert await informers.ensure(sorted(READ_BY_DEFAULT), []) is None
+        assert informers._running.keys() == READ_BY_DEFAULT
+
+
 async def test_a_list_that_fails_by_a_mistake_of_ours_is_not_taken_for_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -220,12 +220,15 @@ impl PreparedFilter for PreparedCondition {
     }
 
     fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
-        let one = || self.check_by_itself(cluster, node);
         match &self.single {
-            None => one(),
-            Some(single) => {
-                single.answer(node.slot, cluster, one, |codes| self.check_all(cluster, codes))
-            }
+            None => self.check_by_itself(cluster, node),
+            // Which nodes are the first to be asked may rest on the threads: their errors are not counted.
+            Some(single) => single.answer(
+                node.slot,
+                cluster,
+                || self.code(self.judge(cluster, node).ok()),
+                |codes| self.check_all(cluster, codes),
+            ),
         }
     }
 
