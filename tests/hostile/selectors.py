@@ -16,11 +16,13 @@ _BYTES_MAX: Final = 10 << 10
 _NUMBERS: Final = str(list(range(60)))
 _TEXT: Final = "a" * 4_000
 
-# By name. All but `other`, `refusing` and the last of `many` accept every device.
+# By name. All but `other`, `missing`, `refusing` and the last of `many` accept every device.
 SELECTORS: Final = {
     "ordinary": "device.driver == 'd.x' && device.attributes['d.x'].model == 'a'",
     "driver": "device.driver == 'd.x'",
     "other": "device.attributes['d.x'].model == 'b'",
+    "missing": "device.attributes['d.x'].speed > 0",
+    "whole": "device.attributes['d.x'].all(name, name != 'speed')",
     "refusing": "device.attributes['d.x'].index == -1",
     "loops": f"{_NUMBERS}.all(x, {_NUMBERS}.all(y, {_NUMBERS}.all(z, x + y + z >= 0)))",
     "pattern": f"!'{_TEXT}'.matches('^(a?a?a?a?)*b$')",

@@ -81,6 +81,22 @@ impl DeviceSlices {
         own.chain(&self.elsewhere).chain(others)
     }
 
+    /// Slices that name a node.
+    pub(super) fn of_node(&self, node: &str) -> Option<&[Published]> {
+        self.by_node.get(node).map(Vec::as_slice)
+    }
+
+    /// Slices that name no node.
+    pub(super) fn elsewhere(&self) -> &[Published] {
+        &self.elsewhere
+    }
+
+    /// Whether any slice has counters.
+    pub(super) fn has_counters(&self) -> bool {
+        let mut elsewhere = self.elsewhere.iter();
+        !self.counting.is_empty() || elsewhere.any(|one| !one.slice.shared_counters.is_empty())
+    }
+
     /// Among how many nodes at most the work of looking at slices is shared, of so many.
     pub(crate) fn nodes_reached(&self, nodes: usize, all_counters: bool) -> usize {
         let is_everywhere =

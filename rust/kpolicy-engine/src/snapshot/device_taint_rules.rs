@@ -50,6 +50,21 @@ impl DeviceTaintRules {
         Rules { of_pool, elsewhere: &self.elsewhere }
     }
 
+    /// Whether any rule names a pool.
+    pub(super) fn name_pools(&self) -> bool {
+        !self.by_pool.is_empty()
+    }
+
+    /// Whether any rule names this pool.
+    pub(super) fn name_pool(&self, pool: &str) -> bool {
+        self.by_pool.contains_key(pool)
+    }
+
+    /// Whether a rule that names no pool names a device.
+    pub(super) fn name_devices(&self) -> bool {
+        self.elsewhere.iter().any(|rule| rule.device.is_some())
+    }
+
     pub(super) fn follow(&mut self, replaced: &Replaced) {
         if let Some(Object::DeviceTaintRule(old)) = &replaced.old {
             let forget = |rules: &mut Vec<Arc<DeviceTaintRule>>| {

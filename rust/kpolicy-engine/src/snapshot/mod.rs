@@ -8,6 +8,8 @@ pub(crate) mod attached;
 pub(crate) mod census;
 pub(crate) mod columns;
 pub(crate) mod covering;
+pub(crate) mod device_groups;
+pub(crate) mod device_kinds;
 pub(crate) mod device_reads;
 pub(crate) mod device_selectors;
 pub(crate) mod device_slices;

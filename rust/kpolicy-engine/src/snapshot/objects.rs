@@ -9,6 +9,8 @@ use crate::model::{Kind, Meta, Object};
 
 use super::attached::Attached;
 use super::covering::Covering;
+use super::device_groups::{Groups, Looked};
+use super::device_kinds::DeviceKinds;
 use super::device_selectors::Selectors;
 use super::device_slices::DeviceSlices;
 use super::device_taint_rules::DeviceTaintRules;
@@ -102,6 +104,8 @@ macro_rules! stores {
             pub(crate) rules_of_taints: DeviceTaintRules,
             /// The devices that claims hold.
             pub(crate) devices_in_use: DevicesInUse,
+            /// What each node has of devices, apart from names.
+            device_kinds: DeviceKinds,
             /// Classes of devices by the resource that each stands behind.
             extended_resources: ExtendedResources,
             /// Compiled selectors of devices.
@@ -171,11 +175,23 @@ impl Objects {
         self.extended_resources.class_of(resource, &self.device_classes)
     }
 
+    /// Groups of nodes that have the same of what is looked at of devices; `None`: no two nodes are
+    /// known to be alike.
+    pub(crate) fn device_groups(&self, looked: &Looked) -> Option<Arc<Groups>> {
+        self.device_kinds.groups(looked, &self.device_slices, &self.rules_of_taints)
+    }
+
+    /// Which of these groups a node is in; `None`: it is alone.
+    pub(crate) fn device_group(&self, groups: &Groups, node: &str) -> Option<usize> {
+        self.device_kinds.group(groups, node)
+    }
+
     fn followed(&mut self, replaced: Replaced) -> Replaced {
         self.attached.follow(&replaced);
         self.device_slices.follow(&replaced);
         self.rules_of_taints.follow(&replaced);
         self.devices_in_use.follow(&replaced);
+        self.device_kinds.follow(&replaced, &self.device_slices, &self.devices_in_use);
         self.extended_resources.follow(&replaced);
         self.selectors.follow(&replaced);
         self.covering.follow(&replaced);

@@ -10,12 +10,15 @@ use serde_json::{Value, json};
 use crate::cluster::{node_name, pod};
 use crate::device_objects::{
     DRIVER, Look, Objects, all, allocated, ask, claim, class, distinct, lists, matching,
-    nodes_with_devices, on_each_node, on_few_nodes, pod_with, requests, slice, taint_rule,
+    nodes_with_devices, on_alike_nodes, on_each_node, pod_with, requests, slice, taint_rule,
 };
 use crate::draws::Draws;
 
 /// What finding devices may take on each of 5,000 nodes.
 const UNITS_A_NODE: u64 = 500;
+/// What is enough for ordinary claims on each kind of nodes: 5,000 nodes may be of so many kinds that each
+/// has twice as much.
+const UNITS_OF_ALIKE: u64 = 20_000;
 
 /// What a case publishes, and the claims of its pod.
 pub(crate) struct Case {
@@ -42,6 +45,11 @@ impl Case {
         let claims = vec![claim("own", claim_spec)];
         let (published, units_max) = (Box::new(published), u64::MAX);
         Self { name, description, verdict, published, units_max, claims, pod: None }
+    }
+
+    /// A group of nodes may take so much at most.
+    fn within(self, units_max: u64) -> Self {
+        Self { units_max, ..self }
     }
 
     /// Of a node's share, only a part may be taken.
@@ -104,7 +112,6 @@ fn looking(devices: usize, look: Look) -> Objects {
 pub(crate) fn ordinary(selectors: &Selectors) -> Vec<Case> {
     let (own, refusing) = (selectors.text("ordinary"), selectors.text("refusing"));
     let look = Look { attributes: 8, capacities: 2, ..Look::default() };
-    let counting = Look { counters: 8, ..look };
     let count = |count: usize| json!({"requests": requests(1, &ask(count, &[own]))});
     let of_driver = |devices: usize| {
         on_each_node(devices, look).chain([class("c", &[selectors.text("driver")])])
@@ -117,7 +124,6 @@ pub(crate) fn ordinary(selectors: &Selectors) -> Vec<Case> {
     let refused = || json!({"requests": requests(1, &ask(1, &[refusing]))});
     let other = || json!({"requests": requests(1, &ask(1, &[selectors.text("other")]))});
     let all_of = || json!({"requests": requests(1, &all())});
-    let listed = || json!({"requests": lists(4, 2, &ask(2, &[own]))});
     let constrained =
         || json!({"requests": requests(4, &ask(1, &[own])), "constraints": matching(1, "model")});
     vec![
@@ -144,14 +150,65 @@ pub(crate) fn ordinary(selectors: &Selectors) -> Vec<Case> {
         .with_room(4),
         Case::of("4 requests and a constraint", Verdict::Placed, looking(64, look), constrained())
             .with_room(2),
+    ]
+}
+
+/// What would take too much if each of 5,000 nodes were asked: nodes are alike but for the numbers of
+/// their devices.
+pub(crate) fn on_nodes_that_are_alike(selectors: &Selectors) -> Vec<Case> {
+    let own = selectors.text("ordinary");
+    let look = Look { attributes: 8, capacities: 2, has_serials: true, ..Look::default() };
+    let counting = Look { counters: 8, ..look };
+    let published = |devices: usize, look: Look| with_class(on_alike_nodes(devices, look));
+    let count = |count: usize, text: &str| json!({"requests": requests(1, &ask(count, &[text]))});
+    let used = move |devices: usize| {
+        let nodes = 0..nodes_with_devices(devices, look);
+        let left = move |index: usize| 0..devices - 24 + index % 25;
+        nodes.map(move |index| allocated(&format!("used-{index}"), &node_name(index), left(index)))
+    };
+    let constrained =
+        || json!({"requests": requests(4, &ask(1, &[own])), "constraints": matching(1, "model")});
+    let listed = || json!({"requests": lists(4, 2, &ask(2, &[own]))});
+    let by_index = selectors.text("many-31");
+    let configs = || {
+        let names: Vec<String> = (0..32).map(|index| format!("r{index}")).collect();
+        let text = "x".repeat(10_000);
+        let config = json!({"requests": names, "opaque": {"driver": DRIVER,
+            "parameters": {"text": text}}});
+        Value::Array(vec![config; 32])
+    };
+    vec![
+        Case::of("32 of 64 devices", Verdict::Placed, published(64, look), count(32, own)),
+        Case::of("one by its index", Verdict::Placed, published(64, look), count(1, by_index)),
         Case::of(
-            "the same with counters",
+            "16 of 64 devices, 40 to 64 in use",
             Verdict::Placed,
-            with_class(on_few_nodes(64, counting)),
+            Box::new(published(64, look).chain(used(64))),
+            count(16, by_index),
+        ),
+        Case::of(
+            "none of 64 devices will do",
+            Verdict::Parked,
+            published(64, look),
+            count(1, selectors.text("refusing")),
+        ),
+        Case::of(
+            "4 requests of 8 counters",
+            Verdict::Placed,
+            published(64, counting),
             constrained(),
         ),
-        Case::of("4 lists of 2", Verdict::Placed, with_class(on_few_nodes(8, look)), listed()),
+        Case::of("4 lists of 2", Verdict::Placed, published(8, look), listed()),
+        Case::of(
+            "32 configurations that name 32 requests",
+            Verdict::Placed,
+            published(32, Look::default()),
+            json!({"requests": requests(32, &ask(1, &[])), "config": configs()}),
+        ),
     ]
+    .into_iter()
+    .map(|case| case.within(UNITS_OF_ALIKE))
+    .collect()
 }
 
 /// Claims that search long.
@@ -218,14 +275,6 @@ pub(crate) fn searching(selectors: &Selectors) -> Vec<Case> {
 /// Large objects, and many of them.
 pub(crate) fn large(selectors: &Selectors) -> Vec<Case> {
     let own = selectors.text("ordinary");
-    let configs = || -> Value {
-        let names: Vec<String> = (0..32).map(|index| format!("r{index}")).collect();
-        let config = |_| {
-            json!({"requests": names, "opaque": {"driver": DRIVER,
-                "parameters": {"text": "x".repeat(10_000)}}})
-        };
-        (0..32).map(config).collect()
-    };
     let one = || json!({"requests": requests(1, &ask(1, &[own]))});
     let for_all = |slices: usize, place: Value| {
         let published = (0..slices).map(move |index| {
@@ -270,12 +319,6 @@ pub(crate) fn large(selectors: &Selectors) -> Vec<Case> {
     let reserved = Case::of("20,000 claims beside it", Verdict::Placed, published, one());
     vec![
         Case::of(
-            "32 configurations that name 32 requests",
-            Verdict::Placed,
-            with_class(on_few_nodes(32, Look::default())),
-            json!({"requests": requests(32, &ask(1, &[])), "config": configs()}),
-        ),
-        Case::of(
             "1,000 slices for every node",
             Verdict::SetAside,
             for_all(1_000, json!({"allNodes": true})),
@@ -306,12 +349,17 @@ pub(crate) fn any(draws: &mut Draws, selectors: &Selectors) -> Case {
         taints: up_to(32) / 4,
         counters: up_to(32) / 2,
         is_shared: up_to(8) == 8,
+        has_serials: up_to(2) == 2,
     };
     let (devices, requests_count, alternatives) =
         (up_to(64).max(1), up_to(32).max(1), up_to(8).max(1));
     let (constraints, texts, count) = (up_to(32), up_to(32), up_to(4).max(1));
     let step = if draws.one_in(3) { 10 } else { 1 };
-    let published = on_each_node(devices, look).step_by(step).chain([class("c", &[])]);
+    let published = match draws.one_in(2) {
+        true => on_each_node(devices, look),
+        false => on_alike_nodes(devices, look),
+    };
+    let published = published.step_by(step).chain([class("c", &[])]);
     let names: Vec<&(String, Value)> = selectors.0.values().collect();
     let texts: Vec<&str> = (0..texts).map(|_| draws.pick(&names).0.as_str()).collect();
     let own = if draws.one_in(4) { all() } else { ask(count, &texts) };

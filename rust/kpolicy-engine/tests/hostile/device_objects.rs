@@ -23,10 +23,15 @@ pub(crate) struct Look {
     /// Counters that it takes of the slice's sets.
     pub counters: usize,
     pub is_shared: bool,
+    /// Each device has a number that no other has.
+    pub has_serials: bool,
 }
 
-fn device(index: usize, look: Look) -> Value {
+fn device(pool: &str, index: usize, look: Look) -> Value {
     let mut attributes = json!({"model": {"string": "a"}, "index": {"int": index}});
+    if look.has_serials {
+        attributes["serial"] = json!({"string": format!("{pool}-{index}")});
+    }
     for number in 0..look.attributes {
         attributes[format!("attribute{number:02}")] = json!({"string": "x"});
     }
@@ -66,7 +71,7 @@ pub(crate) fn slice(
     devices: Range<usize>,
     look: Look,
 ) -> Value {
-    let devices: Vec<Value> = devices.map(|index| device(index, look)).collect();
+    let devices: Vec<Value> = devices.map(|index| device(pool, index, look)).collect();
     let mut spec = json!({"driver": DRIVER, "devices": devices,
         "pool": {"name": pool, "generation": 1, "resourceSliceCount": slices}});
     for (field, value) in place.as_object().into_iter().flatten() {
@@ -92,19 +97,19 @@ fn on_nodes(nodes: usize, devices: usize, look: Look) -> impl Iterator<Item = Va
     (0..nodes).map(own)
 }
 
-/// Slices with so many devices, of 100 nodes, among which a decision's work is shared.
-pub(crate) fn on_few_nodes(devices: usize, look: Look) -> Objects {
-    Box::new(on_nodes(100, devices, look))
+/// Slices with so many devices of as many nodes as are asked for, and memory allows for. Nodes that have
+/// the same share an answer.
+pub(crate) fn on_alike_nodes(devices: usize, look: Look) -> Objects {
+    Box::new(on_nodes(nodes_with_devices(devices, look), devices, look))
 }
 
-/// Slices with so many devices of as many nodes as are asked for, and memory allows for. The work is
-/// shared by all nodes: a slice that names none, and that no node reaches, makes it so.
+/// The same where each node is asked itself, and the work is shared by all of them: a slice that names
+/// none, and that no node reaches, makes it so.
 pub(crate) fn on_each_node(devices: usize, look: Look) -> Objects {
-    let nodes = nodes_with_devices(devices, look);
     let place = json!({"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [
         {"key": "nowhere", "operator": "Exists"}]}]}});
-    let nowhere = (nodes < NODES).then(|| slice("nowhere", ("nowhere", 1), &place, 0..1, look));
-    Box::new(on_nodes(nodes, devices, look).chain(nowhere))
+    let nowhere = slice("nowhere", ("nowhere", 1), &place, 0..1, look);
+    Box::new(on_alike_nodes(devices, look).chain([nowhere]))
 }
 
 /// A fraction of the nodes unless the environment asks for attacks, and never more than about 1 GiB.

@@ -42,10 +42,10 @@ pub(crate) fn supplies(
     cluster: &Cluster,
     node: NodeView<'_>,
     followed: Followed,
-    mut work: Work,
+    work: &mut Work,
 ) -> Vec<Supply> {
-    let Ok(pools) = pools::gather(cluster, node, followed, &mut work) else { return Vec::new() };
-    let begun = Attempt::begin(claims, cluster, (node, followed), &pools, &mut work);
+    let Ok(pools) = pools::gather(cluster, node, followed, work) else { return Vec::new() };
+    let begun = Attempt::begin(claims, cluster, (node, followed), &pools, work);
     let Ok(mut attempt) = begun else { return Vec::new() };
     let entries = attempt.entries.clone();
     let mut found = Vec::new();

@@ -4,7 +4,6 @@ use crate::event::{Event, Events, Occurrence};
 use crate::heap::HeapBytes;
 use crate::model::Kind;
 use crate::part::{Part, Parts};
-use crate::rules::devices::Detail;
 use crate::rules::{
     Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Reservation, Stage, Status,
 };
@@ -128,7 +127,7 @@ impl PreparedFilter for Prepared {
 
     fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
         match &self.state {
-            Ok(Some(state)) => state.judge(cluster, node, Detail::Devices).code(),
+            Ok(Some(state)) => state.code(cluster, node),
             Ok(None) | Err(_) => Code::PASS,
         }
     }
@@ -141,9 +140,7 @@ impl PreparedFilter for Prepared {
     fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
         match &self.state {
             Ok(Some(state)) if code.is_failure() => {
-                let failure =
-                    state.judge(cluster, node, Detail::Devices).failure(state.units_a_node);
-                failure.unwrap_or_else(|| Status::error(""))
+                state.failure(cluster, node).unwrap_or_else(|| Status::error(""))
             }
             Err(status) => status.clone(),
             Ok(_) => meaning(code),

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::model::{Allocation, Meta, ResourceClaim};
-use crate::rules::devices::extended::{Mapping, class_behind, requests};
+use crate::rules::devices::extended::{Mapping, requests};
 use crate::rules::devices::{
     CONTAINER_RESOURCE, Detail, Outcome, Supply, TooMuch, Work, allocate, supplies,
 };
 use crate::rules::{Code, Status};
 use crate::snapshot::{Cluster, NodeView};
 
-use super::state::{Extended, SPECIAL_NAME, State, WithoutDevices};
+use super::state::{Extended, SPECIAL_NAME, State};
 
 /// A claim with the devices that a node gives it.
 #[derive(Debug)]
@@ -21,14 +21,11 @@ pub(super) struct Given {
     pub(super) special: Option<Vec<Mapping>>,
 }
 
-/// A node's answer.
+/// Why a node gives nothing.
 #[derive(Debug)]
-pub(super) enum Judged {
-    Fits(Vec<Given>),
+pub(super) enum Lack {
     /// There are not enough devices.
     NoDevices,
-    /// Places of claims that are allocated elsewhere, or in vain.
-    Unavailable(Vec<usize>),
     InvalidPools,
     /// The claim of an earlier attempt has to go first.
     Leftover,
@@ -39,27 +36,22 @@ pub(super) enum Judged {
     Failed(String),
 }
 
-impl From<TooMuch> for Judged {
+impl From<TooMuch> for Lack {
     fn from(_: TooMuch) -> Self {
         Self::TooMuch(String::new())
     }
 }
 
-const NO_DEVICES: u16 = 1;
-const UNAVAILABLE: u16 = 2;
+pub(super) const NO_DEVICES: u16 = 1;
+pub(super) const UNAVAILABLE: u16 = 2;
 const INVALID_POOLS: u16 = 3;
 const LEFTOVER: u16 = 4;
 const NO_RESOURCE: u16 = 5;
 
-/// Counting what a node has asks every device for every request; it is only done to explain.
-const SUPPLY_TIMES: u64 = 4;
-
-impl Judged {
+impl Lack {
     pub(super) fn code(&self) -> Code {
         match self {
-            Self::Fits(_) => Code::PASS,
             Self::NoDevices => Code::reject(NO_DEVICES),
-            Self::Unavailable(_) => Code::reject(UNAVAILABLE),
             Self::InvalidPools => Code::reject(INVALID_POOLS),
             Self::Leftover => Code::reject(LEFTOVER),
             Self::NoResource => Code::reject(NO_RESOURCE),
@@ -101,51 +93,54 @@ enum Special {
 }
 
 impl State {
-    pub(super) fn judge(&self, cluster: &Cluster, node: NodeView<'_>, detail: Detail) -> Judged {
-        let mut work = Work::of(self.units_a_node);
-        let judged = self.judge_within(&mut work, cluster, node, detail);
-        cluster.objects().add_units_of_devices(self.units_a_node - work.left());
-        judged
+    /// The devices that a node gives to the claims that are not allocated, if it fits.
+    pub(super) fn given(
+        &self,
+        work: &mut Work,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+    ) -> Option<Vec<Given>> {
+        let given = self.found_within(work, cluster, node, Detail::Written).ok()?;
+        (!self.is_any_unavailable(cluster, node)).then_some(given)
     }
 
-    fn judge_within(
+    /// What a node gives to the claims that are not allocated. It is charged for.
+    pub(super) fn found(
+        &self,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+        detail: Detail,
+    ) -> Result<Vec<Given>, Lack> {
+        let mut work = Work::of(self.units_a_node);
+        let found = self.found_within(&mut work, cluster, node, detail);
+        cluster.objects().add_units_of_devices(self.units_a_node - work.left());
+        found
+    }
+
+    pub(super) fn found_within(
         &self,
         work: &mut Work,
         cluster: &Cluster,
         node: NodeView<'_>,
         detail: Detail,
-    ) -> Judged {
-        let special = match self.special(cluster, node, work) {
-            Ok(special) => special,
-            Err(judged) => return judged,
-        };
-        let unavailable = self.unavailable(cluster, node);
+    ) -> Result<Vec<Given>, Lack> {
+        let special = self.special(node, work)?;
         let open: Vec<&Arc<ResourceClaim>> =
             self.claims.iter().filter(|claim| claim.allocation.is_none()).collect();
         let mut wanted: Vec<&ResourceClaim> = open.iter().map(|claim| &***claim).collect();
         if let Special::Made(claim, _) = &special {
             wanted.push(claim);
         }
-        let allocations = if wanted.is_empty() {
-            Vec::new()
-        } else {
-            let context = (node, self.followed);
-            let mut found = || allocate(&wanted, cluster, context, work, detail);
-            let outcome = match &special {
-                Special::None if !self.reaches_slices(cluster, node) => self.without_devices(found),
-                _ => found(),
-            };
-            match outcome {
-                Outcome::Found(allocations) => allocations,
-                Outcome::NoSolution => return Judged::NoDevices,
-                Outcome::InvalidPools => return Judged::InvalidPools,
-                Outcome::TooMuch(part) => return Judged::TooMuch(part),
-                Outcome::Failed(why) => return Judged::Failed(why),
-            }
-        };
-        if !unavailable.is_empty() {
-            return Judged::Unavailable(unavailable);
+        if wanted.is_empty() {
+            return Ok(Vec::new());
         }
+        let allocations = match allocate(&wanted, cluster, (node, self.followed), work, detail) {
+            Outcome::Found(allocations) => allocations,
+            Outcome::NoSolution => return Err(Lack::NoDevices),
+            Outcome::InvalidPools => return Err(Lack::InvalidPools),
+            Outcome::TooMuch(part) => return Err(Lack::TooMuch(part)),
+            Outcome::Failed(why) => return Err(Lack::Failed(why)),
+        };
         let mut claims: Vec<(Arc<ResourceClaim>, Option<Vec<Mapping>>)> =
             open.into_iter().map(|claim| (Arc::clone(claim), None)).collect();
         if let Special::Made(claim, mappings) = special {
@@ -154,7 +149,7 @@ impl State {
         let given = claims.into_iter().zip(allocations);
         let given =
             given.map(|((claim, special), allocation)| Given { claim, allocation, special });
-        Judged::Fits(given.collect())
+        Ok(given.collect())
     }
 
     /// Places of claims that are allocated elsewhere, or in vain.
@@ -163,43 +158,21 @@ impl State {
         places.filter(|place| self.is_unavailable(*place, cluster, node)).collect()
     }
 
-    fn reaches_slices(&self, cluster: &Cluster, node: NodeView<'_>) -> bool {
-        let all_counters = !self.followed.traits().repairs_allocator;
-        let slices = &cluster.objects().device_slices;
-        slices.for_node(&node.node.name, all_counters).next().is_some()
-    }
-
-    /// What comes of claims on a node that reaches no slice. It is asked once.
-    fn without_devices(&self, found: impl FnOnce() -> Outcome) -> Outcome {
-        let known = match self.without_devices.get() {
-            Some(known) => known,
-            None => {
-                let outcome = found();
-                let known = match &outcome {
-                    Outcome::NoSolution => WithoutDevices::NotEnough,
-                    Outcome::Failed(why) => WithoutDevices::Failed(why.clone()),
-                    Outcome::TooMuch(part) => WithoutDevices::TooMuch(part.clone()),
-                    Outcome::Found(_) | Outcome::InvalidPools => WithoutDevices::Other,
-                };
-                self.without_devices.get_or_init(|| known);
-                return outcome;
-            }
-        };
-        match known {
-            WithoutDevices::NotEnough => Outcome::NoSolution,
-            WithoutDevices::Failed(why) => Outcome::Failed(why.clone()),
-            WithoutDevices::TooMuch(part) => Outcome::TooMuch(part.clone()),
-            WithoutDevices::Other => found(),
-        }
+    pub(super) fn is_any_unavailable(&self, cluster: &Cluster, node: NodeView<'_>) -> bool {
+        (0..self.claims.len()).any(|place| self.is_unavailable(place, cluster, node))
     }
 
     /// What a node has for each request, if it has too few devices.
-    pub(super) fn supplies(&self, cluster: &Cluster, node: NodeView<'_>) -> Vec<Supply> {
-        if !matches!(self.judge(cluster, node, Detail::Devices), Judged::NoDevices) {
+    pub(super) fn supplies(
+        &self,
+        work: &mut Work,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+    ) -> Vec<Supply> {
+        if !self.answer(cluster, node).lacks_devices() {
             return Vec::new();
         }
-        let mut work = Work::of(self.units_a_node.saturating_mul(SUPPLY_TIMES));
-        let special = match self.special(cluster, node, &mut work) {
+        let special = match self.special(node, work) {
             Ok(Special::Made(claim, _)) => Some(claim),
             _ => None,
         };
@@ -209,35 +182,41 @@ impl State {
         supplies(&wanted, cluster, node, self.followed, work)
     }
 
-    fn special(
-        &self,
-        cluster: &Cluster,
-        node: NodeView<'_>,
-        work: &mut Work,
-    ) -> Result<Special, Judged> {
-        let Some(Extended { left, asked, containers }) = &self.extended else {
-            return Ok(Special::None);
-        };
+    /// Which of the extended resources devices of the node have to stand for, by their places.
+    pub(super) fn backed(&self, node: NodeView<'_>) -> Result<Vec<usize>, Lack> {
+        let Some(Extended { left, asked, .. }) = &self.extended else { return Ok(Vec::new()) };
         if left.is_some() {
-            return Err(Judged::Leftover);
+            return Err(Lack::Leftover);
         }
-        let mut backed: Vec<(&str, &str)> = Vec::new();
+        let mut backed = Vec::new();
         let has = &node.node.allocatable.amounts.scalars;
-        for (name, _) in asked {
+        for (place, (name, class)) in asked.iter().enumerate() {
             let listed = has.iter().find(|(have, _)| have == name).map(|(_, amount)| *amount);
-            let class = class_behind(name, cluster, self.followed);
-            if let Some(class) = class.filter(|_| listed.unwrap_or(0) == 0) {
-                backed.push((name, class));
+            if class.is_some() && listed.unwrap_or(0) == 0 {
+                backed.push(place);
             } else if listed.is_none() {
-                return Err(Judged::NoResource);
+                return Err(Lack::NoResource);
             }
         }
+        Ok(backed)
+    }
+
+    fn special(&self, node: NodeView<'_>, work: &mut Work) -> Result<Special, Lack> {
+        let Some(Extended { asked, containers, .. }) = &self.extended else {
+            return Ok(Special::None);
+        };
+        let backed = self.backed(node)?;
         if backed.is_empty() && self.claims.is_empty() {
             return Ok(Special::None);
         }
         let containers_count = containers.init.len() + containers.regular.len();
         let entries = (containers_count as u64).saturating_mul(backed.len() as u64);
         work.charge(entries.saturating_mul(CONTAINER_RESOURCE))?;
+        let of_place = |place: &usize| {
+            let (name, class) = asked.get(*place)?;
+            Some((&***name, class.as_deref()?))
+        };
+        let mut backed: Vec<(&str, &str)> = backed.iter().filter_map(of_place).collect();
         backed.sort_unstable();
         let (requests, mappings) = requests(containers, &backed);
         let meta = Meta {

@@ -5,6 +5,7 @@
 //! classes, slices and taint rules of devices; node labels and allocatable resources. What is decided
 //! for other pods counts, because the claims that are promised to them are in the snapshot.
 
+mod alike;
 mod filter;
 mod hints;
 mod judging;

@@ -8,10 +8,9 @@ use serde_json::{Map, Value, json};
 use crate::api::ClaimRelease;
 use crate::model::ResourceClaim;
 use crate::rules::Rejection;
-use crate::rules::devices::{Detail, key_of};
+use crate::rules::devices::key_of;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 
-use super::judging::Judged;
 use super::shown::status_json;
 use super::state::State;
 use super::{DynamicResources, NAME};
@@ -51,10 +50,8 @@ impl PostFilter {
         let mut places: Vec<usize> = Vec::new();
         let may_be = state.claims.iter().any(|claim| claim.allocation.is_some());
         for view in reached.filter(|_| may_be).filter_map(|slot| cluster.nodes().view(slot)) {
-            if state.unavailable(cluster, view).is_empty() {
-                continue;
-            }
-            if let Judged::Unavailable(own) = state.judge(cluster, view, Detail::Devices) {
+            let own = state.unavailable(cluster, view);
+            if !own.is_empty() && state.answer(cluster, view).fits() {
                 places.extend(own);
             }
         }

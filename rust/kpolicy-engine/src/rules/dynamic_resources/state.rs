@@ -1,6 +1,6 @@
 //! What holds for a pod on every node: its claims, and what is left to allocate (PreFilter).
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::heap::HeapBytes;
 use crate::intern::{Name, Shared};
@@ -14,6 +14,7 @@ use crate::snapshot::pod::Containers;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::DynamicResources;
+use super::alike::{Answers, looked};
 use super::pod_claims::{is_special_of, walk};
 
 /// The name of a claim for extended resources before it is written.
@@ -32,18 +33,8 @@ pub(super) struct State {
     pub(super) units_a_node: u64,
     /// By claim, how far the devices are that it has.
     readiness: Vec<Readiness>,
-    /// What comes of the claims on a node that reaches no slice, once one was asked.
-    pub(super) without_devices: OnceLock<WithoutDevices>,
-}
-
-/// What comes of claims without devices: it is the same on all nodes without.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum WithoutDevices {
-    /// It has to be asked again.
-    Other,
-    NotEnough,
-    Failed(String),
-    TooMuch(String),
+    /// What comes of the claims on nodes that are alike.
+    pub(super) answers: Arc<Answers>,
 }
 
 /// Extended resources behind which a class stands.
@@ -51,8 +42,8 @@ pub(super) enum WithoutDevices {
 pub(super) struct Extended {
     /// The claim of an earlier attempt.
     pub(super) left: Option<Arc<ResourceClaim>>,
-    /// Resources that devices may stand behind, and how many, by name.
-    pub(super) asked: Vec<(Name, i64)>,
+    /// Resources that devices may stand behind, by name, with the class that stands behind each.
+    pub(super) asked: Vec<(Name, Option<Box<str>>)>,
     pub(super) containers: Shared<Containers>,
 }
 
@@ -83,11 +74,17 @@ impl State {
             let allocation = claim.allocation.as_deref();
             allocation.map_or(Readiness::Ready, |allocation| readiness(claim, allocation))
         };
-        let units_a_node = units_a_node(&claims, extended.is_some(), cluster, rule.followed);
+        let open = claims.iter().filter(|claim| claim.allocation.is_none());
+        let is_to_find = open.clone().next().is_some() || extended.is_some();
+        let looked = looked(open, extended.as_ref(), cluster, rule.followed);
+        let groups = is_to_find.then(|| cluster.objects().device_groups(&looked)).flatten();
+        let resources = extended.as_ref().map_or(0, |own| own.asked.len());
+        let answers = Answers::of(groups, resources, cluster);
+        let units_a_node = units_a_node(&claims, &answers, cluster, rule.followed);
         Ok(Some(Self {
             units_a_node,
+            answers: answers.into(),
             readiness: claims.iter().map(of_claim).collect(),
-            without_devices: OnceLock::new(),
             claims,
             extended,
             namespace: (&***pod.namespace()).into(),
@@ -98,8 +95,7 @@ impl State {
 
     /// Whether the nodes that share the work have become more or fewer.
     pub(super) fn is_stale(&self, cluster: &Cluster) -> bool {
-        let is_extended = self.extended.is_some();
-        self.units_a_node != units_a_node(&self.claims, is_extended, cluster, self.followed)
+        self.units_a_node != units_a_node(&self.claims, &self.answers, cluster, self.followed)
     }
 
     /// Whether an allocated claim is of no use on a node, or not any more.
@@ -152,25 +148,27 @@ impl HeapBytes for State {
             + self
                 .extended
                 .as_ref()
-                .map_or(0, |own| own.asked.capacity() * size_of::<(Name, i64)>())
+                .map_or(0, |own| own.asked.capacity() * size_of::<(Name, Option<Box<str>>)>())
+            + self.answers.heap_bytes()
     }
 }
 
-/// What looking for devices may take on one node: nodes share what one decision may take for it, those
-/// that slices name, or all of them. The requests for extended resources are made for each node.
+/// What looking for devices may take on one node: what one decision may take for it is shared by the
+/// kinds of nodes, or by the nodes that slices name, or by all of them.
 fn units_a_node(
     claims: &[Arc<ResourceClaim>],
-    is_extended: bool,
+    answers: &Answers,
     cluster: &Cluster,
     followed: Followed,
 ) -> u64 {
     let nodes = cluster.nodes().len();
     let all_counters = !followed.traits().repairs_allocator;
-    let reached = match is_extended {
-        true => nodes,
-        false => cluster.objects().device_slices.nodes_reached(nodes, all_counters),
+    let searches = match answers.searches() {
+        Some(searches) => searches.min(nodes),
+        None if answers.has_resources() => nodes,
+        None => cluster.objects().device_slices.nodes_reached(nodes, all_counters),
     };
-    units_of_devices(reached) / times(claims)
+    units_of_devices(searches) / times(claims)
 }
 
 /// How often a node may be asked for devices in one decision: a list of alternatives is scored, and of
@@ -229,11 +227,11 @@ pub(super) fn asked(pod: &Pod) -> impl Iterator<Item = &(Name, i64)> {
 }
 
 fn extended(pod: &Pod, cluster: &Cluster, followed: Followed) -> Option<Extended> {
-    let asked: Vec<(Name, i64)> = asked(pod).cloned().collect();
-    if asked.is_empty() {
-        return None;
-    }
-    if !asked.iter().any(|(name, _)| class_behind(name, cluster, followed).is_some()) {
+    let with_class = |(name, _): &(Name, i64)| {
+        (name.clone(), class_behind(name, cluster, followed).map(Box::from))
+    };
+    let asked: Vec<(Name, Option<Box<str>>)> = asked(pod).map(with_class).collect();
+    if !asked.iter().any(|(_, class)| class.is_some()) {
         return None;
     }
     let is_made = cluster.objects().devices_in_use.has_made_for(&pod.uid);
