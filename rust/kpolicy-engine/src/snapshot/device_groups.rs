@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::device_kinds::{DeviceKinds, OwnDevices};
+use super::device_kinds::{Contents, DeviceKinds};
 use super::device_slices::DeviceSlices;
 use super::device_taint_rules::DeviceTaintRules;
 
@@ -19,6 +19,8 @@ pub(crate) struct Looked {
     pub(crate) attributes: BTreeSet<Box<str>>,
     /// Rules that taint devices.
     pub(crate) at_taint_rules: bool,
+    /// Devices that claims have whole.
+    pub(crate) at_devices_in_use: bool,
     /// Slices with counters that name another node.
     pub(crate) at_all_counters: bool,
 }
@@ -102,7 +104,11 @@ impl DeviceKinds {
                 continue;
             }
             key.clear();
-            key.extend([devices.slices.id(), devices.in_use.id()]);
+            let devices = match &devices.free {
+                Some(free) if !looked.at_devices_in_use => free,
+                _ => &devices.all,
+            };
+            key.push(devices.slices.id());
             if at_names {
                 key.push(devices.names.id());
             }
@@ -140,7 +146,7 @@ impl<'a> Columns<'a> {
         Self { looked, slices: None, places: Vec::new() }
     }
 
-    fn add(&mut self, devices: &OwnDevices, key: &mut Vec<u64>) {
+    fn add(&mut self, devices: &Contents, key: &mut Vec<u64>) {
         if self.slices != Some(devices.slices.id()) {
             self.slices = Some(devices.slices.id());
             self.places.clear();

@@ -9,11 +9,11 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::FxHashMap;
 
 use crate::intern::{Interner, Shared};
-use crate::model::{Allocation, Device, Kind, Object, ResourceSlice};
+use crate::model::{Device, Kind, Object, ResourceSlice};
 
 use super::device_groups::Remembered;
 use super::device_slices::{DeviceSlices, Published, contradict, share_a_name};
-use super::devices_in_use::DevicesInUse;
+use super::devices_in_use::{DeviceUse, DevicesInUse};
 use super::objects::Replaced;
 
 /// A node with more slices or devices than this is like no other, so that a change stays cheap.
@@ -28,14 +28,22 @@ pub(super) type Content = Shared<Box<[u8]>>;
 /// What a node has.
 #[derive(Debug)]
 pub(super) struct OwnDevices {
-    /// Drivers, slices and devices in order, with the names of attributes, but without their values.
+    /// All of its devices, and which of them are in use.
+    pub(super) all: Contents,
+    /// Those that no claim has whole. `None`: those that are in use take of what the others need.
+    pub(super) free: Option<Contents>,
+}
+
+/// What devices are.
+#[derive(Debug)]
+pub(super) struct Contents {
+    /// Drivers, slices and devices in order, what claims have of each, and the names of attributes, but
+    /// without their values.
     pub(super) slices: Content,
     /// The names of the devices.
     pub(super) names: Content,
-    /// The values of each attribute of all devices, by its name as it is written, sorted.
+    /// The values of each attribute of these devices, by its name as it is written, sorted.
     pub(super) attributes: Box<[(Content, Content)]>,
-    /// Which devices are in use, and how much of them.
-    pub(super) in_use: Content,
 }
 
 /// The nodes that slices name, each with a place of its own.
@@ -85,15 +93,21 @@ impl DeviceKinds {
         touched.dedup();
         for node in touched {
             let Some(own) = slices.of_node(node) else {
-                if let Some(place) = self.places.remove(node) {
-                    self.nodes[place] = None;
+                let place = self.places.remove(node);
+                if let Some((place, cell)) =
+                    place.and_then(|at| Some((at, self.nodes.get_mut(at)?)))
+                {
+                    *cell = None;
                     self.free.push(place);
                 }
                 continue;
             };
-            let devices = self.devices_of(node, own, slices, in_use);
+            let pools = pools_of(node, own, slices);
+            let devices = pools.map(|pools| self.devices_of(&pools, in_use));
             let place = self.place_for(node);
-            self.nodes[place] = devices;
+            if let Some(cell) = self.nodes.get_mut(place) {
+                *cell = devices;
+            }
         }
     }
 
@@ -107,10 +121,9 @@ impl DeviceKinds {
             return;
         }
         self.version += 1;
-        let devices = |own: &'_ Option<std::sync::Arc<Allocation>>| own.clone();
-        let both = [devices(&old), devices(&new)];
         let mut touched: Vec<&str> = Vec::new();
-        for device in both.iter().flatten().flat_map(|allocation| allocation.devices.iter()) {
+        let both = [&old, &new].into_iter().flatten();
+        for device in both.flat_map(|allocation| allocation.devices.iter()) {
             touched.extend(node_of_pool(&device.driver, &device.pool, slices));
         }
         touched.sort_unstable();
@@ -118,8 +131,11 @@ impl DeviceKinds {
         for node in touched {
             let Some(own) = slices.of_node(node) else { continue };
             let Some(place) = self.places.get(node).copied() else { continue };
-            if let Some(Some(devices)) = self.nodes.get_mut(place) {
-                devices.in_use = self.contents.intern(in_use_of(&own_pools(own), in_use));
+            if self.nodes.get(place).is_some_and(Option::is_some) {
+                let devices = self.devices_of(&own_pools(own), in_use);
+                if let Some(cell) = self.nodes.get_mut(place) {
+                    *cell = Some(devices);
+                }
             }
         }
     }
@@ -136,42 +152,51 @@ impl DeviceKinds {
         place
     }
 
-    /// `None`: the node is like no other.
-    fn devices_of(
-        &mut self,
-        node: &str,
-        own: &[Published],
-        slices: &DeviceSlices,
-        in_use: &DevicesInUse,
-    ) -> Option<OwnDevices> {
-        let devices: usize = own.iter().map(|one| one.slice.devices.len()).sum();
-        let is_plain = |one: &Published| {
-            let slice = &one.slice;
-            !slice.is_per_device && slice.place.selector.is_none() && !slice.place.is_everywhere
-        };
-        if own.len() > SLICES_MAX || devices > DEVICES_MAX || !own.iter().all(is_plain) {
-            return None;
-        }
-        let pools = own_pools(own);
-        let is_own = |pool: &OwnPool<'_>| {
-            let mut all = slices.in_pool(pool.driver, pool.name).iter();
-            all.all(|one| one.slice.place.node_name.as_deref() == Some(node))
-        };
-        if !pools.iter().all(is_own) {
-            return None;
-        }
-        let Written { slices, names, attributes } = Written::of(&pools);
+    fn devices_of(&mut self, pools: &[OwnPool<'_>], in_use: &DevicesInUse) -> OwnDevices {
+        let mut slices = pools.iter().flat_map(|pool| pool.current.iter());
+        let counts = slices.any(|slice| {
+            let mut devices = slice.devices.iter();
+            !slice.shared_counters.is_empty() || devices.any(|device| !device.consumes.is_empty())
+        });
+        let all = self.interned(Written::of(pools, in_use, Which::All));
+        let free = (!counts).then(|| self.interned(Written::of(pools, in_use, Which::Free)));
+        OwnDevices { all, free }
+    }
+
+    fn interned(&mut self, written: Written<'_>) -> Contents {
         let contents = &mut self.contents;
+        let Written { slices, names, attributes } = written;
         let of_attributes = attributes.into_iter().map(|(name, values)| {
             (contents.intern(name.as_bytes().into()), contents.intern(values.end()))
         });
-        Some(OwnDevices {
+        Contents {
             attributes: of_attributes.collect(),
             slices: contents.intern(slices.end()),
             names: contents.intern(names.end()),
-            in_use: contents.intern(in_use_of(&pools, in_use)),
-        })
+        }
     }
+}
+
+/// `None`: the node is like no other.
+fn pools_of<'a>(
+    node: &str,
+    own: &'a [Published],
+    slices: &DeviceSlices,
+) -> Option<Vec<OwnPool<'a>>> {
+    let devices: usize = own.iter().map(|one| one.slice.devices.len()).sum();
+    let is_plain = |one: &Published| {
+        let slice = &one.slice;
+        !slice.is_per_device && slice.place.selector.is_none() && !slice.place.is_everywhere
+    };
+    if own.len() > SLICES_MAX || devices > DEVICES_MAX || !own.iter().all(is_plain) {
+        return None;
+    }
+    let pools = own_pools(own);
+    let is_own = |pool: &OwnPool<'_>| {
+        let mut all = slices.in_pool(pool.driver, pool.name).iter();
+        all.all(|one| one.slice.place.node_name.as_deref() == Some(node))
+    };
+    pools.iter().all(is_own).then_some(pools)
 }
 
 /// The node that the slices of a pool name: the first one, where they name several.
@@ -225,6 +250,18 @@ impl Hasher for Writer {
     }
 }
 
+/// Tells a device of a slice from the end of the slice.
+const A_DEVICE: u8 = 1;
+const NO_DEVICE: u8 = 0;
+
+/// Which devices are written down.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    /// Those that no claim has whole.
+    Free,
+}
+
 #[derive(Default)]
 struct Written<'a> {
     slices: Writer,
@@ -233,28 +270,38 @@ struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    fn of(pools: &[OwnPool<'a>]) -> Self {
+    fn of(pools: &[OwnPool<'a>], in_use: &DevicesInUse, which: Which) -> Self {
         let mut written = Self::default();
         let mut place = 0_usize;
-        for OwnPool { driver, published, current, .. } in pools {
+        for OwnPool { driver, name, published, current } in pools {
             let devices = current.iter().flat_map(|slice| slice.devices.iter());
             let sets = || current.iter().flat_map(|slice| slice.shared_counters.iter());
             let slice_count = current.first().map(|slice| slice.slice_count);
             let is_contradictory = (share_a_name(devices.clone()), contradict(devices, sets));
+            let used = in_use.pool(driver, name).filter(|used| !used.is_empty());
             let out = &mut written.slices;
             (driver, published, slice_count, is_contradictory, current.len()).hash(out);
+            used.is_some().hash(out);
             for slice in current {
-                (&slice.shared_counters, slice.devices.len()).hash(&mut written.slices);
+                let mut devices = slice.devices.iter();
+                let has_conditions = devices.any(|device| !device.binding_conditions.is_empty());
+                let out = &mut written.slices;
+                (&slice.shared_counters, slice.devices.len(), has_conditions).hash(out);
                 for device in &slice.devices {
-                    written.device(place, device);
+                    let own = used.and_then(|used| used.get(&*device.name));
+                    if which == Which::Free && own.is_some_and(|own| own.whole > 0) {
+                        continue;
+                    }
+                    written.device(place, device, own);
                     place += 1;
                 }
+                (place, NO_DEVICE).hash(&mut written.slices);
             }
         }
         written
     }
 
-    fn device(&mut self, place: usize, device: &'a Device) {
+    fn device(&mut self, place: usize, device: &'a Device, own: Option<&DeviceUse>) {
         let Device {
             name,
             attributes,
@@ -268,29 +315,15 @@ impl<'a> Written<'a> {
             binding_failure_conditions: _,
         } = device;
         name.hash(&mut self.names);
+        (place, A_DEVICE).hash(&mut self.slices);
         let has_conditions = !binding_conditions.is_empty();
         (capacity, is_shared, taints, consumes, has_conditions).hash(&mut self.slices);
+        let held = |own: &DeviceUse| (own.whole > 0, own.shares > 0, own.consumers > 0);
+        (own.map(held), own.map(|own| &own.consumed)).hash(&mut self.slices);
         attributes.len().hash(&mut self.slices);
         for (name, value) in attributes {
             name.hash(&mut self.slices);
             (place, value).hash(self.attributes.entry(name).or_default());
         }
     }
-}
-
-/// What claims hold of the devices.
-fn in_use_of(pools: &[OwnPool<'_>], in_use: &DevicesInUse) -> Box<[u8]> {
-    let mut out = Writer::default();
-    for pool in pools {
-        let used = in_use.pool(pool.driver, pool.name).filter(|used| !used.is_empty());
-        used.is_some().hash(&mut out);
-        let Some(used) = used else { continue };
-        for device in pool.current.iter().flat_map(|slice| slice.devices.iter()) {
-            let own = used
-                .get(&*device.name)
-                .map(|own| (own.whole > 0, own.shares > 0, own.consumers > 0, &own.consumed));
-            own.hash(&mut out);
-        }
-    }
-    out.end()
 }

@@ -42,6 +42,8 @@ pub(super) struct Attempt<'a> {
     pub(super) followed: Followed,
     pub(super) pools: &'a [Pool<'a>],
     pub(super) candidates: Vec<Candidate<'a>>,
+    /// The places of those that claims of the cluster leave something of.
+    pub(super) free: Vec<usize>,
     pub(super) requests: Vec<Request<'a>>,
     /// By claim and request.
     pub(super) entries: Vec<Vec<Entry>>,
@@ -83,6 +85,7 @@ impl<'a> Attempt<'a> {
             followed,
             pools,
             candidates,
+            free: Vec::new(),
             requests: Vec::new(),
             entries: Vec::with_capacity(claims.len()),
             alternatives: Vec::with_capacity(claims.len()),
@@ -105,6 +108,9 @@ impl<'a> Attempt<'a> {
     fn prepare(&mut self) -> Result<(), Stop> {
         let (claims, followed) = (self.claims, self.followed);
         let attempt = self;
+        let candidates = attempt.candidates.iter().enumerate();
+        let left = candidates.filter(|(_, candidate)| !attempt.is_used_up(candidate));
+        attempt.free = left.map(|(place, _)| place).collect();
         for (index, claim) in claims.iter().enumerate() {
             attempt.reached = (index, "");
             attempt.work.charge_each(claim.constraints.len(), CONSTRAINT)?;

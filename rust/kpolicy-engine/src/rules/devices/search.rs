@@ -101,8 +101,8 @@ impl Attempt<'_> {
         }
         let mut after = start;
         loop {
-            let place = self.next_free(at.claim, index, after);
-            self.work.charge(STEP + ((place - after) / DEVICES_IN_A_ROW) as u64)?;
+            let (place, passed) = self.next_free(at.claim, index, after);
+            self.work.charge(STEP + (passed / DEVICES_IN_A_ROW) as u64)?;
             if place >= self.candidates.len() {
                 return Ok(false);
             }
@@ -166,14 +166,21 @@ impl Attempt<'_> {
             || self.marks.is_chosen(place)
     }
 
-    /// The first place from here on that nobody has.
-    fn next_free(&self, claim: usize, index: usize, from: usize) -> usize {
-        let is_free = |place: &usize| match self.is_admin(index) {
-            true => !self.marks.is_chosen_for(*place, claim),
-            false => !self.is_taken(*place),
-        };
+    /// The first place from here on that nobody has, and how many that this attempt has given were
+    /// passed over. What claims of the cluster use up is not looked at, except for administrators.
+    fn next_free(&self, claim: usize, index: usize, from: usize) -> (usize, usize) {
         let end = self.candidates.len();
-        (from..end).find(is_free).unwrap_or(end.max(from))
+        if self.is_admin(index) {
+            let mut places = from..end;
+            let found = places.find(|place| !self.marks.is_chosen_for(*place, claim));
+            let place = found.unwrap_or(end.max(from));
+            return (place, place - from);
+        }
+        let first = self.free.partition_point(|place| *place < from);
+        let free = self.free.get(first..).unwrap_or_default();
+        let passed = free.iter().position(|place| !self.marks.is_chosen(*place));
+        let passed = passed.unwrap_or(free.len());
+        (free.get(passed).copied().unwrap_or(end.max(from)), passed)
     }
 
     /// What is asked of a device before it is tried.

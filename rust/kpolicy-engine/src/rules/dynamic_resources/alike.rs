@@ -1,5 +1,4 @@
-//! One answer about the claims of a pod for all nodes that are alike: what is looked at of devices, and
-//! what came of it.
+//! One answer about the claims of a pod for all nodes that are alike.
 //!
 //! Only the answer is shared. Which devices they are is found out on the node that gets the pod, and what
 //! a failure says of a device on the node that is described.
@@ -8,22 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::heap::HeapBytes;
-use crate::model::{Ask, ConstraintKind, ResourceClaim, Wanted};
-use crate::release::Followed;
 use crate::rules::decision_work::units_max;
 use crate::rules::devices::{Detail, Work};
 use crate::rules::{Code, Rejection, Status};
-use crate::snapshot::device_groups::{Groups, Looked};
-use crate::snapshot::device_reads::DeviceRead;
-use crate::snapshot::device_selectors::Compiled;
+use crate::snapshot::device_groups::Groups;
 use crate::snapshot::{Cluster, NodeView};
 
 use super::judging::{Given, Lack, NO_DEVICES, UNAVAILABLE};
 use super::score::points;
-use super::state::{Extended, State};
-
-/// With more selectors, everything counts as looked at.
-const SELECTORS_MAX: usize = 2_048;
+use super::state::State;
 
 /// Nodes differ in which of so many extended resources they list themselves.
 const RESOURCES_MAX: usize = 4;
@@ -198,99 +190,5 @@ impl State {
             Answer::of(&self.found_within(&mut work, cluster, node, Detail::Devices))
         };
         cluster.nodes().len() > NODES_MAX || answer == ask()
-    }
-}
-
-/// What claims look at of devices.
-pub(super) fn looked<'a>(
-    open: impl Iterator<Item = &'a Arc<ResourceClaim>>,
-    extended: Option<&Extended>,
-    cluster: &Cluster,
-    followed: Followed,
-) -> Looked {
-    let mut looked = Looked {
-        at_taint_rules: followed.has_taint_rules(),
-        at_all_counters: !followed.traits().repairs_allocator,
-        ..Looked::default()
-    };
-    let mut left = SELECTORS_MAX;
-    for claim in open {
-        for constraint in claim.constraints.iter() {
-            match &constraint.kind {
-                ConstraintKind::Match(attribute) | ConstraintKind::Distinct(attribute) => {
-                    look_at(attribute, &mut looked);
-                }
-                ConstraintKind::Unknown => {}
-            }
-        }
-        for request in claim.requests.iter() {
-            let asks: &[Ask] = match &request.wanted {
-                Wanted::Exactly(ask) => std::slice::from_ref(ask),
-                Wanted::FirstAvailable(asks) => asks,
-                Wanted::Unknown => &[],
-            };
-            for ask in asks {
-                look_as_class(&ask.class, cluster, &mut left, &mut looked);
-                look_as(&ask.selectors, cluster, &mut left, &mut looked);
-            }
-        }
-    }
-    let classes =
-        extended.iter().flat_map(|own| &own.asked).filter_map(|(_, class)| class.as_ref());
-    for class in classes {
-        look_as_class(class, cluster, &mut left, &mut looked);
-    }
-    if left == 0 {
-        looked.at_everything = true;
-    }
-    if looked.at_everything {
-        looked.attributes.clear();
-    }
-    looked
-}
-
-/// A driver may write it with its domain or without.
-fn look_at(attribute: &str, looked: &mut Looked) {
-    let mut add = |name: &str| {
-        if !looked.attributes.contains(name) {
-            looked.attributes.insert(name.into());
-        }
-    };
-    add(attribute);
-    if let Some((_, bare)) = attribute.split_once('/') {
-        add(bare);
-    }
-}
-
-fn look_as_class(class: &str, cluster: &Cluster, left: &mut usize, looked: &mut Looked) {
-    if let Some(class) = cluster.objects().device_classes.get("", class) {
-        look_as(&class.selectors, cluster, left, looked);
-    }
-}
-
-/// What selectors look at, as long as there are not too many.
-fn look_as(
-    selectors: &[Option<Box<str>>],
-    cluster: &Cluster,
-    left: &mut usize,
-    looked: &mut Looked,
-) {
-    for text in selectors.iter().flatten() {
-        if *left == 0 {
-            return;
-        }
-        *left -= 1;
-        match cluster.objects().selectors.get(text) {
-            Some(Compiled::Ready(_, Some(reads))) => {
-                for read in reads {
-                    if let DeviceRead::Attribute(domain, name) = read {
-                        look_at(&format!("{domain}/{name}"), looked);
-                        look_at(name, looked);
-                    }
-                }
-            }
-            Some(Compiled::Ready(_, None)) => looked.at_everything = true,
-            Some(Compiled::Refused(_)) | None => {}
-        }
     }
 }

@@ -9,6 +9,7 @@ mod alike;
 mod filter;
 mod hints;
 mod judging;
+mod looked;
 mod pod_claims;
 mod post_filter;
 mod reserve;

@@ -14,7 +14,8 @@ use crate::snapshot::pod::Containers;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::DynamicResources;
-use super::alike::{Answers, looked};
+use super::alike::Answers;
+use super::looked::looked;
 use super::pod_claims::{is_special_of, walk};
 
 /// The name of a claim for extended resources before it is written.
