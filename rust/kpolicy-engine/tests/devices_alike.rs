@@ -256,6 +256,7 @@ fn nodes_that_are_alike_answer_as_each_would_itself() {
     let text = |name: &&str| selectors.get(*name).expect("it is there").0.clone();
     let texts: Vec<String> = SELECTORS.iter().map(text).collect();
     let mut verdicts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut units = [0; 2];
     for seed in 0..SEEDS {
         let mut draws = Draws(seed);
         let mut both = Both::new(draws.pick(&["1.36", "1.37", "1.37"]));
@@ -275,8 +276,11 @@ fn nodes_that_are_alike_answer_as_each_would_itself() {
                 both.apply(&taint_rule(&mut draws));
             }
         }
+        let taken = both.0.map(|engine| engine.cluster().units_of_devices());
+        units = [units[0] + taken[0], units[1] + taken[1]];
     }
-    println!("{verdicts:?}");
+    println!("{verdicts:?}, {units:?} units");
+    assert!(units[0] * 4 < units[1] * 3, "{units:?}");
     for verdict in [Verdict::Placed, Verdict::Parked] {
         let times = verdicts.get(&format!("{verdict:?}")).copied().unwrap_or_default();
         assert!(times > 100, "{verdicts:?}");

@@ -13,7 +13,7 @@ pub(super) const REQUIREMENT: u64 = 5;
 /// A device that the node reaches, where some of its pool are in use.
 pub(super) const DEVICE: u64 = 1;
 /// So many devices that the node reaches are a unit where none of the pool is in use, and so many
-/// that are passed over because they are taken.
+/// that are passed over because the attempt itself has given them.
 pub(super) const DEVICES_IN_A_ROW: usize = 4;
 /// Comparing its name with those of the pool's other devices.
 pub(super) const NAME: u64 = 4;

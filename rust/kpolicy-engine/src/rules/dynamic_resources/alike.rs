@@ -70,7 +70,7 @@ struct Failure {
 #[derive(Debug)]
 struct Known {
     answer: Answer,
-    failure: Option<Failure>,
+    failure: Option<Box<Failure>>,
 }
 
 /// The answers of nodes that are alike, as far as they are known.
@@ -151,8 +151,9 @@ impl State {
         let found = self.found(cluster, node, Detail::Devices);
         let answer = Answer::of(&found);
         let status = found.err().and_then(|judged| judged.failure(self.units_a_node));
-        let name = (&*node.node.name).into();
-        Known { answer, failure: status.map(|status| Failure { node: name, status }) }
+        let failure =
+            status.map(|status| Failure { node: (&*node.node.name).into(), status }.into());
+        Known { answer, failure }
     }
 
     /// Why the cycle fails on a node.
@@ -162,7 +163,7 @@ impl State {
         let Some(known) = known.and_then(OnceLock::get) else {
             return self.found(cluster, node, Detail::Devices).err()?.failure(self.units_a_node);
         };
-        let Failure { node: asked, status } = known.failure.as_ref()?;
+        let Failure { node: asked, status } = known.failure.as_deref()?;
         let is_own = status.rejection == Rejection::TooMuch || **asked == *node.node.name;
         let own = if is_own { None } else { self.own_words(cluster, node) };
         Some(own.unwrap_or_else(|| status.clone()))
@@ -175,7 +176,9 @@ impl State {
         let units = words.load(Ordering::Relaxed).min(self.units_a_node);
         let mut work = Work::of(units);
         let found = self.found_within(&mut work, cluster, node, Detail::Devices);
-        words.fetch_sub(units - work.left(), Ordering::Relaxed);
+        let spent = |left: u64| Some(left.saturating_sub(units - work.left()));
+        // It cannot fail.
+        let _ = words.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spent);
         match found {
             Err(judged @ Lack::Failed(_)) => judged.failure(self.units_a_node),
             _ => None,
