@@ -93,13 +93,7 @@ impl DeviceKinds {
         touched.dedup();
         for node in touched {
             let Some(own) = slices.of_node(node) else {
-                let place = self.places.remove(node);
-                if let Some((place, cell)) =
-                    place.and_then(|at| Some((at, self.nodes.get_mut(at)?)))
-                {
-                    *cell = None;
-                    self.free.push(place);
-                }
+                self.leave(node);
                 continue;
             };
             let pools = pools_of(node, own, slices);
@@ -138,6 +132,14 @@ impl DeviceKinds {
                 }
             }
         }
+    }
+
+    fn leave(&mut self, node: &str) {
+        let Some(place) = self.places.remove(node) else { return };
+        if let Some(cell) = self.nodes.get_mut(place) {
+            *cell = None;
+        }
+        self.free.push(place);
     }
 
     fn place_for(&mut self, node: &str) -> usize {
