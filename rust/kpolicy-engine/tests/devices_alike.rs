@@ -259,7 +259,8 @@ fn nodes_that_are_alike_answer_as_each_would_itself() {
     let mut units = [0; 2];
     for seed in 0..SEEDS {
         let mut draws = Draws(seed);
-        let mut both = Both::new(draws.pick(&["1.36", "1.37", "1.37"]));
+        let release: &&str = draws.pick(&["1.36", "1.37", "1.37"]);
+        let mut both = Both::new(release);
         let kinds: Vec<Value> = (0..=draws.below(3)).map(|_| kind(&mut draws)).collect();
         objects(&mut draws, &texts).iter().for_each(|object| both.apply(object));
         for _ in 0..NODES {
