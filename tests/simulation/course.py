@@ -82,6 +82,8 @@ def heal(world: World) -> Remains:
     if world.setting.has_plugins:
         world.plugs.calm = True
         world.pass_time(PLUGINS_END_S)
+        lives = [instance.life for instance in world.instances if instance.life is not None]
+        world.plugs.let_go([life.machine.run_id for life in lives])
     # What an extender answers can change without an event. A pod that it refused is tried again
     # after the next event of the cluster, as with kube-scheduler. The same holds for plugins.
     world.people.touch_node()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Collection
 from enum import Enum
 from random import Random
 from typing import Any, Final
@@ -55,7 +56,7 @@ class Plugs:
     def __init__(self, random: Random, time: WorldTime) -> None:
         self._random = random
         self._time = time
-        self._handles: list[Handle] = []
+        self._plugins: list[_Plugin] = []
         self.calm = False
         self.calls: list[PluginCall] = []
         self.counts: Counter[str] = Counter()
@@ -63,6 +64,16 @@ class Plugs:
     def of(self, run_id: str) -> tuple[PluginClass, ...]:
         """The plugins of a process that starts."""
         return _class(self, run_id, "Hampers"), _class(self, run_id, "Opens")
+
+    def made(self, plugin: _Plugin) -> None:
+        self._plugins.append(plugin)
+
+    def let_go(self, run_ids: Collection[str]) -> None:
+        """From now on all is let pass, also the pods that wait in these processes already."""
+        self.calm = True
+        for plugin in self._plugins:
+            if plugin.run_id in run_ids:
+                plugin.look_at_waiting()
 
     def whim(self, pod: Pod, *, can_wait: bool) -> Whim:
         key, value = HAMPERED
@@ -91,14 +102,15 @@ class Plugs:
 class _Plugin:
     def __init__(self, plugs: Plugs, run_id: str, name: str, handle: Handle) -> None:
         self._plugs = plugs
-        self._run_id = run_id
+        self.run_id = run_id
         self._name = name
         self._handle = handle
+        plugs.made(self)
 
     async def ask(self, point: str, pod: Pod, node: str = "", *, answers: bool = True) -> Any:
         plugs = self._plugs
-        self._look_at_waiting()
-        call = plugs.begin(self._run_id, self._name, point, pod, node)
+        self.look_at_waiting()
+        call = plugs.begin(self.run_id, self._name, point, pod, node)
         whim = plugs.whim(pod, can_wait=point == "Permit")
         plugs.counts[whim.value] += whim is not Whim.NONE
         try:
@@ -126,13 +138,13 @@ class _Plugin:
         call.result = DONE
         return None
 
-    def _look_at_waiting(self) -> None:
+    def look_at_waiting(self) -> None:
         for waiting in self._handle.waiting_pods():
             for plugin in waiting.pending_plugins():
                 whim = self._plugs.decides()
                 if whim is Whim.ALLOW:
                     pod, node = waiting.pod, waiting.node
-                    self._plugs.begin(self._run_id, plugin, ALLOWED, pod, node)
+                    self._plugs.begin(self.run_id, plugin, ALLOWED, pod, node)
                     waiting.allow(plugin)
                 elif whim is Whim.REJECT:
                     waiting.reject(plugin, "a whim")

@@ -138,7 +138,8 @@ class World:
         self._driver = virtual_loop(self.time, self._chance(), "world/driver", network)
         self._tasks: list[asyncio.Task[Any]] = []
         self.devices = Devices(self.api, self.people, self._chance())
-        self.plugs = Plugs(self._chance(), self.time)
+        # A source that no other part shares, so that worlds without plugins are what they were.
+        self.plugs = Plugs(Random(f"plugins {plan.seed}"), self.time)
         if self.setting.has_plugins:
             for instance in self.instances:
                 instance.plugins = self.plugs.of
