@@ -14,6 +14,7 @@ from typing import Any, Final
 Object = Mapping[str, Any]
 
 SECOND_NS: Final = 1_000_000_000
+WAIT_S_MAX: Final = 12.0
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
 BINDING: Final = "pods/binding"
@@ -201,7 +202,7 @@ class Terms:
     # How old all of it may be, where watches are broken on purpose and objects are listed again.
     lag_s: float = 0.0
     # How long a feasible pod may wait without faults: back-off, and two cycles.
-    wait_s_max: float = 12.0
+    wait_s_max: float = WAIT_S_MAX
     # After faults stop: the time until everything is bound, and the time in which then nothing
     # changes.
     converge_s: float = 400.0

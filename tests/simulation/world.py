@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+from kpolicy.plugins.limits import BLOCKED_BY_PLUGIN_MAX
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.options import Options
-from tests.invariants.history import SECOND_NS, AtRest, History, Terms
+from tests.invariants.history import SECOND_NS, WAIT_S_MAX, AtRest, History, Terms
 from tests.simulation.api_server import STALE_VERSIONS_MAX, SimulatedApi
 from tests.simulation.budgets import Budgets
 from tests.simulation.decision_log import RunLog
@@ -174,7 +175,11 @@ class World:
     def finished_run(
         self, calm_ns: int, *, converge_s: float, rest_s: float, remains: Remains = Remains.NOTHING
     ) -> Run:
+        # A call that blocks its thread holds up the questions behind it, and so does the next one
+        # in the thread that follows: as often as one plugin may do so.
+        held_up_s = BLOCKED_BY_PLUGIN_MAX * CALL_S_MAX if self.setting.has_plugins else 0.0
         terms = Terms(
+            wait_s_max=WAIT_S_MAX + held_up_s,
             converge_s=converge_s,
             rest_s=rest_s,
             evicts=True,
