@@ -6,6 +6,9 @@ from typing import Final
 
 # kube-scheduler's longest wait on Permit.
 PERMIT_S_MAX: Final = 15 * 60.0
+# How long a call of a plugin may take unless an option says otherwise. kube-scheduler has no limit;
+# a pod that waits for longer is better tried again.
+CALL_S: Final = 10.0
 # How often calls under way are looked at: a part of the time that they may take, and at most this.
 LOOK_PART: Final = 0.25
 LOOK_S_MAX: Final = 1.0

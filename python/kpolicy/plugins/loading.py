@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, Final
 
+from kpolicy.diagnostics import Coded
 from kpolicy.plugins import limits
 from kpolicy.plugins.points import Point
-from kpolicy.scheduler.problem_codes import Problem
 
 GROUP: Final = "kpolicy.plugins"
 
@@ -35,6 +35,11 @@ _WRITE: Final = "write --plugin=MODULE:CLASS"
 
 
 @dataclass(frozen=True, slots=True)
+class PluginProblem(Coded):
+    """Why a plugin cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
 class PluginClass:
     """A class that was found fit. `origin` says where it was named."""
 
@@ -47,7 +52,7 @@ class PluginClass:
 
 def load_plugins(
     named: Sequence[str] = (), *, of_packages: bool = True
-) -> tuple[PluginClass, ...] | Problem:
+) -> tuple[PluginClass, ...] | PluginProblem:
     """The plugins of installed packages, in the order of their names, and then those that are
     named; or the first of them that cannot be used."""
     found: list[PluginClass] = []
@@ -55,12 +60,12 @@ def load_plugins(
     for entry in sorted(entries, key=lambda entry: entry.name):
         origin = f"the entry point {entry.name} = {entry.value}"
         loaded = _loaded(entry.value, origin)
-        if isinstance(loaded, Problem):
+        if isinstance(loaded, PluginProblem):
             return loaded
         found.append(loaded)
     for place in named:
         loaded = _loaded(place, f"--plugin={place}")
-        if isinstance(loaded, Problem):
+        if isinstance(loaded, PluginProblem):
             return loaded
         # It may be that of a package that is installed.
         if all(loaded.make is not other.make for other in found):
@@ -68,28 +73,28 @@ def load_plugins(
     return _together(found) or tuple(found)
 
 
-def _together(found: Sequence[PluginClass]) -> Problem | None:
+def _together(found: Sequence[PluginClass]) -> PluginProblem | None:
     by_name: dict[str, PluginClass] = {}
     for plugin in found:
         first = by_name.setdefault(plugin.name, plugin)
         if first is not plugin:
             message = f"{plugin.origin}: {first.origin} is called `{plugin.name}` too"
-            return Problem("KPS210", message, "give one of them another `name`")
+            return PluginProblem("KPS210", message, "give one of them another `name`")
     sorting = [plugin for plugin in found if Point.QUEUE_SORT in plugin.points]
     if len(sorting) > 1:
         names = " and ".join(f"`{plugin.name}`" for plugin in sorting)
         message = f"{sorting[1].origin}: {names} both order the queue"
-        return Problem("KPS210", message, "a queue has one order: leave one of them out")
+        return PluginProblem("KPS210", message, "a queue has one order: leave one of them out")
     if len(found) > limits.PLUGINS_MAX:
         message = f"{len(found)} plugins, at most {limits.PLUGINS_MAX} are allowed"
-        return Problem("KPS210", message, "leave some of them out")
+        return PluginProblem("KPS210", message, "leave some of them out")
     return None
 
 
-def _loaded(place: str, origin: str) -> PluginClass | Problem:
+def _loaded(place: str, origin: str) -> PluginClass | PluginProblem:
     module_name, colon, class_name = place.partition(":")
     if not (module_name and colon and class_name):
-        return Problem("KPS208", f"{origin} names no class", _WRITE)
+        return PluginProblem("KPS208", f"{origin} names no class", _WRITE)
     try:
         value: Any = importlib.import_module(module_name)
     # Whatever the module does when it is imported is a mistake of the module.
@@ -97,15 +102,15 @@ def _loaded(place: str, origin: str) -> PluginClass | Problem:
         if isinstance(error, KeyboardInterrupt):
             raise
         message = f"{origin}: {module_name} cannot be imported: {_text(error)}"
-        return Problem("KPS208", message, "is its package installed where kpolicy is?")
+        return PluginProblem("KPS208", message, "is its package installed where kpolicy is?")
     for part in class_name.split("."):
         value = getattr(value, part, None)
     if not isinstance(value, type):
-        return Problem("KPS208", f"{origin}: {module_name} has no class {class_name}", _WRITE)
+        return PluginProblem("KPS208", f"{origin}: {module_name} has no class {class_name}", _WRITE)
     return plugin_class(value, origin)
 
 
-def plugin_class(kind: type, origin: str = "") -> PluginClass | Problem:
+def plugin_class(kind: type, origin: str = "") -> PluginClass | PluginProblem:
     """The plugin that a class is, or why it is none."""
     origin = origin or f"{kind.__module__}:{kind.__qualname__}"
     name = getattr(kind, "name", kind.__name__)
@@ -138,14 +143,14 @@ def plugin_class(kind: type, origin: str = "") -> PluginClass | Problem:
     return PluginClass(name, kind, frozenset(points), reads, origin)
 
 
-def not_made(plugin: PluginClass, why: str) -> Problem:
+def not_made(plugin: PluginClass, why: str) -> PluginProblem:
     """Its constructor failed."""
     message = f"{plugin.origin}: the plugin `{plugin.name}` cannot be made: {why}"
-    return Problem("KPS208", message, "it is called with one argument, the handle")
+    return PluginProblem("KPS208", message, "it is called with one argument, the handle")
 
 
-def _unfit(origin: str, message: str, hint: str) -> Problem:
-    return Problem("KPS209", f"{origin}: {message}", hint)
+def _unfit(origin: str, message: str, hint: str) -> PluginProblem:
+    return PluginProblem("KPS209", f"{origin}: {message}", hint)
 
 
 def _text(error: BaseException) -> str:

@@ -73,8 +73,7 @@ NOMINATIONS_IN_FLIGHT_MAX: Final = 16
 NOMINATION_S_MAX: Final = 10.0
 
 # --- plugins -------------------------------------------------------------------------------------
-# How long one call of a plugin may take, if nothing else is set, and what may be set.
-PLUGIN_CALL_S: Final = 10.0
+# How long one call of a plugin may be allowed to take.
 PLUGIN_CALL_S_MIN: Final = 0.01
 PLUGIN_CALL_S_MAX: Final = 600.0
 # Up to this number, placed pods about which plugins are asked, or that wait on Permit, do not count

@@ -20,6 +20,7 @@ from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import LEASE_DURATION_S, LEASE_RENEW_DEADLINE_S, LEASE_RETRY_S
 from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.engine_threads import ENGINE_THREADS_MAX
+from kpolicy.plugins.limits import CALL_S
 from kpolicy.policy.authority import extender_hosts
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import is_of_kind, none_of_kind
@@ -80,7 +81,7 @@ class Options:
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
     extender_pod_fields: tuple[str, ...] = (ALL,)
-    plugin_timeout_s: float = limits.PLUGIN_CALL_S
+    plugin_timeout_s: float = CALL_S
 
     def checked(self) -> Problem | None:
         terms = self.lease_terms()

@@ -7,6 +7,7 @@ from typing import Final
 
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.diagnostics import Coded
+from kpolicy.plugins.loading import PluginProblem
 
 # The meaning of each code, for `kpolicy rule CODE`. A code is never reused.
 CATALOGUE: Final = {
@@ -44,4 +45,8 @@ class Problem(Coded):
 
 
 def of_connection(problem: ConnectionProblem) -> Problem:
+    return Problem(problem.code, problem.message, problem.hint)
+
+
+def of_plugin(problem: PluginProblem) -> Problem:
     return Problem(problem.code, problem.message, problem.hint)

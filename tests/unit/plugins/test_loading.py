@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from kpolicy.plugins import loading
-from kpolicy.plugins.loading import load_plugins
+from kpolicy.plugins.loading import PluginProblem, load_plugins
 from kpolicy.plugins.points import Point
-from kpolicy.scheduler.problem_codes import Problem
 
 MODULE = """
 class Fit:
@@ -71,7 +70,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_a_class_is_loaded_by_its_place_and_its_points_are_known() -> None:
     loaded = load_plugins(["plugins_of_a_test:Fit", "plugins_of_a_test:Sorts"])
-    assert not isinstance(loaded, Problem)
+    assert not isinstance(loaded, PluginProblem)
     assert [plugin.name for plugin in loaded] == ["Fit", "sorts"]
     assert [set(p.points) for p in loaded] == [{Point.PERMIT}, {Point.QUEUE_SORT}]
 
@@ -82,11 +81,11 @@ def test_entry_points_of_packages_are_loaded_and_may_be_named_again(
     entry = EntryPoint("fit", "plugins_of_a_test:Fit", loading.GROUP)
     monkeypatch.setattr(loading, "entry_points", lambda group: [entry] if group else [])
     loaded = load_plugins(["plugins_of_a_test:Fit"])
-    assert not isinstance(loaded, Problem)
+    assert not isinstance(loaded, PluginProblem)
     assert [plugin.name for plugin in loaded] == ["Fit"]
     entry = EntryPoint("bad", "plugins_of_a_test:Half", loading.GROUP)
     problem = load_plugins()
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, PluginProblem)
     assert "the entry point bad" in problem.message
 
 
@@ -112,7 +111,7 @@ def test_what_cannot_be_used_is_refused_with_its_code_and_place(
     named: list[str], code: str, part: str
 ) -> None:
     problem = load_plugins(named)
-    assert isinstance(problem, Problem)
+    assert isinstance(problem, PluginProblem)
     assert problem.code == code
     assert part in problem.message
     assert problem.message.startswith(f"--plugin={named[-1]}")

@@ -123,11 +123,11 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.auth.load_connection import load_connection
     from kpolicy.cluster.connection_problem import ConnectionProblem
-    from kpolicy.plugins.loading import load_plugins
+    from kpolicy.plugins.loading import PluginProblem, load_plugins
     from kpolicy.policy.compile import compile_policy
     from kpolicy.scheduler.delivery.policy_delivery import Policies
     from kpolicy.scheduler.options import LEASE_NAMESPACE_OUTSIDE
-    from kpolicy.scheduler.problem_codes import Problem, of_connection
+    from kpolicy.scheduler.problem_codes import Problem, of_connection, of_plugin
     from kpolicy.scheduler.process import Environment, Scheduler
     from kpolicy.telemetry.limits import TRACE_FLUSH_S
 
@@ -138,8 +138,8 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
         if isinstance(problem, Problem):
             return _tell(problem)
     plugins = load_plugins(settings.plugin)
-    if isinstance(plugins, Problem):
-        return _tell(plugins)
+    if isinstance(plugins, PluginProblem):
+        return _tell(of_plugin(plugins))
     connections = []
     for _ in range(1 + settings.leader_elect):  # the elector's thread shares nothing
         connection = await load_connection(

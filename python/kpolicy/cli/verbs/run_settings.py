@@ -37,6 +37,7 @@ from kpolicy.cli.verbs.setting_values import (
 )
 from kpolicy.cluster.limits import LEASE_DURATION_S, LEASE_RENEW_DEADLINE_S, LEASE_RETRY_S
 from kpolicy.diagnostics import has_errors
+from kpolicy.plugins.limits import CALL_S
 from kpolicy.policy.limits import TENANT_WEIGHT_DEFAULT
 from kpolicy.policy.yaml.source import Source
 from kpolicy.regular_files import read_file
@@ -46,7 +47,6 @@ from kpolicy.scheduler.limits import (
     BINDS_IN_FLIGHT_MAX,
     FLUSH_PERIOD_S,
     PARKED_NS_MAX,
-    PLUGIN_CALL_S,
 )
 from kpolicy.telemetry.limits import (
     KEPT_TRACES_PER_SECOND,
@@ -294,7 +294,7 @@ class RunSettings:
         ),
     )
     plugin_timeout: float = field(
-        default=PLUGIN_CALL_S,
+        default=CALL_S,
         metadata=_flag(seconds, "how long one call of a plugin may take", metavar="SECONDS"),
     )
     log_format: str = field(

@@ -22,6 +22,7 @@ from kpolicy.offline.snapshots.cluster_snapshot import Progress, has_ended, node
 from kpolicy.offline.snapshots.json_objects import uid_of
 from kpolicy.plugins import stages
 from kpolicy.plugins.handle import ApiAnswer, Handle
+from kpolicy.plugins.limits import CALL_S
 from kpolicy.plugins.loading import PluginClass, not_made
 from kpolicy.plugins.order import LoadedPlugin, PluginsByProfile, ProfilePlugins
 from kpolicy.plugins.pods import Pod, PodStore
@@ -30,7 +31,6 @@ from kpolicy.plugins.runner import PluginRunner
 from kpolicy.plugins.thread import Failed, Work
 from kpolicy.plugins.waiting import Rejected, WaitingPod, WaitingPods
 from kpolicy.policy.assembly.assemble import Program
-from kpolicy.scheduler.limits import PLUGIN_CALL_S
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class PluggedDecisions:
         # By uid, in the order in which they began to wait.
         self._waits: dict[str, _Wait] = {}
         self._loop = asyncio.Runner()
-        self._runner = PluginRunner(SystemClock(), PLUGIN_CALL_S, lambda _: None)
+        self._runner = PluginRunner(SystemClock(), CALL_S, lambda _: None)
         self._profiles: PluginsByProfile | None = None
 
     def load(self, program: Program, plugins: Sequence[PluginClass]) -> None:

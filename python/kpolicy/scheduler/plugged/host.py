@@ -25,7 +25,7 @@ from kpolicy.plugins.waiting import WaitingPod, WaitingPods
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.queued_pod import Attempt
-from kpolicy.scheduler.problem_codes import Problem
+from kpolicy.scheduler.problem_codes import Problem, of_plugin
 from kpolicy.scheduler.runtime import Runtime
 from kpolicy.telemetry.scheduler_metrics import SAMPLED_OF
 
@@ -92,7 +92,7 @@ class PluginHost:
         for kind in self._classes:
             made = await self.runner.answer(self.runner.begin("", make(kind, handle)))
             if isinstance(made, Failed):
-                return not_made(kind, made.message)
+                return of_plugin(not_made(kind, made.message))
             self._loaded.append(LoadedPlugin(kind, made))
         return None
 
