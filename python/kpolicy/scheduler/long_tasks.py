@@ -31,7 +31,7 @@ from kpolicy.cluster.writes.evictor import Evictor
 from kpolicy.cluster.writes.pod_status import PodStatusWriter
 from kpolicy.cluster.writes.volume_writer import VolumeWriter
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.binding.binds import Binds
+from kpolicy.scheduler.binding.binds import Binds, BindSteps
 from kpolicy.scheduler.binding.claim_answers import ClaimAnswers
 from kpolicy.scheduler.binding.device_claims import DeviceClaims
 from kpolicy.scheduler.binding.pre_binds import Nominations, PreBinds
@@ -151,21 +151,15 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
         policies=reloader.policies,
     )
     extender_binds = ExtenderBinds(Binder(client, clock, fence), client, clock, fence)
-    binds = Binds(
-        runtime,
-        feed,
-        reservations,
-        reporter,
-        binder=extender_binds,
-        pre_binder=pre_binds,
-    )
-    plugged = None
+    plugged = plug = None
     if host is not None and admission is not None and wakes is not None:
         placements = PluginPlacements(host, reservations, nominations, extender_binds, fence)
-        binds.ask_plugins(placements.of)
+        plug = placements.of
         left.append(placements.left)
         reloader.subscribe(partial(_plugins_in_force, reloader, host, wakes))
         plugged = PluggedParts(host, admission, wakes, placements)
+    steps = BindSteps(pre_binds, extender_binds, plug)
+    binds = Binds(runtime, feed, reservations, reporter, steps)
     evictor = Evictor(client, clock, fence)
     preemptions = Preemptions(runtime, feed, reservations, reporter, evictor=evictor)
     consequences = Consequences(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from kpolicy.api_times import NANOSECONDS
@@ -50,6 +51,15 @@ class Plugged(Protocol):
 Plug: TypeAlias = Callable[[Placement, Reservation], Plugged | None]
 
 
+@dataclass(frozen=True, slots=True)
+class BindSteps:
+    """What a bind consists of. `plug` is None where there are no plugins."""
+
+    pre_binder: PreBinds
+    binder: ExtenderBinds
+    plug: Plug | None = None
+
+
 class Binds:
     """Run it as a task. `start` begins the bind of a placed pod as a task of `group`."""
 
@@ -59,25 +69,17 @@ class Binds:
         feed: QueueFeed,
         reservations: Reservations,
         reporter: Reporter,
-        *,
-        binder: ExtenderBinds,
-        pre_binder: PreBinds,
+        steps: BindSteps,
     ) -> None:
         self._runtime = runtime
         self._feed = feed
         self._reservations = reservations
         self._reporter = reporter
-        self._binder = binder
-        self._pre_binder = pre_binder
+        self._steps = steps
         self._ended: list[tuple[str, BindEnd]] = []  # with the uid of the pod
         self._urgent = asyncio.Event()
         self._changed = asyncio.Event()
         self.outcomes: Counter[str] = Counter()
-        self._plug: Plug | None = None
-
-    def ask_plugins(self, plug: Plug) -> None:
-        """From now on, plugins are asked about placed pods."""
-        self._plug = plug
 
     def start(
         self, placement: Placement, basis: Basis, pod_try: PodTry, group: asyncio.TaskGroup
@@ -111,7 +113,8 @@ class Binds:
     ) -> None:
         about(pod_try)
         decision = placement.decision
-        plugged = self._plug(placement, reservation) if self._plug is not None else None
+        plug = self._steps.plug
+        plugged = plug(placement, reservation) if plug is not None else None
         end: BindEnd | None = None
         if plugged is not None:
             end = await plugged.reserve()
@@ -124,7 +127,7 @@ class Binds:
         else:
             end = await self._bind_now(placement, basis, pod_try, reservation, plugged)
         if decision.writes and (end.settle is Outcome.GONE or end.retry):
-            await self._pre_binder.take_back(pod_try.pod, decision)
+            await self._steps.pre_binder.take_back(pod_try.pod, decision)
         if plugged is not None and end.settle is not Outcome.BOUND:
             await plugged.unreserve()
         pod_try.end(self._runtime.clock)
@@ -151,7 +154,7 @@ class Binds:
         started_ns, began_ns = self._runtime.clock.now_ns(), self._runtime.clock.monotonic_ns()
         with self._reservations.volumes_awaited():
             end = await first_of(
-                self._pre_binder.pre_bind(pod_try.pod, decision), reservation.wait_withdrawn()
+                self._steps.pre_binder.pre_bind(pod_try.pod, decision), reservation.wait_withdrawn()
             )
         pod_try.volumes_ns = (started_ns, self._runtime.clock.now_ns())
         seconds = (self._runtime.clock.monotonic_ns() - began_ns) / NANOSECONDS
@@ -191,12 +194,12 @@ class Binds:
             if reservation.withdrawn is not None:
                 return reservation.withdrawn
             # kube-scheduler does not count the bind of an extender as a plugin's.
-            is_by_extender = self._binder.is_by_extender(pod.uid)
+            is_by_extender = self._steps.binder.is_by_extender(pod.uid)
             began_ns = self._runtime.clock.monotonic_ns()
             self._reservations.in_flight += 1
             try:
                 with self._runtime.vitals.bind(f"{pod.namespace}/{pod.name}") as pulse:
-                    outcome = await self._binder.bind(binding, traceparent, pulse=pulse)
+                    outcome = await self._steps.binder.bind(binding, traceparent, pulse=pulse)
             finally:
                 self._reservations.in_flight -= 1
             self.outcomes[type(outcome).__name__] += 1
@@ -222,7 +225,7 @@ class Binds:
                 await self._runtime.clock.sleep(wait_s)
                 wait_s = min(2 * wait_s, limits.BIND_ASK_AGAIN_S_MAX)
                 async with self._reservations.window:
-                    outcome = await self._binder.settle(
+                    outcome = await self._steps.binder.settle(
                         binding, doubt, traceparent, may_send=reservation.may_send_again
                     )
                 self.outcomes[type(outcome).__name__] += 1
