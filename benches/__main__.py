@@ -110,7 +110,7 @@ def _plot(arguments: argparse.Namespace) -> Outcome:
     if arguments.measure:
         plot.save(plot.measure())
     data = plot.saved()
-    written = plot.draw(data)
+    written = plot.draw(plot.picture(data))
     return data, [f"wrote {path}" for path in written], []
 
 
@@ -118,7 +118,7 @@ def _plot_threads(arguments: argparse.Namespace) -> Outcome:
     if arguments.measure:
         plot.save(plot_threads.measure(), plot_threads.DATA)
     data = plot.saved(plot_threads.DATA)
-    written = plot_threads.draw(data)
+    written = plot.draw(plot_threads.picture(data), plot_threads.PICTURE)
     return data, [f"wrote {path}" for path in written], []
 
 

@@ -6,8 +6,6 @@ As with that picture, the data file has the figures, and the drawing reads only 
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Final
 
 from benches import plot
@@ -46,11 +44,6 @@ def measure(
             if progress is not None:
                 progress(done, len(cases))
     return {**plot.where(), "runs": runs, "microsecondsPerDecision": microseconds}
-
-
-def draw(figures: Figures, path: Path = PICTURE) -> list[str]:
-    path.write_text(picture(figures), "utf-8")
-    return [os.path.relpath(path)]
 
 
 def picture(figures: Figures) -> str:
