@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -171,10 +172,6 @@ def condition(admin: Client, namespace: str, pod: str) -> Mapping[str, str]:
     return next((own for own in found if own["type"] == "PodScheduled"), {})
 
 
-def is_decided(admin: Client, namespace: str, pod: str) -> bool:
-    return bool(condition(admin, namespace, pod))
-
-
 @dataclass(frozen=True)
 class Decided:
     """What became of the pods, and what was written to their claims."""
@@ -199,7 +196,8 @@ def decided(admin: Client, namespace: str, scheduler: str) -> Decided:
     admin.create_namespace(namespace)
     for asked in ASKED:
         ask(admin, namespace, scheduler, asked)
-        wait_for(lambda pod=asked.pod: is_decided(admin, namespace, pod), f"pod {asked.pod}")
+        decision = partial(condition, admin, namespace, asked.pod)
+        wait_for(decision, f"pod {asked.pod} to be decided")
     found = {asked.pod: condition(admin, namespace, asked.pod) for asked in ASKED}
     allocations = {}
     for claim in admin.list(devices.claims(namespace)):
