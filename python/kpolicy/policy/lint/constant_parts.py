@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
@@ -34,6 +34,7 @@ from kpolicy.policy.cel.types import INT_MAX, INT_MIN, UINT_MAX
 from kpolicy.policy.lint.lookups import is_literal, literal_text, unguarded
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
 from kpolicy.policy.models.scheduling_policy import Predicate
+from kpolicy.quick_dataclass import dataclass
 
 _WORDS: Final = {True: "true", False: "false"}
 

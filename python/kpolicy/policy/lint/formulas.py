@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
@@ -29,6 +29,7 @@ from kpolicy.policy.cel.tree import (
     Variable,
 )
 from kpolicy.policy.lint.lookups import Terms, is_literal, is_lookup
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
