@@ -38,7 +38,7 @@ def child(dataclass: Decorator) -> Any:
     base: Any = point(dataclass)
 
     @dataclass(frozen=True, slots=True)
-    class Child(base):
+    class Child(base):  # type: ignore[misc]
         """With a docstring of its own."""
 
         z: int = 3
