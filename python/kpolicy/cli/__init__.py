@@ -19,7 +19,6 @@ from typing import Final, NoReturn
 from kpolicy.cli.flag_check import unknown_flag
 from kpolicy.cli.interrupts import INTERRUPTED, PRESSED
 from kpolicy.cli.verb import CANNOT_WORK, FINDINGS, FINE, CannotWorkError, PolicyErrorsError, Verb
-from kpolicy.cli.without_plugins import without_plugins
 from kpolicy.version import VERSION
 
 OUR_BUG: Final = 101
@@ -114,8 +113,6 @@ def _run(arguments: list[str]) -> int:
         return _without_verb(arguments, name)
     parser = _Parser(prog=program_name(), allow_abbrev=False)
     _add_version(parser)
-    if name != "run":
-        without_plugins()
     verb = load_verb(name)
     verb.add_to(parser.add_subparsers(required=True, parser_class=_Parser))
     if wrong := unknown_flag(parser, arguments, verb.other_flags):
