@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from itertools import chain
 from typing import Any, Final, TypeAlias
@@ -31,6 +31,7 @@ from kpolicy.policy.models.scheduling_policy import (
     in_largest_unit,
     minor_of,
 )
+from kpolicy.quick_dataclass import dataclass
 
 FORMAT: Final = 1
 # Places in files are cited in messages and decide nothing. No map of the document has keys that an
