@@ -52,6 +52,8 @@ def text(explained: Explanation, top: int = TOP, width: int = WIDTH) -> list[str
     lines += preemption_text(explained.get("preemption"))
     if explained.get("message"):
         lines += ["", f"  {explained['message']}"]
+    if kept_back_by := explained.get("keptBackBy"):
+        lines.append(f"  no new node would help, because of {listed(kept_back_by, _NAMES_SHOWN)}")
     return lines + waits_text(explained.get("waitsFor", ()))
 
 

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::cycle::post_filter;
 use crate::cycle::reference::{self, Asked, Fresh, Judgement, NodeJudgement};
 use crate::event::{Event, Events, Whose};
-use crate::judging::{Question, Rejected, Tie, choose};
+use crate::judging::{Question, Rejected, Tie, choose, names_of, new_node};
 use crate::message::{self, Histogram, NO_NODES};
 use crate::parked::events_of;
 use crate::preemption::{self, Attempt, Candidate, CandidateMemo, Search, Unplaced};
@@ -84,6 +84,8 @@ pub(crate) fn explained(pod: &Arc<Pod>, work: Explaining<'_>) -> Option<Explaine
         object.insert("waitsFor".into(), waits.into_iter().collect());
     } else if cluster.nodes().is_empty() {
         object.insert("message".into(), NO_NODES.into());
+        let by = new_node::kept_back_without_nodes(pod, profile, cluster);
+        kept_back(by, profile, &mut object);
         let waits = vec![waited_for("", Events::of(&[Event::NodeAdd]), Whose::Assigned)];
         object.insert("waitsFor".into(), waits.into());
     } else {
@@ -146,6 +148,8 @@ fn judged(
     let before = before.map(|(_, status)| status.message()).unwrap_or_default();
     let text = |told: &str| message::fit_error(cluster.nodes().len(), &before, &histogram, told);
     object.insert("message".into(), text("").into());
+    let rejects = new_node::rejects_one_by_one(&prepared, cluster);
+    kept_back(new_node::kept_back_by(rejected, profile, cluster, rejects), profile, object);
     if matches!(detail, Detail::Nodes(_)) {
         return lines;
     }
@@ -177,6 +181,14 @@ fn judged(
         object.insert("preemption".into(), rendered.into());
     }
     lines
+}
+
+/// The rules because of which no new node would help the pod, if there are any.
+fn kept_back(by: Vec<usize>, profile: &Profile, object: &mut Map<String, Value>) {
+    if !by.is_empty() {
+        let names = names_of(by.into_iter(), profile);
+        object.insert("keptBackBy".into(), names.iter().map(AsRef::as_ref).collect());
+    }
 }
 
 /// How many nodes there are, fit and are best, where not every node has a line.

@@ -164,11 +164,6 @@ impl Rejected {
         Some(Status::unresolvable(reason))
     }
 
-    /// Names of the rules that rejected the pod or any node, sorted.
-    pub(crate) fn rejected_by(&self, profile: &Profile) -> Vec<Arc<str>> {
-        names_of(self.rules().into_iter(), profile)
-    }
-
     /// Positions of those rules, in order.
     pub(crate) fn rules(&self) -> Vec<usize> {
         let filters = self.pre_filter.as_deref().into_iter().map(|(filter, _)| *filter);
@@ -185,7 +180,7 @@ impl Rejected {
 }
 
 /// What filters are called, each once, sorted.
-fn names_of(filters: impl Iterator<Item = usize>, profile: &Profile) -> Vec<Arc<str>> {
+pub(crate) fn names_of(filters: impl Iterator<Item = usize>, profile: &Profile) -> Vec<Arc<str>> {
     let name = |filter: usize| match filter {
         EXTENDER => Some(EXTENDER_NAME.into()),
         position => Some(Arc::clone(&profile.filters.get(position)?.name)),
