@@ -4,7 +4,6 @@ could help, so that autoscalers act, and `RejectedByPolicy` where none could."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -82,7 +81,7 @@ def test_the_reason_says_whether_a_new_node_could_help(
     create(cluster, "no-room", "blue", cpu="3")
     create(cluster, "no-pool", "blue", cpu="1", pool="b")
     # Without room as well: the first rule that rejects is not the one that keeps it back.
-    create(cluster, "third-without-room", "red", cpu="3")
+    create(cluster, "third-without-room", "red", cpu="8")
     has(cluster, "third", "RejectedByPolicy")
     has(cluster, "no-room", "Unschedulable")
     has(cluster, "no-pool", "Unschedulable")
@@ -90,7 +89,6 @@ def test_the_reason_says_whether_a_new_node_could_help(
 
     # Once the team has one pod only, room is all that it lacks.
     cluster.admin.delete_pod("first", namespace=SPACE)
-    create(cluster, "blocker", "green", cpu="3")
     wait_for(lambda: "third" in cluster.admin.placements(SPACE), "third on a node", timeout_s=90)
     cluster.admin.delete_pod("third", namespace=SPACE)
     has(cluster, "third-without-room", "Unschedulable")

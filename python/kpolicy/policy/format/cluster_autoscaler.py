@@ -48,7 +48,7 @@ def write_simulation(
     if compiled.program is None:
         return Converted(None, compiled.diagnostics)
     document = json.loads(compiled.program.bytes)
-    profile = PluginProfile(document["profiles"][0]["schedulerName"])
+    profile = PluginProfile(_first_profile(examined, document))
     left_out = list(_left_out(examined, document, profile))
     # The other extension points are not run, so that they stay as they are.
     profile.rules[1].update(
@@ -79,7 +79,7 @@ def _left_out(
     examined: Examined, document: Mapping[str, Any], profile: PluginProfile
 ) -> Iterator[Diagnostic]:
     """What cannot be said; the rest is added to `profile`."""
-    first, *others = document["profiles"]
+    first = next(each for each in document["profiles"] if each["schedulerName"] == profile.name)
     served = examined.resolution.profiles.get(profile.name, ())
     for rule in first["filters"]:
         why, hint = why_not(profile, FILTER, rule)
@@ -91,7 +91,7 @@ def _left_out(
         else:
             profile.rules[FILTER][rule["builtin"]] = rule
     yield from _extenders(served)
-    for other in others:
+    for other in document["profiles"]:
         name = other["schedulerName"]
         if _meaning(other["filters"]) != _meaning(first["filters"]):
             message = (
@@ -100,6 +100,17 @@ def _left_out(
             )
             hint = "write the profile that needs nodes most in a policy of its own"
             yield _finding(message, _profile_place(examined, name), hint)
+
+
+def _first_profile(examined: Examined, document: Mapping[str, Any]) -> str:
+    """The profile that is written first; the program has them in order of names."""
+    names = [profile["schedulerName"] for profile in document["profiles"]]
+    written = (
+        profile.scheduler_name
+        for policy in examined.policies
+        for profile in policy.model.spec.profiles
+    )
+    return next((name for name in written if name in names), str(names[0]))
 
 
 def _extenders(served: Sequence[Served]) -> Iterator[Diagnostic]:

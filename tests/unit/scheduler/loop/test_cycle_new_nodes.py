@@ -2,8 +2,8 @@
 which no new node helps, and every one that is short of room or of a fitting node.
 
 The filter of cluster-autoscaler is written here as it is in its `utils/kubernetes/listers.go`
-(`isUnschedulable`), because its Go module is not to be had from the module proxy. What the rules say
-of each node is worked out here again, without the engine.
+(`isUnschedulable`), because the module proxy does not have its Go module. What the rules say of
+each node is worked out here again, without the engine.
 """
 
 from __future__ import annotations
