@@ -9,7 +9,7 @@ again, and its filters must be the original ones without what was left out.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -81,7 +81,7 @@ def _left_out(
     """What cannot be said; the rest is added to `profile`."""
     first = next(each for each in document["profiles"] if each["schedulerName"] == profile.name)
     served = examined.resolution.profiles.get(profile.name, ())
-    for rule in first["filters"]:
+    for rule in _rejecting(first["filters"]):
         why, hint = why_not(profile, FILTER, rule)
         if "builtin" not in rule:
             why, hint = "is an expression, which cluster-autoscaler does not have", _AFFINITY_HINT
@@ -143,5 +143,10 @@ def _meaning(filters: Any) -> list[Any]:
                 sort_keys=True,
             ),
         )
-        for rule in filters
+        for rule in _rejecting(filters)
     )
+
+
+def _rejecting(filters: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Without those that only count what they would reject."""
+    return [rule for rule in filters if rule.get("enforcement") != "audit"]
