@@ -53,11 +53,7 @@ impl FitError {
             &histogram,
             &room.message,
         );
-        // What these wait for may be all that the pod waits for, though others reject it first.
-        let mut rules = rejected.rules();
-        rules.extend(&kept_back_by);
-        rules.sort_unstable();
-        rules.dedup();
+        let rules = rejected.rules(&kept_back_by);
         Self {
             message: text.into(),
             rejected_by: names_of(rules.iter().copied(), profile),
