@@ -25,7 +25,7 @@ RULES = {
     "never": "pod.namespace != 'other' && pod.labels[?'closed'].orValue('no') == 'no'",
     "not-said": "node.podCount < 100",
 }
-SAID = ("own-pool", "not-on-spot", "old-zones", "large", "never")
+
 NODES: dict[str, dict[str, str]] = {
     "plain": {},
     "pool-a": {"pool": "a", "zone": "a", "cores": "32"},

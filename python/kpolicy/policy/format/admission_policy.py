@@ -178,10 +178,10 @@ def _left_out(applied: AppliedRule, target: _Target, why: str) -> Diagnostic:
 
 
 def _documents(
-    found: _Found, terms: Sequence[Term], target: _Target, taken: set[str]
+    found: _Found, terms: Sequence[Term], target: _Target, used: set[str]
 ) -> Iterator[dict[str, Json]]:
     written = found.applied.written
-    name = _name((written.policy.name, written.name, target.suffix), taken)
+    name = _name((written.policy.name, written.name, target.suffix), used)
     metadata = {
         "name": name,
         "annotations": {"kpolicy.dev/rule": f"{written.policy.name}/{written.name}"},
@@ -218,12 +218,12 @@ def _documents(
     }
 
 
-def _name(parts: Sequence[str], taken: set[str]) -> str:
+def _name(parts: Sequence[str], used: set[str]) -> str:
     """A name of an API object that no other document has."""
     words = (re.sub(r"[^a-z0-9-]+", "-", part.lower()).strip("-") for part in ("kpolicy", *parts))
     first = name = "-".join(words)[:_NAME_MAX]
     number = 2
-    while name in taken:
+    while name in used:
         name, number = f"{first}-{number}", number + 1
     return name
 
