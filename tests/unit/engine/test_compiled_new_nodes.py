@@ -116,4 +116,6 @@ def test_the_end_of_what_keeps_a_pod_back_wakes_it() -> None:
 def test_explanations_name_the_rules() -> None:
     engine = engine_with(ROOM, QUOTA)
     add(engine, node("n1", cpu="2"), of_team("there", node_name="n1"), pod("big", cpu="4"))
-    assert explained(engine, "big")["keptBackBy"] == ["quota"]
+    shown = explained(engine, "big")
+    assert shown["keptBackBy"] == ["quota"]
+    assert [waits["plugin"] for waits in shown["waitsFor"]] == ["NodeResourcesFit", "quota"]
