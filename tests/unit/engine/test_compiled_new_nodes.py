@@ -119,3 +119,12 @@ def test_explanations_name_the_rules() -> None:
     shown = explained(engine, "big")
     assert shown["keptBackBy"] == ["quota"]
     assert [waits["plugin"] for waits in shown["waitsFor"]] == ["NodeResourcesFit", "quota"]
+
+
+def test_a_program_with_an_unknown_kind_of_help_is_refused() -> None:
+    compiled = compile_policy(every_pod=True)
+    assert compiled.program is not None
+    document = json.loads(compiled.program.bytes)
+    document["profiles"][0]["filters"][0]["helpedBy"] = "luck"
+    [refusal] = Engine().load(json.dumps(document).encode())
+    assert refusal.place == "$.profiles[0].filters[0].helpedBy"
