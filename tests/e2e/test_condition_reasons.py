@@ -76,7 +76,7 @@ def test_the_reason_says_whether_a_new_node_could_help(
 ) -> None:
     for name in ("first", "second"):
         create(cluster, name, "red", cpu="3")
-        wait_for(lambda name=name: name in cluster.admin.placements(SPACE), f"{name} on a node")
+    wait_for(lambda: len(cluster.admin.placements(SPACE)) == 2, "two pods on nodes", timeout_s=90)
     create(cluster, "third", "red", cpu="1")
     create(cluster, "no-room", "blue", cpu="3")
     create(cluster, "no-pool", "blue", cpu="1", pool="b")

@@ -105,9 +105,9 @@ def test_the_end_of_what_keeps_a_pod_back_wakes_it() -> None:
     engine = engine_with(ROOM, QUOTA)
     add(engine, node("n1", cpu="2"), of_team("there", node_name="n1"), pod("big", cpu="4"))
     assert not decided(engine, "big")[0].is_helped_by_node
-    gone = {"type": "DELETED", "object": of_team("there", node_name="n1")}
-    gone["object"]["metadata"] |= {"uid": "there", "resourceVersion": "9"}
-    gone["object"] |= {"apiVersion": "v1", "kind": "Pod"}
+    there = of_team("there", node_name="n1") | {"apiVersion": "v1", "kind": "Pod"}
+    there["metadata"] |= {"uid": "there", "resourceVersion": "9"}
+    gone = {"type": "DELETED", "object": there}
     wakes = engine.watch("pods", json.dumps(gone).encode() + b"\n", 0).wakes
     assert [wake.uid for wake in wakes] == ["big"]
     assert decided(engine, "big")[0].is_helped_by_node

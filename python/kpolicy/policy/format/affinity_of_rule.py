@@ -124,18 +124,18 @@ def verdict_of(tree: Tree, root: str) -> Verdict:
             verdict = verdict_of(operand, root)
             return Verdict(verdict.no, verdict.yes)
         case Conditional() if _label(tree) is None and _pod_value(tree, root) is None:
-            test, yes, no = (verdict_of(part, root) for part in tree.operands)
+            test, then, other = (verdict_of(part, root) for part in tree.operands)
             return Verdict(
-                Any((All((test.yes, yes.yes)), All((test.no, no.yes)))),
-                Any((All((test.yes, yes.no)), All((test.no, no.no)))),
+                Any((All((test.yes, then.yes)), All((test.no, other.yes)))),
+                Any((All((test.yes, then.no)), All((test.no, other.no)))),
             )
         case Present(read=read) if isinstance(read, Fact):
             return _presence(read, root)
         case Call(name=name, args=args) if name in _OPERATORS or name in _METHODS:
             return _comparison(name, args, root)
         case Fact(name="pod.hostNetwork"):
-            value = _value(tree, root)
-            return Verdict(Test(value.text), Test(f"!({value.text})"))
+            text = _value(tree, root).text
+            return Verdict(Test(text), Test(f"!({text})"))
     raise NotSayableError(_why(tree))
 
 
@@ -277,8 +277,10 @@ def _pod_value(tree: Tree, root: str) -> _PodValue | None:
             return _PodValue(_literal(value), is_label_value=False)
         case Constant(value=list(items)) | Constant(value=tuple(items)):
             return _PodValue(f"[{', '.join(map(_literal, items))}]")
-        case NewList(args=args, optional=()) if all(isinstance(arg, Constant) for arg in args):
-            return _PodValue(f"[{', '.join(_literal(arg.value) for arg in args)}]")
+        case NewList(args=args, optional=()):
+            constants = [arg.value for arg in args if isinstance(arg, Constant)]
+            is_constant = len(constants) == len(args)
+            return _PodValue(f"[{', '.join(map(_literal, constants))}]") if is_constant else None
         case Fact(name="pod.namespace"):
             return _PodValue("request.namespace", is_label_value=True)
         case Fact(name=name) if name in _POD_FIELDS:

@@ -89,7 +89,7 @@ def _left_out(
             message = f"the predicate `{rule['name']}` {why}"
             yield _finding(message, rule_place(served, FILTER, rule), hint)
         else:
-            profile.rules[FILTER][rule["builtin"]] = rule
+            profile.rules[FILTER][rule["builtin"]] = dict(rule)
     yield from _extenders(served)
     for other in document["profiles"]:
         name = other["schedulerName"]
