@@ -19,6 +19,7 @@ from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Span, has_errors
 from kpolicy.policy.assembly.assemble import Program, assemble, encode
 from kpolicy.policy.assembly.expressions import ExpressionSets
 from kpolicy.policy.assembly.extender_checks import check_authority, check_extenders
+from kpolicy.policy.assembly.helped_by import check_helped_by
 from kpolicy.policy.assembly.params import ParamValues, uncalled
 from kpolicy.policy.assembly.policy_checks import beyond, check_policies
 from kpolicy.policy.assembly.read_policy import Policy, read_policies, written_rules
@@ -255,6 +256,9 @@ def examine(
         *_of_plugins(everyone, authority),
         *chain.from_iterable(
             beyond(policy, expressions.own[policy.name], 1) for policy in policies
+        ),
+        *chain.from_iterable(
+            check_helped_by(policy, expressions.own[policy.name]) for policy in policies
         ),
         *check_rules(policies, expressions.own, resolution),
         *uncalled(found.config_maps, policies),

@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.assembly.expressions import Expressions, ExpressionSets
+from kpolicy.policy.assembly.helped_by import helped_by
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths
 from kpolicy.policy.assembly.releases import Followed, is_followed
 from kpolicy.policy.assembly.resolve import AppliedRule, Served
@@ -167,11 +168,15 @@ class Entries:
     def filter(self, applied: AppliedRule) -> dict[str, Any]:
         written, rule = applied.written, applied.written.rule
         assert isinstance(rule, Predicate)
+        # Only where it is not what the engine assumes of a rule.
+        is_beyond = helped_by(applied, self._expressions) == "other"
+        helped = {"helpedBy": "other"} if is_beyond else {}
         if written.builtin is not None:
-            return self._builtin(applied)
+            return {**self._builtin(applied), **helped}
         is_audit = rule.enforcement == "audit" or written.policy.model.spec.shadow
         return {
             **self._expression(applied),
+            **helped,
             "failurePolicy": written.policy.model.spec.failure_policy,
             "message": one_line(rule.message or f"node(s) didn't pass {written.name}"),
             "messageExpression": self._of(applied).ir((*written.path, "messageExpression")),
