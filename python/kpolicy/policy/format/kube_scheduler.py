@@ -50,7 +50,7 @@ _ARGS_OF_SIDES: Final = {
 FILTER, SCORE = 0, 1
 SIDE_NAMES: Final = ("predicate", "priority")
 # Their score reads what their filter prepared.
-_SCORES_AFTER_ITSFILTER: Final = frozenset({"DynamicResources"})
+_SCORES_AFTER_ITS_FILTER: Final = frozenset({"DynamicResources"})
 _SUCCESSORS: Final = {
     "NodeResourcesLeastAllocated": "`NodeResourcesFit` with the strategy LeastAllocated",
     "NodeResourcesMostAllocated": "`NodeResourcesFit` with the strategy MostAllocated",
@@ -251,7 +251,7 @@ def why_not(profile: PluginProfile, side: int, rule: Mapping[str, Any]) -> tuple
         other = profile.rules[FILTER][name]
         if name not in _ARGS_OF_SIDES and other["args"] != rule["args"]:
             return f"has other arguments than the predicate `{other['name']}`", ""
-    elif side == SCORE and name in _SCORES_AFTER_ITSFILTER:
+    elif side == SCORE and name in _SCORES_AFTER_ITS_FILTER:
         return f"has no predicate `{name}` beside it, which kube-scheduler needs", ""
     return "", ""
 
