@@ -11,6 +11,7 @@ from tests.spec.guides.console import GUIDES, replayed
 # Guides whose commands need more than their own files are checked by tests/docs.
 ELSEWHERE = frozenset(
     {
+        "autoscalers",
         "comparing-policies",
         "metrics",
         "observability",
