@@ -23,6 +23,7 @@ from benches import (
     matrix,
     offline,
     plot,
+    plot_threads,
     policy_tests,
     sizes,
     startup,
@@ -109,7 +110,15 @@ def _plot(arguments: argparse.Namespace) -> Outcome:
     if arguments.measure:
         plot.save(plot.measure())
     data = plot.saved()
-    written = plot.draw(data)
+    written = plot.draw(plot.picture(data))
+    return data, [f"wrote {path}" for path in written], []
+
+
+def _plot_threads(arguments: argparse.Namespace) -> Outcome:
+    if arguments.measure:
+        plot.save(plot_threads.measure(), plot_threads.DATA)
+    data = plot.saved(plot_threads.DATA)
+    written = plot.draw(plot_threads.picture(data), plot_threads.PICTURE)
     return data, [f"wrote {path}" for path in written], []
 
 
@@ -128,6 +137,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[argparse.Namespace], Outcome]]] = {
     "sizes": _sizes,
     "load": _load,
     "plot": _plot,
+    "plot-threads": _plot_threads,
 }
 # With flags of their own.
 _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
@@ -146,10 +156,10 @@ def parser() -> argparse.ArgumentParser:
         "decisions about pods that all differ (cold), two threads of the engine against one, tests "
         "of policies, how long the command line takes to start, expressions, what /debug/explain "
         "holds up, explain and diff of a whole snapshot (offline), useless wakes of parked pods, "
-        "memory (also by size), and loading; plot cost by nodes. Without a name: boundary, "
-        "workloads, tests and startup. `peer --help` is the comparison with kube-scheduler's "
-        "cycle, `cluster --help` that of both as processes on a real API server; `churn --help` "
-        "and `failover --help` are memory and promises of seconds there.",
+        "memory (also by size), and loading; plot cost by nodes, and by threads. Without a name: "
+        "boundary, workloads, tests and startup. `peer --help` is the comparison with "
+        "kube-scheduler's cycle, `cluster --help` that of both as processes on a real API "
+        "server; `churn --help` and `failover --help` are memory and promises of seconds there.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often, or the loop is held up "
         "for too long",
     )
@@ -161,7 +171,9 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument("--nodes", type=int, default=boundary.NODES, help="of boundary and explain")
     flags.add_argument("--pods", type=int, default=boundary.PODS, help="of boundary")
     flags.add_argument(
-        "--measure", action="store_true", help="plot: measure anew, and keep what was found"
+        "--measure",
+        action="store_true",
+        help="plot, plot-threads: measure anew, and keep what was found",
     )
     flags.add_argument("--output", "-o", choices=("table", "json"), default="table")
     return flags

@@ -44,12 +44,12 @@ def measure(runs: int = RUNS, cases: Sequence[Case] | None = None) -> Figures:
             microseconds[case.workload][str(case.size.nodes)] = cost
             if progress is not None:
                 progress(done + 1, len(cases))
-    return {
-        "commit": _commit(),
-        "machine": _machine(),
-        "runs": runs,
-        "microsecondsPerDecision": dict(microseconds),
-    }
+    return {**where(), "runs": runs, "microsecondsPerDecision": dict(microseconds)}
+
+
+def where() -> Figures:
+    """The commit and the machine of figures."""
+    return {"commit": _commit(), "machine": _machine()}
 
 
 def save(figures: Figures, path: Path = DATA) -> None:
@@ -61,8 +61,8 @@ def saved(path: Path = DATA) -> Figures:
     return figures
 
 
-def draw(figures: Figures, path: Path = PICTURE) -> list[str]:
-    path.write_text(picture(figures), "utf-8")
+def draw(picture: str, path: Path = PICTURE) -> list[str]:
+    path.write_text(picture, "utf-8")
     return [os.path.relpath(path)]
 
 

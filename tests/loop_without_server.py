@@ -14,7 +14,7 @@ from random import Random
 from kpolicy.clock import Clock, Pulse
 from kpolicy.cluster.writes.binder import Binding, BindOutcome, Bound, Unknown
 from kpolicy.engine import Decision, Engine
-from kpolicy.scheduler.binding.binds import Binds
+from kpolicy.scheduler.binding.binds import Binds, BindSteps
 from kpolicy.scheduler.binding.reservations import BindEnd, Reservations
 from kpolicy.scheduler.limits import BINDS_IN_FLIGHT_MAX
 from kpolicy.scheduler.loop.consequences import Consequences
@@ -104,14 +104,8 @@ def loop_of(
     )
     reservations = Reservations(BINDS_IN_FLIGHT_MAX, signals.work_came)
     sink = EngineSink(runtime, feed, reservations, on_heard=lambda resource: None)
-    binds = Binds(
-        runtime,
-        feed,
-        reservations,
-        reporter,
-        binder=api,  # type: ignore[arg-type]
-        pre_binder=api,  # type: ignore[arg-type]
-    )
+    steps = BindSteps(api, api)  # type: ignore[arg-type]
+    binds = Binds(runtime, feed, reservations, reporter, steps)
     preemptions = Preemptions(
         runtime,
         feed,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from benches.cluster import idle_plugin
 from tests.cluster import components
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.readiness import free_ports
@@ -21,6 +22,8 @@ from tests.cluster.users import KUBE_SCHEDULER, NORMAL
 OURS: Final = "kpolicy"
 THEIRS: Final = "kube-scheduler"
 TRACED: Final = "kpolicy, traced"
+PLUGGED: Final = "kpolicy, plugged"
+OTHER_BUILD: Final = "kpolicy, other"
 _REQUESTS_PER_SECOND: Final = 5000
 
 
@@ -37,9 +40,10 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Kpolicy:
-    """kpolicy with the shipped policy; all nodes are scored. `environment` is added to this
-    process's."""
+    """kpolicy with the shipped policy; all nodes are scored. `python` is the interpreter that it is
+    installed for, `environment` is added to this process's."""
 
+    python: str = sys.executable
     flags: tuple[str, ...] = ("--no-leader-elect",)
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -49,7 +53,7 @@ class Kpolicy:
         return (
             "env",
             *variables,
-            sys.executable,
+            self.python,
             "-m",
             "kpolicy",
             "run",
@@ -86,6 +90,24 @@ def peers() -> tuple[Contender, ...]:
     return (
         Contender(THEIRS, "default-scheduler", KUBE_SCHEDULER, kube_scheduler),
         Contender(OURS, "kpolicy", NORMAL, Kpolicy()),
+    )
+
+
+def builds(python: str) -> tuple[Contender, ...]:
+    """Another build of kpolicy, installed for this Python, and the one of this process."""
+    return (
+        Contender(OTHER_BUILD, "kpolicy", NORMAL, Kpolicy(python)),
+        Contender(OURS, "kpolicy", NORMAL, Kpolicy()),
+    )
+
+
+def plugged() -> tuple[Contender, ...]:
+    """kpolicy without plugins, and with one that does nothing at each point."""
+    plugin = f"--plugin={idle_plugin.__name__}:{idle_plugin.Idle.__name__}"
+    flags = (*Kpolicy().flags, plugin)
+    return (
+        Contender(OURS, "kpolicy", NORMAL, Kpolicy()),
+        Contender(PLUGGED, "kpolicy", NORMAL, Kpolicy(flags=flags)),
     )
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Place, Severity, Span
 from kpolicy.version import VERSION
 
 if TYPE_CHECKING:
+    from kpolicy.diagnostics import Diagnostic, Place, Severity, Span
     from kpolicy.offline.answers.differences import Diff, Difference
     from kpolicy.offline.answers.evaluate import Evaluated, evaluate
     from kpolicy.offline.answers.pod_decisions import (
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _LAZY: Final = {
+    **dict.fromkeys(("Diagnostic", "Place", "Severity", "Span"), "kpolicy.diagnostics"),
     "Diff": "kpolicy.offline.answers.differences",
     "Difference": "kpolicy.offline.answers.differences",
     "Evaluated": "kpolicy.offline.answers.evaluate",

@@ -1,11 +1,13 @@
 """The command line: `python -m kpolicy`, and what the installed command runs.
 
-Until the modules are loaded, and after the verb has ended, ctrl-C ends the process at once: in
-between, verbs end in order.
+Until the modules are loaded, and after the verb has ended, ctrl-C ends the process at once. In
+between, `kpolicy.cli.interrupts` says what it does.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import gc
 import os
 import signal
@@ -31,17 +33,35 @@ def main() -> int:
     is_watched = is_main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
     if is_watched:
         signal.signal(signal.SIGINT, _end_now)
-    from kpolicy.cli import main as run  # noqa: PLC0415  loaded while ctrl-C is safe
+    # Loaded while ctrl-C is safe.
+    from kpolicy.cli import main as run  # noqa: PLC0415
+    from kpolicy.cli.interrupts import end_if_lost, interrupt  # noqa: PLC0415
 
     if not is_watched:
         return run()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.unraisablehook = end_if_lost
+    signal.signal(signal.SIGINT, interrupt)
     try:
-        return run()
+        code = run()
     except KeyboardInterrupt:  # between the handlers
-        return _INTERRUPTED
+        code = _INTERRUPTED
     finally:
         signal.signal(signal.SIGINT, _end_now)
+    _end_with(code)
+    return code
+
+
+def _end_with(code: int) -> None:
+    """Without the time that Python takes to remove each object: a fifth of a short command, in
+    which ctrl-C would end the process by the signal. With other threads, and where the output
+    cannot be written, Python ends it as always."""
+    if threading.active_count() > 1 and code != _INTERRUPTED:
+        return
+    atexit._run_exitfuncs()
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
-"""The release of kpolicy."""
+"""The release of kpolicy, and the version of the JSON that it prints."""
 
 from __future__ import annotations
 
 from typing import Final
 
 VERSION: Final = "0.1.0"
+# Of JSON documents. Changes when a field is removed or gets another meaning. New fields may come
+# at any time.
+DOCUMENT_VERSION: Final = 1

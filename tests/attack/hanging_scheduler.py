@@ -24,8 +24,10 @@ from kpolicy.scheduler.runtime import EngineThread
 
 # A real-time signal that nothing else uses.
 _PAUSES: Final = signal.SIGRTMIN + 3
-# Pods of the page whose decoding is stopped half-way: it takes some 100 ms.
-_PODS: Final = 40_000
+# Pods of the page whose decoding is stopped half-way, each with a text that the engine reads
+# over: it takes some 100 ms.
+_PODS: Final = 600
+_UNREAD: Final = "\\n" * 100_000
 
 has_begun = threading.Event()
 engine_threads: list[EngineThread] = []
@@ -76,14 +78,15 @@ def _stop_engine_thread() -> None:
 
 def _stop_inside_a_call() -> None:
     """The engine decodes a large page, and its thread stops half-way, where it holds no lock of
-    Python."""
+    Python. Nearly all of its time goes into reading over a long text, which allocates nothing: a
+    thread that stops with a lock of the allocator would stop the threads that are not to hang."""
     ctypes.CDLL(None).signal(_PAUSES, ctypes.CDLL(None).pause)
     thread = engine_threads[0]
     pod = (
         '{"metadata":{"name":"p%d","namespace":"elsewhere","uid":"elsewhere-%d"},'
-        '"spec":{"schedulerName":"nobody","containers":[]}}'
+        '"spec":{"schedulerName":"nobody","containers":[]},"unread":"%s"}'
     )
-    items = ",".join(pod % (number, number) for number in range(_PODS))
+    items = ",".join(pod % (number, number, _UNREAD) for number in range(_PODS))
     body = f'{{"kind":"PodList","metadata":{{"resourceVersion":"1"}},"items":[{items}]}}'.encode()
     thread._executor.submit(thread.engine.list_page, "pods", body, 0)
     before = thread.engine.beats()

@@ -36,10 +36,11 @@ def test_it_ends_by_itself_and_says_what_became_of_the_pods() -> None:
     assert "demo-reloaded.yaml took its place" in done.stdout
     placed, pending = re.findall(r"^(?:placed|pending)\s+(\d+) pods", done.stdout, re.MULTILINE)
     assert (int(placed), int(pending)) == (98, 2)
-    assert re.search(r"^demo/critical-\d+: on (fast|general)-\d+$", done.stdout, re.MULTILINE)
+    assert re.search(r"^demo/critical-\d+: on (fast|general)-\d+;", done.stdout, re.MULTILINE)
     assert re.search(r"^demo/giant-\d+: pending$", done.stdout, re.MULTILINE)
     assert "critical pods stay off spot nodes (critical-off-spot)" in done.stdout
-    assert "prefer-ssd 100" in done.stdout
+    assert re.search(r"^ +node +total .*  prefer-ssd$", done.stdout, re.MULTILINE)
+    assert re.search(r"^ +fast-\d+ .*  100 → 100  selected$", done.stdout, re.MULTILINE)
 
 
 def test_fifty_pods_are_enough_and_it_says_which_policy_judges() -> None:

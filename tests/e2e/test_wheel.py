@@ -1,4 +1,5 @@
-"""The wheel that `make wheel` builds runs in a Debian that has nothing but Python and pip.
+"""The wheel that `make wheel` builds runs in a Debian that has nothing but Python and pip, and an
+image has little beside it.
 
 Needs root, and Debian's package debootstrap, which it installs.
 """
@@ -17,6 +18,7 @@ import pytest
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3600)]
 
 ROOT: Final = Path(__file__).parents[2]
+MB: Final = 1_000_000
 # glibc 2.28 is that of Debian 10 and RHEL 8.
 PLATFORM: Final = "manylinux_2_28_x86_64"
 
@@ -40,9 +42,21 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.rmtree(root)
 
 
-def test_it_is_installed_and_schedules(bare: Path) -> None:
-    (wheel,) = (ROOT / line for line in run("make", "-s", "wheel").splitlines()[-1:])
-    assert PLATFORM in wheel.name
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    (built,) = (ROOT / line for line in run("make", "-s", "wheel").splitlines()[-1:])
+    assert PLATFORM in built.name
+    return built
+
+
+def test_the_environment_at_run_time_is_small(wheel: Path, tmp_path: Path) -> None:
+    """As the Containerfile makes it."""
+    run("build/site.sh", wheel.parent, tmp_path / "site")
+    size = sum(file.lstat().st_size for file in (tmp_path / "site").rglob("*") if file.is_file())
+    assert 20 * MB < size <= 120 * MB
+
+
+def test_it_is_installed_and_schedules(bare: Path, wheel: Path) -> None:
     wheels = bare / "wheels"
     packages = ("--only-binary", ":all:", "--require-hashes", "-r", "requirements-run.lock")
     run(sys.executable, "-m", "pip", "download", "-q", *packages, "-d", wheels)

@@ -1,3 +1,3 @@
-"""The invariants I1 to I13, which hold for every run of the scheduler, simulated or real. Each has
+"""The invariants I1 to I14, which hold for every run of the scheduler, simulated or real. Each has
 its own module.
 """

@@ -20,6 +20,7 @@ from tests.invariants.last_good import last_good
 from tests.invariants.leader import leader
 from tests.invariants.lost_pods import lost_pods
 from tests.invariants.memory import memory
+from tests.invariants.plugged import plugged
 from tests.invariants.policy_version import policy_version
 from tests.invariants.promises import promises
 from tests.invariants.rest import rest
@@ -45,6 +46,7 @@ OF_TIMELINE: Final[dict[str, tuple[OfTimeline, ...]]] = {
     "I11": (policy_version, last_good),
     "I12": (allow_list, evictions, promises),
     "I13": (rest,),
+    "I14": (plugged,),
 }
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from typing import Any
 
 from tests.invariants.history import History, Violation
 
@@ -15,7 +16,13 @@ NAME = "I9"
 
 def history_lines(history: History) -> bytes:
     """A line for each change, write and decision: everything that could differ."""
-    parts = (history.changes, history.writes, history.decisions, history.policies)
+    parts: tuple[tuple[Any, ...], ...] = (
+        history.changes,
+        history.writes,
+        history.decisions,
+        history.policies,
+        history.plugin_calls,
+    )
     lines = [json.dumps(asdict(entry), sort_keys=True) for part in parts for entry in part]
     lines.append(json.dumps(asdict(history.at_rest) if history.at_rest else None, sort_keys=True))
     return "\n".join(lines).encode()

@@ -14,6 +14,7 @@ from typing import Any, Final
 Object = Mapping[str, Any]
 
 SECOND_NS: Final = 1_000_000_000
+WAIT_S_MAX: Final = 12.0
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
 
 BINDING: Final = "pods/binding"
@@ -112,6 +113,25 @@ class RoomDecided:
     budgets: Span
 
 
+# What a call of a plugin came to; empty: it has not ended.
+DONE, REFUSED, RAISED, WAITS, CANCELLED = "done", "refused", "raised", "waits", "cancelled"
+# For `PluginCall.point`: not a call, but that a plugin has allowed a waiting pod.
+ALLOWED: Final = "Allowed"
+
+
+@dataclass(slots=True)
+class PluginCall:
+    """A plugin was asked about a pod. Only a simulated run knows this."""
+
+    began_ns: int
+    instance: str
+    plugin: str
+    point: str
+    uid: str
+    node: str
+    result: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Standstill:
     """The API server was stopped. It received requests of this time, or of shortly before, when it
@@ -164,6 +184,7 @@ class AtRest:
     queued: Mapping[str, str] | None = None
     compared: tuple[str, ...] | None = None  # differences between our cache and the API
     policy_hash: str = ""  # hash in force; empty if not asked
+    instance: str = ""  # as in `Start`; empty if not asked
     held: tuple[Held, ...] = ()  # sizes of the scheduler's maps and queues
 
 
@@ -181,7 +202,7 @@ class Terms:
     # How old all of it may be, where watches are broken on purpose and objects are listed again.
     lag_s: float = 0.0
     # How long a feasible pod may wait without faults: back-off, and two cycles.
-    wait_s_max: float = 12.0
+    wait_s_max: float = WAIT_S_MAX
     # After faults stop: the time until everything is bound, and the time in which then nothing
     # changes.
     converge_s: float = 400.0
@@ -190,6 +211,10 @@ class Terms:
     retells: bool = True
     # Profiles with rules that the reference does not know: it cannot say that a pod would fit.
     unjudged: frozenset[str] = frozenset()
+    # How long a call of a plugin may take before its thread is given up, and asked again elsewhere.
+    plugin_call_s: float = 10.0
+    # The label of pods that plugins delay for as long as they like, and its value.
+    hampered: tuple[str, str] | None = None
     # Prefixes of resources that extenders count, so that nodes need not have them.
     ignored: tuple[str, ...] = ()
     evicts: bool = False  # preemption is live: pods may be deleted
@@ -214,6 +239,7 @@ class History:
     writes: tuple[Write, ...]
     decisions: tuple[Decision, ...] = ()
     rooms: tuple[RoomDecided, ...] = ()
+    plugin_calls: tuple[PluginCall, ...] = ()
     starts: tuple[Start, ...] = ()
     standstills: tuple[Standstill, ...] = ()
     policies: tuple[PolicyOffer, ...] = ()
@@ -235,7 +261,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    invariant: str  # I1 to I13
+    invariant: str  # I1 to I14
     at_ns: int
     text: str
 

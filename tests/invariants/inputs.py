@@ -37,6 +37,7 @@ def inputs(history: History) -> dict[str, int]:
         "I11": asked if offered else 0,
         "I12": len(history.ours()),
         "I13": 1 if history.calm_since_ns is not None else 0,
+        "I14": len(history.plugin_calls),
     }
 
 

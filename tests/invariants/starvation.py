@@ -25,7 +25,7 @@ def starvation(history: History, timeline: Timeline) -> Iterator[Violation]:
     forbids = {offer.hash: offer.forbids for offer in history.policies if offer.hash}
     for uid, bind in timeline.bound_by.items():
         placed = timeline.placed.get(uid)
-        if placed is None:
+        if placed is None or _is_hampered(timeline.states_of(uid), history.terms.hampered):
             continue
         policy = forbids.get(timeline.decision(bind).policy_hash, ())
         since_ns = placed.at_ns
@@ -37,6 +37,12 @@ def starvation(history: History, timeline: Timeline) -> Iterator[Violation]:
         if placed.at_ns - since_ns > limit_ns:
             waited_s = (placed.at_ns - since_ns) / SECOND_NS
             yield Violation(NAME, placed.at_ns, f"{uid} could be placed for {waited_s:.1f} s")
+
+
+def _is_hampered(states: Iterable[Object], label: tuple[str, str] | None) -> bool:
+    return label is not None and any(
+        (state["metadata"].get("labels") or {}).get(label[0]) == label[1] for state in states
+    )
 
 
 def feasible(timeline: Timeline, pod: Object | None, version: int, forbids: Forbids) -> bool:

@@ -96,7 +96,7 @@ def test_random_expressions_give_the_same() -> None:
 def test_every_overload_gives_the_same_for_more_combinations() -> None:
     all_pairs = _systematic(ROWS_MAX_LONG)
     assert _unexplained(all_pairs) == ""
-    assert len(all_pairs) > 500_000
+    assert len(all_pairs) > 350_000
 
 
 @pytest.mark.full

@@ -15,6 +15,8 @@ from tests.simulation.world import Plan, Run, World, world_of
 
 CONVERGE_S: Final = 180.0
 REST_S: Final = 60.0
+# In this time, calls of plugins that have begun end.
+PLUGINS_END_S: Final = 10.0
 
 
 def run(plan: Plan) -> Run:
@@ -77,8 +79,13 @@ def heal(world: World) -> Remains:
         world.offered.spoil(world.random)
     elif not world.offered.offers[-1].hash:
         world.offered.put(GOOD[0])
+    if world.setting.has_plugins:
+        world.plugs.calm = True
+        world.pass_time(PLUGINS_END_S)
+        lives = [instance.life for instance in world.instances if instance.life is not None]
+        world.plugs.let_go([life.machine.run_id for life in lives])
     # What an extender answers can change without an event. A pod that it refused is tried again
-    # after the next event of the cluster, as with kube-scheduler.
+    # after the next event of the cluster, as with kube-scheduler. The same holds for plugins.
     world.people.touch_node()
     if remains.is_about_the_standby:
         standby = next(instance for instance in reversed(world.instances) if not instance.leads)

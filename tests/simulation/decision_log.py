@@ -6,11 +6,12 @@ changes nothing in the engine's answers, except the time that it took.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kpolicy.engine import (
     Applied,
+    Candidates,
     Decision as Decided,
     Engine,
     JudgedNodes,
@@ -46,7 +47,7 @@ class RunLog:
 
 
 class LoggedEngine(Engine):
-    __slots__ = ("_instance", "_known", "_run_log", "_time")
+    __slots__ = ("_instance", "_known", "_offered_at", "_run_log", "_time")
 
     def __init__(self, seed: int, instance: str, log: RunLog, time: WorldTime) -> None:
         super().__init__(seed)
@@ -54,6 +55,8 @@ class LoggedEngine(Engine):
         self._run_log = log
         self._time = time
         self._known: dict[str, _Known] = {}
+        # By pod, what was known when extenders were offered victims.
+        self._offered_at: dict[str, dict[str, Span]] = {}
 
     def known(self, resource: str) -> _Known:
         return self._known.setdefault(resource, _Known())
@@ -93,17 +96,33 @@ class LoggedEngine(Engine):
     def choose(self, uid: str, judged: JudgedNodes, now_ns: int) -> Decided:
         return self._chosen(super().choose(uid, judged, now_ns), now_ns)
 
+    def candidates(self, uid: str, judged: JudgedNodes, now_ns: int) -> Candidates:
+        resources = ("pods", "nodes", "poddisruptionbudgets")
+        self._offered_at[uid] = {name: self.known(name).span() for name in resources}
+        return super().candidates(uid, judged, now_ns)
+
     def preempt(
         self, uid: str, judged: JudgedNodes, left: RemainingCandidates, now_ns: int
     ) -> Decided:
-        return self._chosen(super().preempt(uid, judged, left, now_ns), now_ns)
+        decided = super().preempt(uid, judged, left, now_ns)
+        return self._chosen(decided, now_ns, self._offered_at.pop(uid, {}))
 
-    def _chosen(self, decided: Decided, now_ns: int) -> Decided:
-        self._log(decided, super().schedule([], now_ns).program_hash)
+    def _chosen(
+        self, decided: Decided, now_ns: int, before: Mapping[str, Span] | None = None
+    ) -> Decided:
+        """`before`: what was known when the victims were found, where that was earlier."""
+        self._log(decided, super().schedule([], now_ns).program_hash, before)
         return _timeless(decided)
 
-    def _log(self, decided: Decided, policy_hash: str) -> None:
-        pods, nodes = self.known("pods").span(), self.known("nodes").span()
+    def _span(self, resource: str, before: Mapping[str, Span]) -> Span:
+        now = self.known(resource).span()
+        then = before.get(resource, now)
+        return Span(min(then.low, now.low), max(then.high, now.high))
+
+    def _log(
+        self, decided: Decided, policy_hash: str, before: Mapping[str, Span] | None = None
+    ) -> None:
+        before = before or {}
         if decided.verdict == Verdict.PLACED:
             claims = self.known("persistentvolumeclaims").span()
             volumes = self.known("persistentvolumes").span()
@@ -114,8 +133,8 @@ class LoggedEngine(Engine):
                     uid=decided.uid,
                     node=decided.node,
                     policy_hash=policy_hash,
-                    pods=pods,
-                    nodes=nodes,
+                    pods=self.known("pods").span(),
+                    nodes=self.known("nodes").span(),
                     volumes_low=min(claims.low, volumes.low),
                 )
             )
@@ -127,9 +146,9 @@ class LoggedEngine(Engine):
                     uid=decided.uid,
                     node=decided.nominated_node,
                     victims=tuple(victim.uid for victim in decided.victims),
-                    pods=pods,
-                    nodes=nodes,
-                    budgets=self.known("poddisruptionbudgets").span(),
+                    pods=self._span("pods", before),
+                    nodes=self._span("nodes", before),
+                    budgets=self._span("poddisruptionbudgets", before),
                 )
             )
 

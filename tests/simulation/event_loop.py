@@ -2,8 +2,9 @@
 
 It runs callbacks, timers and tasks. Calls "in other threads" run inline, some virtual moments
 later, one after the other for each executor. `WorldTime` says when it runs. A loop may be frozen
-(it does not run while time passes) or killed (it never runs again, and nothing is unwound, as with
-SIGKILL). It must not use a socket, a real clock or a real thread.
+(it does not run while time passes), blocked (one step takes that long) or killed (it never runs
+again, and nothing is unwound, as with SIGKILL). It must not use a socket, a real clock or a real
+thread.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import heapq
 import itertools
 from asyncio import events
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from random import Random
+from types import coroutine
 from typing import Any, Final, TypeVar
 
 from tests.simulation.machine_time import NEVER, WorldTime
@@ -39,6 +41,11 @@ class Joining:
     def __init__(self, ended: Callable[[], bool], timeout_s: float) -> None:
         self.ended = ended
         self.timeout_s = timeout_s
+
+
+@coroutine
+def _step() -> Generator[None, None, None]:
+    yield
 
 
 class VirtualTask(asyncio.Task[T]):
@@ -70,19 +77,22 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self.errors: list[dict[str, Any]] = []
         self.running_ns: int | None = time.now_ns
         self.frozen_until_ns = 0
+        self.blocked_since_ns = self.blocked_until_ns = 0
+        self.on_block: Callable[[], None] | None = None
         time.add(self)
 
     # --- turns -----------------------------------------------------------------------------------
 
     def next_ns(self, now_ns: int) -> int:
         """The time of its next turn."""
+        stands_until_ns = max(self.frozen_until_ns, self.blocked_until_ns)
         if self._ready:
-            return max(now_ns, self.frozen_until_ns)
+            return max(now_ns, stands_until_ns)
         while self._timers and self._timers[0][2].cancelled():
             heapq.heappop(self._timers)
         if not self._timers:
             return NEVER
-        return max(self._timers[0][0], self.frozen_until_ns)
+        return max(self._timers[0][0], stands_until_ns)
 
     def turn(self) -> None:
         """One turn, as in asyncio: first timers that are due, then callbacks that were ready at the
@@ -101,8 +111,19 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                     handle._run()
                 if self.running_ns is None:  # killed in its own turn
                     return
+                if self.blocked_until_ns > self._world.now_ns:
+                    self._ready.rotate(1)  # the rest of the step that blocks comes first
+                    return
         finally:
             events._set_running_loop(previous)
+
+    async def block(self, seconds: float) -> None:
+        """What runs now takes so long, and nothing else runs in this loop meanwhile."""
+        if self.on_block is not None:
+            self.on_block()
+        self.blocked_since_ns = self._world.now_ns
+        self.blocked_until_ns = self._world.now_ns + round(seconds * SECOND_NS)
+        await _step()
 
     def freeze(self, seconds: float) -> None:
         """As SIGSTOP, and SIGCONT after this time."""

@@ -37,19 +37,25 @@ def held_by(instance: Instance, broken: frozenset[str]) -> tuple[Held, ...]:
     waiting = len(queue)
     # If the nomination cannot be written, the preemptor is tried again and again.
     unwritten = waiting if STATUS in broken else 0
-    lanes = len(queue._active) + len(queue._backoff) + len(queue._error_backoff)
-    lanes += len(queue._parked) + len(queue._gated)
+    lanes = queue._lanes
     about_gone = sum(queue.get(uid) is None for uid in status._last)
     stale = sum(
         len(heap._entries) - len(heap)
-        for heap in (queue._active, queue._backoff, queue._error_backoff)
+        for heap in (lanes.active, lanes.backoff, lanes.error_backoff)
     )
     shadowed, engine = instance.life.shadowed, instance.life.engine
     backlog = shadowed._shadow.statistics().backlog if shadowed is not None else 0
     named = len(shadowed._profiles) if shadowed is not None else 0
     pending = len(engine.pending())
+    plugged = parts.plugged
+    host = plugged.host if plugged is not None else None
     return (
-        Held("pods in no lane of the queue", abs(waiting - lanes)),
+        Held("pods that plugins are asked about", reservations.awaiting_plugins),
+        Held("pods that wait on Permit", len(host.waiting) if host is not None else 0),
+        Held("calls of plugins", len(host.runner._under_way) if host is not None else 0),
+        Held("pods that plugins refused", len(lanes.refused)),
+        Held("pods just bound, for plugins", len(host.store._just_bound) if host else 0),
+        Held("pods in no lane of the queue", abs(waiting - sum(lanes.sizes()))),
         Held("stale entries of the queue's heaps", stale, 3 * STALE_ENTRIES_MIN),
         Held("pods held for room", sum(pod.held for pod in queue.entries()), unwritten),
         Held("binds not sent", len(reservations._unsent) + reservations.in_doubt),

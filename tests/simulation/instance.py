@@ -8,16 +8,18 @@ It can be started, killed at any moment, frozen, and stopped. After each start i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from kpolicy.clock import SystemClock, first_of
+from kpolicy.clock import Clock, SystemClock, first_of
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.cluster.lease import Elector
 from kpolicy.engine import Engine
+from kpolicy.plugins.loading import PluginClass
+from kpolicy.plugins.thread import Deliver
 from kpolicy.scheduler.delivery.policy_delivery import Keeping, Policies, PolicyOrigin
 from kpolicy.scheduler.loop.reload import Compile
 from kpolicy.scheduler.options import Options
@@ -32,6 +34,7 @@ from tests.simulation.decision_log import LoggedEngine, RunLog
 from tests.simulation.event_loop import Joining, VirtualLoop, virtual_loop
 from tests.simulation.machine_time import WorldTime
 from tests.simulation.network import Network
+from tests.simulation.plugin_thread import VirtualPluginThread
 
 EPOCH_NS: Final = 1_767_225_600_000_000_000  # 2026-01-01
 
@@ -98,6 +101,15 @@ class Life:
     lease: VirtualLoop
     task: asyncio.Task[Problem | None]
     shadowed: ShadowFeed | None
+    plugin_loops: list[VirtualLoop]
+
+    @property
+    def loops(self) -> tuple[VirtualLoop, ...]:
+        return self.main, self.lease, *self.plugin_loops
+
+
+def _no_plugins(run_id: str) -> Sequence[PluginClass]:
+    return ()
 
 
 @dataclass(slots=True)
@@ -112,6 +124,7 @@ class Instance:
     log: RunLog
     options: Options
     has_dead_shadow: bool = False
+    plugins: Callable[[str], Sequence[PluginClass]] = _no_plugins  # by the id of the run
     life: Life | None = None
     past: list[Life] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
@@ -126,6 +139,13 @@ class Instance:
         chance = Random(self.random.getrandbits(64))
         main = virtual_loop(self.time, chance, f"{self.host}/main-{number}", self.network)
         lease = virtual_loop(self.time, chance, f"{self.host}/lease-{number}", self.network)
+        plugin_loops: list[VirtualLoop] = []
+
+        def plugin_thread(thread: int, clock: Clock, deliver: Deliver) -> VirtualPluginThread:
+            loop = virtual_loop(self.time, chance, f"{self.host}/plugins-{number}-{thread}")
+            plugin_loops.append(loop)
+            return VirtualPluginThread(thread, clock, deliver, loop)
+
         machine = Machine(
             host_name=self.host,
             process_id=number + 1,
@@ -133,6 +153,7 @@ class Instance:
             elector_thread=lambda client, elector, lost: VirtualElectorThread(
                 lease, client, elector, lost
             ),
+            plugin_thread=plugin_thread,
         )
         engine = LoggedEngine(chance.getrandbits(64), machine.run_id, self.log, self.time)
         connection = Connection(
@@ -152,6 +173,7 @@ class Instance:
                 compile_with=self.compile,
                 machine=machine,
                 on_lost=lambda: self.end("lease lost"),
+                plugins=self.plugins(machine.run_id),
             ),
         )
         shadowed = None
@@ -162,7 +184,7 @@ class Instance:
             scheduler._runtime.engine._witness = shadowed
         self.log.starts.append(Start(machine.run_id, self.host, self.time.now_ns))
         task = main.create_task(scheduler.run())
-        self.life = Life(machine, engine, scheduler, main, lease, task, shadowed)
+        self.life = Life(machine, engine, scheduler, main, lease, task, shadowed, plugin_loops)
         task.add_done_callback(self._ended)
 
     def end(self, why: str) -> None:
@@ -172,14 +194,14 @@ class Instance:
             return
         self.ends.append(why)
         self.past.append(life)
-        for loop in (life.main, life.lease):
+        for loop in life.loops:
             loop.kill()
             self.network.vanish(loop)
 
     def freeze(self, seconds: float) -> None:
         if self.life is not None:
-            self.life.main.freeze(seconds)
-            self.life.lease.freeze(seconds)
+            for loop in self.life.loops:
+                loop.freeze(seconds)
 
     def stop(self) -> None:
         """SIGTERM."""
@@ -203,8 +225,8 @@ class Instance:
     def unwind(self) -> None:
         self.end("the simulation is over")
         for life in self.past:
-            life.main.unwind()
-            life.lease.unwind()
+            for loop in life.loops:
+                loop.unwind()
 
     def _ended(self, task: asyncio.Task[Problem | None]) -> None:
         if self.life is None or self.life.task is not task:

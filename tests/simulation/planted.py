@@ -28,6 +28,7 @@ from kpolicy.scheduler.long_tasks import Leadership
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import EngineSink
 from kpolicy.scheduler.loop.queued_pod import Attempt
+from kpolicy.scheduler.plugged.placements import PluggedPod
 from kpolicy.scheduler.preemption import preemptions
 from kpolicy.scheduler.preemption.room import Plan, plan
 from kpolicy.scheduler.problem_codes import Problem
@@ -167,8 +168,22 @@ def _stands(self: PodStatusWriter, condition: PodCondition, *, urgent: bool = Fa
     _set(self, replace(condition, nominated_node=condition.nominated_node or None), urgent=urgent)
 
 
+async def _unreserves_some(self: PluggedPod) -> None:
+    """Unreserve is forgotten after a Permit plugin has refused."""
+    self._forget_wait()
+    if self._last is not None and self._last.point != "Permit":
+        await _unreserve(self)
+
+
+async def _no_wait(self: PluggedPod) -> None:
+    """A pod that should wait on Permit is bound at once."""
+    self._forget_wait()
+
+
+_unreserve = PluggedPod.unreserve
 _read, _set = ConfigMapSource.read, PodStatusWriter.set
 
+_PLUGINS: Final = Setting(has_plugins=True)
 _BY_MAP: Final = Setting(by_config_map=True)
 _VOLUMES: Final = Setting(has_volumes=True)
 _EXTENDERS: Final = Setting(has_extenders=True)
@@ -239,6 +254,14 @@ MISTAKES: Final = (
     Mistake(
         "nominations stand", frozenset({"I7"}), PodStatusWriter, {"set": _stands}, first_seed=10
     ),
+    Mistake(
+        "a refused permit keeps its place",
+        frozenset({"I14"}),
+        PluggedPod,
+        {"unreserve": _unreserves_some},
+        _PLUGINS,
+    ),
+    Mistake("waits for no permit", frozenset({"I14"}), PluggedPod, {"_wait": _no_wait}, _PLUGINS),
 )
 
 

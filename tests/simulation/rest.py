@@ -56,6 +56,7 @@ def at_rest(instance: Instance, api: SimulatedApi, at_ns: int, broken: frozenset
             engine, fresh_engine(instance, api, now_ns), now_ns, nominations=STATUS not in broken
         ),
         policy_hash=in_force.hash if in_force is not None else "",
+        instance=instance.life.machine.run_id,
         held=held_by(instance, broken),
     )
 

@@ -17,6 +17,7 @@ from tests.invariants.determinism import history_lines
 from tests.simulation.course import run
 from tests.simulation.devices import DEVICE_FAILS
 from tests.simulation.extender import Fault
+from tests.simulation.plugged import Whim
 from tests.simulation.remains import Remains
 from tests.simulation.storage import ELSEWHERE, MAKES, REFUSES
 from tests.simulation.trouble import Kind
@@ -99,6 +100,7 @@ class Total:
         wanted = {kind.value for kind in Kind if kind is not Kind.NONE} | NEMESES
         wanted |= {fault.value for fault in Fault if fault is not Fault.NONE}
         wanted |= {remains.value for remains in Remains}
+        wanted |= {whim.value for whim in Whim if whim is not Whim.NONE}
         return sorted((wanted - self.faults.keys()) | (STEPS - self.steps.keys()))
 
 

@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+from kpolicy.plugins.limits import BLOCKED_BY_PLUGIN_MAX
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.options import Options
-from tests.invariants.history import SECOND_NS, AtRest, History, Terms
+from tests.invariants.history import SECOND_NS, WAIT_S_MAX, AtRest, History, Terms
 from tests.simulation.api_server import STALE_VERSIONS_MAX, SimulatedApi
 from tests.simulation.budgets import Budgets
 from tests.simulation.decision_log import RunLog
@@ -31,6 +32,7 @@ from tests.simulation.machine_time import WorldTime
 from tests.simulation.nemesis import Nemesis
 from tests.simulation.network import Network
 from tests.simulation.people import People
+from tests.simulation.plugged import CALL_S_MAX, HAMPERED, Plugs
 from tests.simulation.policies import GOOD, PROFILE, Offered, PolicyFile, PolicyText, compiled
 from tests.simulation.policy_map import STATUS, PolicyMap
 from tests.simulation.policy_trouble import PolicyTrouble
@@ -137,6 +139,11 @@ class World:
         self._driver = virtual_loop(self.time, self._chance(), "world/driver", network)
         self._tasks: list[asyncio.Task[Any]] = []
         self.devices = Devices(self.api, self.people, self._chance())
+        # A source that no other part shares, so that worlds without plugins are what they were.
+        self.plugs = Plugs(Random(f"plugins {plan.seed}"), self.time)
+        if self.setting.has_plugins:
+            for instance in self.instances:
+                instance.plugins = self.plugs.of
 
     # --- time ------------------------------------------------------------------------------------
 
@@ -168,19 +175,25 @@ class World:
     def finished_run(
         self, calm_ns: int, *, converge_s: float, rest_s: float, remains: Remains = Remains.NOTHING
     ) -> Run:
+        # A call that blocks its thread holds up the questions behind it, and so does the next one
+        # in the thread that follows: as often as one plugin may do so.
+        held_up_s = BLOCKED_BY_PLUGIN_MAX * CALL_S_MAX if self.setting.has_plugins else 0.0
         terms = Terms(
+            wait_s_max=WAIT_S_MAX + held_up_s,
             converge_s=converge_s,
             rest_s=rest_s,
             evicts=True,
             binds_volumes=self.setting.has_volumes,
             allocates_devices=self.setting.has_devices,
+            plugin_call_s=CALL_S_MAX,
+            hampered=HAMPERED if self.setting.has_plugins else None,
             ignored=(RESOURCE,) if self.setting.has_devices else (),
             stale_versions=STALE_VERSIONS_MAX + 1,
             kept_in=str(STATUS) if self.setting.by_config_map else "",
             broken=remains.broken,
             shuns=remains is not Remains.EXTENDER_DEAD,
         )
-        counts = (self.troubles, self.nemesis, self.policy_trouble, self.extender)
+        counts = (self.troubles, self.nemesis, self.policy_trouble, self.extender, self.plugs)
         return Run(
             history=self._history(calm_ns, terms),
             faults=sum((count.counts for count in counts), Counter[str]()),
@@ -208,6 +221,7 @@ class World:
             writes=tuple(self.api.writes),
             decisions=tuple(self._log.decisions),
             rooms=tuple(self._log.rooms),
+            plugin_calls=tuple(self.plugs.calls),
             starts=tuple(self._log.starts),
             policies=tuple(self.offered.offers),
             at_rest=rest,
@@ -219,7 +233,7 @@ class World:
 
     def _errors(self) -> Iterator[str]:
         lives = [life for instance in self.instances for life in instance.lives]
-        loops = [loop for life in lives for loop in (life.main, life.lease)]
+        loops = [loop for life in lives for loop in life.loops]
         assert self.network.server_loop is not None
         for loop in (*loops, self.network.server_loop, self._driver):
             for error in loop.errors:
@@ -242,7 +256,7 @@ class World:
             self.offered.keeping,
             compiled,
             self._log,
-            Options(port=0, leader_elect=True),
+            Options(port=0, leader_elect=True, plugin_timeout_s=CALL_S_MAX),
             has_dead_shadow=self.setting.remains is Remains.SHADOW_DEAD,
         )
 

@@ -105,7 +105,7 @@ def test_modules_that_pages_and_modules_name_exist() -> None:
 
 def test_the_page_has_every_flag_of_kube_scheduler_that_is_answered() -> None:
     page = (ROOT / "docs" / "differences-from-kube-scheduler.md").read_text("utf-8")
-    rows = dict(re.findall(r"^\| `(--[a-z-]+)` \| (.+) \|$", page, re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(--[a-z0-9-]+)` \| (.+) \|$", page, re.MULTILINE))
     assert rows == KUBE_SCHEDULER_FLAGS
     assert {
         "--policy-config-file",
@@ -113,3 +113,13 @@ def test_the_page_has_every_flag_of_kube_scheduler_that_is_answered() -> None:
         "--policy-configmap-namespace",
     } <= set(rows)
     assert not [flag for flag in rows if not unknown_flag(_parser("run")[0], ["run", flag])]  # type: ignore[arg-type]
+
+
+def test_every_flag_of_kube_scheduler_is_one_of_run_or_is_answered() -> None:
+    """The file has what `kube-scheduler --help` of 1.36 lists, and what it hides."""
+    theirs = (ROOT / "tests" / "tree" / "kube_scheduler_flags.txt").read_text("utf-8").split()
+    assert len(theirs) >= 60
+    parser, _ = _parser("run")
+    others = [flag for flag in theirs if flag not in KUBE_SCHEDULER_FLAGS]
+    assert len(others) >= 5
+    assert [flag for flag in others if unknown_flag(parser, ["run", flag])] == []  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ wrong into messages and exit codes.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -16,11 +17,11 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from kpolicy.cli.flag_check import unknown_flag
+from kpolicy.cli.interrupts import INTERRUPTED, PRESSED
 from kpolicy.cli.verb import CANNOT_WORK, FINDINGS, FINE, CannotWorkError, PolicyErrorsError, Verb
 from kpolicy.version import VERSION
 
 OUR_BUG: Final = 101
-INTERRUPTED: Final = 130
 
 # The purpose of each verb, in the order of the overview.
 VERBS: Final = {
@@ -55,6 +56,8 @@ _MODULES: Final = {
     **dict.fromkeys(("fmt", "convert", "hash", "schema"), "documents"),
     "explain-field": "explain_field",
 }
+# What a write to a full disk or beyond a quota fails with.
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _REPORT_TO: Final = "https://github.com/kpolicy/kpolicy/issues"
 
 
@@ -62,7 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; the exit code is that of the process."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _run(arguments)
+        code = _run(arguments)
+        sys.stdout.flush()  # here, where it can be said that it failed
+        return code
     except SystemExit as stop:  # argparse: 0 after help, 2 after bad flags
         return stop.code if isinstance(stop.code, int) else CANNOT_WORK
     except CannotWorkError as failure:
@@ -73,11 +78,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader left. Python must not complain at exit about output that is still buffered.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()  # the reader left
         return FINE
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            return _our_bug(error)
+        _give_up_output()
+        print(f"{program_name()}: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return CANNOT_WORK
     except Exception as error:
-        return _our_bug(error)
+        return INTERRUPTED if PRESSED.is_set() else _our_bug(error)
+
+
+def _give_up_output() -> None:
+    """Python must not complain at exit about output that is still buffered."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def program_name() -> str:

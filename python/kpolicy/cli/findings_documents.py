@@ -8,10 +8,9 @@ from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
 from kpolicy.cli.findings_text import Findings, place_of
-from kpolicy.cli.output_schema import DOCUMENT_VERSION
 from kpolicy.diagnostics import Diagnostic, Place, Severity
 from kpolicy.policy.codes.registry import pages
-from kpolicy.version import VERSION
+from kpolicy.version import DOCUMENT_VERSION, VERSION
 
 _SARIF_LEVELS: Final = {
     Severity.ERROR: "error",

@@ -19,17 +19,18 @@ from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeVar
 
 from kpolicy.cli.findings_text import print_findings
-from kpolicy.cli.output_schema import DOCUMENT_VERSION
 from kpolicy.cli.verb import CannotWorkError, PolicyErrorsError
 from kpolicy.diagnostics import did_you_mean
 from kpolicy.offline.input_files import POLICY_SUFFIXES, files_in, read_source
 from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
 from kpolicy.policy.yaml.source import Source
+from kpolicy.version import DOCUMENT_VERSION
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
     from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
+    from kpolicy.plugins.loading import PluginClass
     from kpolicy.policy.assembly.assemble import Program
 
 # Another release of Kubernetes is taken than the one that was meant.
@@ -105,10 +106,12 @@ def load_program(
     beside: Sequence[Source] = (),
     cluster_version: str = "",
     release: str | None = None,
+    plugins: Sequence[PluginClass] = (),
 ) -> Program:
     """The policy, compiled with the params, the release and the gates of the flags; `release`
     stands for that of the flags. Policies `beside` it may be extended, and may declare params that
     it does not have itself. Raises `PolicyErrorsError`."""
+    from kpolicy.policy.authority import with_plugins
     from kpolicy.policy.compile import compile_policy
 
     compiled = compile_policy(
@@ -117,6 +120,7 @@ def load_program(
         params=dict(args.param),
         library=beside,
         release=args.release if release is None else release,
+        authority=with_plugins(plugin.name for plugin in plugins),
         cluster_version=cluster_version,
         feature_gates=args.feature_gates,
     )
@@ -135,6 +139,31 @@ def load_program(
     return program
 
 
+def load_plugins(args: argparse.Namespace) -> tuple[PluginClass, ...]:
+    """The plugins of the flags."""
+    if not args.plugin:
+        return ()
+    from kpolicy.plugins import loading
+
+    found = loading.load_plugins(args.plugin, of_packages=False)
+    if isinstance(found, tuple):
+        return found
+    raise CannotWorkError(str(found))
+
+
+@contextmanager
+def plugins_reported() -> Iterator[None]:
+    """Reports a plugin that is a class but that cannot be made."""
+    try:
+        yield
+    except ValueError as error:
+        from kpolicy.offline.answers.plugged_decisions import PluginNotMadeError
+
+        if isinstance(error, PluginNotMadeError):
+            raise CannotWorkError(str(error)) from error
+        raise
+
+
 class _Asked(Protocol):
     @property
     def statistics(self) -> bytes: ...
@@ -147,10 +176,11 @@ def ask_engine(
     args: argparse.Namespace,
     ask: Callable[[Snapshot, Program], _A],
     held: Snapshot | None = None,
+    plugins: Sequence[PluginClass] = (),
 ) -> _A:
     """Loads the policy and the snapshot of `flags.DECISION` and hands them to `ask`, which puts
     both into an engine; `held` is a snapshot that is there already. Refuses a snapshot in which
-    rules find nothing to read."""
+    rules find nothing to read. `plugins` are those that the policy may name."""
     snapshot = held or load_snapshot(args.snapshot)
     snapshot.now_ns = snapshot.now_ns if args.now is None else args.now
     program = load_program(
@@ -158,6 +188,7 @@ def ask_engine(
         all_sources(args.policy),
         every_pod=args.every_pod,
         cluster_version=snapshot.cluster_version,
+        plugins=plugins,
     )
     with refusals_reported():
         asked = ask(snapshot, program)

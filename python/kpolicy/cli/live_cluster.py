@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
     from kpolicy.recorder.record import Recording
 
-CLUSTER: Final = (
-    argument("--kubeconfig", type=Path, metavar="FILE"),
-    argument("--context", metavar="NAME"),
-)
 NAMESPACE: Final = argument(
     "--namespace", "-n", metavar="NS", help="the namespace (default: that of the context)"
 )

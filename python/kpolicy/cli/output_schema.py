@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-# Changes when a field is removed or gets another meaning. New fields may come at any time.
-DOCUMENT_VERSION: Final = 1
+from kpolicy.version import DOCUMENT_VERSION
 
 
 def _text(about: str) -> dict[str, Any]:
@@ -156,7 +155,7 @@ _KINDS: Final = {
     "why": _object(
         {
             "pod": _POD,
-            "situation": _text("What is so with the pod, in one word."),
+            "situation": _text("What is so with the pod, in a few words."),
             "rejectedBy": _any_object("How many nodes each rule rejects."),
             "explanation": _any_object("The decision, as of `explain`."),
         },

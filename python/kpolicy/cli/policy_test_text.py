@@ -19,9 +19,9 @@ from kpolicy.cli.findings_text import (
     github as annotated,
     printable,
 )
-from kpolicy.cli.output_schema import DOCUMENT_VERSION
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.offline.reports.columns import columns
+from kpolicy.version import DOCUMENT_VERSION
 
 if TYPE_CHECKING:
     from kpolicy.offline.policy_tests.coverage import PolicyCoverage

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from kpolicy.release_table import RELEASES
@@ -91,7 +92,8 @@ class Verb:
         if self.run is not None and self.name not in _WITHOUT_COLOR:
             parser.add_argument(*COLOR.names, **COLOR.options)
         if self.verbs:
-            children = parser.add_subparsers(required=True, metavar="VERB")
+            names = "|".join(verb.name for verb in self.verbs)
+            children = parser.add_subparsers(required=True, metavar=names)
             for verb in self.verbs:
                 verb.add_to(children)
 
@@ -182,6 +184,11 @@ def destination(more: str, *, required: bool = False) -> Argument:
     return argument("--output", "-o", metavar="FILE", required=required, help=what)
 
 
+# Of verbs that ask a live cluster: kubectl's flags.
+CLUSTER: Final = (
+    argument("--kubeconfig", type=Path, metavar="FILE"),
+    argument("--context", metavar="NAME"),
+)
 PATHS: Final = argument("paths", nargs="*", metavar="FILE|DIR|-", default=["-"])
 PARAM: Final = repeatable(
     "--param",
@@ -290,6 +297,12 @@ NOW: Final = argument(
     metavar="TIME",
     help="the time that rules read as `now`, as 2026-11-01T22:00:00Z (default: when the snapshot "
     "was recorded)",
+)
+PLUGINS: Final = repeatable(
+    "--plugin",
+    metavar="MODULE:CLASS",
+    help="ask this plugin in Python about each pod, at PreEnqueue, QueueSort, Reserve and Permit; "
+    "repeatable",
 )
 # The inputs of `explain` and `simulate`: a snapshot, and the policy that decides.
 DECISION: Final = (

@@ -38,6 +38,8 @@ from kpolicy.testing.kubelet import KubeletTimes
 
 Object = Mapping[str, Any]
 POLICY, POLICY_CHANGED = "demo.yaml", "demo-reloaded.yaml"
+# For `kubectl run --overrides`.
+_FOR_KPOLICY = '{"spec": {"schedulerName": "kpolicy"}}'
 PODS_A_STEP = 100
 LOOK_EVERY_S = 0.2
 # The longest wait, so that the demo never hangs.
@@ -117,7 +119,9 @@ class Story:
             f"  export KUBECONFIG={kubeconfig}",
             "  kubectl get pods --namespace demo -o wide",
             f"  $EDITOR {policy}    # a change is in force within seconds",
-            "there are no controllers: a Deployment makes no pods, `kubectl run` makes one",
+            "there are no controllers: a Deployment makes no pods. This makes one for kpolicy:",
+            f"  kubectl run mine --namespace demo --image nginx --overrides='{_FOR_KPOLICY}'",
+            f"  kpolicy why demo/mine --policy {policy}    # where it is or may be, and why",
             "ctrl-C ends it",
         ):
             write(self.console, line)

@@ -5,7 +5,6 @@ A terminal gets a live bar and a table, anything else plain lines.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from rich.table import Table
 
 from kpolicy.demo.demo_cluster import WORKLOADS, Tally
 from kpolicy.offline.reports.columns import largest_first
+from kpolicy.offline.reports.explanation_text import rejections_text, scores_text
 
 PLAIN_LINE_EVERY_PODS: Final = 500
 REFRESH_PER_SECOND: Final = 8
@@ -131,21 +131,12 @@ def show_summary(console: Console, measured: Measured) -> None:
 
 
 def explanation_lines(explained: Mapping[str, Any], node_now: str = "") -> list[str]:
-    """The reasons of rejections, then the best nodes with each rule's part of the total."""
-    nodes = explained.get("nodes", [])
-    rejections = Counter(
-        f"{', '.join(node['filter']['reasons'])} ({node['filter']['plugin']})"
-        for node in nodes
-        if "filter" in node
-    )
-    text = [f"{explained['pod']}: " + (f"on {node_now}" if node_now else "pending")]
-    text += [f"  {count:>5} nodes: {why}" for why, count in largest_first(rejections)]
-    scored = sorted(
-        (node for node in nodes if "total" in node), key=lambda node: (-node["total"], node["name"])
-    )
-    if scored:
-        text.append(f"  {len(scored):>5} nodes fit; the best of them:")
-    for node in scored[:NODES_SHOWN]:
-        parts = ", ".join(f"{rule} {points}" for rule, points in node["weighted"].items())
-        text.append(f"        {node['name']}: {node['total']} = {parts}")
-    return [*text, *([f"  {explained['message']}"] if explained.get("message") else [])]
+    """The best nodes with each rule's part of the total, and the reasons of rejections."""
+    found = f"on {node_now}; if it were placed again now:" if node_now else "pending"
+    message = explained.get("message")
+    return [
+        f"{explained['pod']}: {found}",
+        *scores_text(explained, NODES_SHOWN),
+        *rejections_text(explained.get("nodes", [])),
+        *(["", f"  {message}"] if message else []),
+    ]

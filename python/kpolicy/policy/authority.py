@@ -1,5 +1,5 @@
 """The authority that a process gives to the policies it reads: whose pods they may serve, to which
-hosts they may send pods, and which certificate files they may name.
+hosts they may send pods, and which certificate files and plugins they may name.
 
 A policy has no authority of its own. What is beyond is an error, so it is never put in force.
 """
@@ -31,11 +31,13 @@ _PORT_MAX: Final = 65535
 @dataclass(frozen=True, slots=True)
 class Authority:
     """None is no limit. `extender_hosts` are HOST:PORT in lower case; with an empty set there may
-    be no extenders. `certificate_folder` is an absolute path; empty: no file may be named."""
+    be no extenders. `certificate_folder` is an absolute path; empty: no file may be named.
+    `plugins` are those that the process has loaded, where there is a process."""
 
     scheduler_names: frozenset[str] | None = None
     extender_hosts: frozenset[str] | None = None
     certificate_folder: str | None = None
+    plugins: frozenset[str] | None = None
 
     def may_serve(self, scheduler_name: str) -> bool:
         return self.scheduler_names is None or scheduler_name in self.scheduler_names
@@ -56,6 +58,12 @@ class Authority:
 
 
 UNLIMITED: Final = Authority()
+
+
+def with_plugins(names: Iterable[str]) -> Authority:
+    """No limit, but for the plugins that are loaded, if any are."""
+    loaded = frozenset(names)
+    return Authority(plugins=loaded) if loaded else UNLIMITED
 
 
 def host_of(url: str) -> str:

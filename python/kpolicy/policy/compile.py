@@ -249,6 +249,7 @@ def examine(
         *check_policies(policies, resolution),
         *check_extenders(policies, resolution),
         *check_authority(policies, bases.values(), authority),
+        *_of_plugins(everyone, authority),
         *chain.from_iterable(
             beyond(policy, expressions.own[policy.name], 1) for policy in policies
         ),
@@ -270,6 +271,13 @@ def examine(
         followed=followed(asked, everyone, findings),
     )
     return Examined(program, tuple(findings), found.texts, tuple(policies), expressions, resolution)
+
+
+def _of_plugins(policies: Sequence[Policy], authority: Authority) -> Iterator[Diagnostic]:
+    if any(policy.model.spec.plugins is not None for policy in policies):
+        from kpolicy.policy.assembly.plugin_checks import check_plugins  # noqa: PLC0415  rarely used
+
+        yield from check_plugins(policies, authority)
 
 
 def _ordered(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
@@ -345,7 +353,8 @@ def _program(
     limits = [policy.model.spec.limits for policy in everyone]
     entries = [profile.entry for profile in assembled]
     extenders = [profile.extenders for profile in assembled]
-    return encode(names, tie_break, entries, extenders, limits, followed=followed)
+    plugins = {profile.entry["schedulerName"]: profile.plugins for profile in assembled}
+    return encode(names, tie_break, entries, extenders, limits, followed=followed, plugins=plugins)
 
 
 def _expression_nodes(profile: Mapping[str, Any]) -> int:

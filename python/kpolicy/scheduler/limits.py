@@ -72,6 +72,21 @@ VOLUMES_LOOK_S_MAX: Final = 1.0
 NOMINATIONS_IN_FLIGHT_MAX: Final = 16
 NOMINATION_S_MAX: Final = 10.0
 
+# --- plugins -------------------------------------------------------------------------------------
+# How long one call of a plugin may be allowed to take.
+PLUGIN_CALL_S_MIN: Final = 0.01
+PLUGIN_CALL_S_MAX: Final = 600.0
+# Up to this number, placed pods about which plugins are asked, or that wait on Permit, do not count
+# as binds under way: a gang of a thousand pods waits for its last member.
+PLUGGED_PODS_MAX: Final = 4096
+# Pods about which plugins are asked at once before they are tried. If all of them hang, others
+# wait.
+ADMISSIONS_MAX: Final = 1024
+# Requests of plugins under way at once: binds need the connections more.
+PLUGIN_REQUESTS_MAX: Final = 16
+# Every event wakes the pods that plugins refused, but no more often than this.
+REFUSED_WAKES_S_MIN: Final = 0.1
+
 # --- extenders -----------------------------------------------------------------------------------
 # kube-scheduler's default, for extenders without a timeout in the policy.
 EXTENDER_TIMEOUT_S: Final = 5.0
@@ -216,3 +231,5 @@ POLICY_TASK_SILENT_S_MAX: Final = 600.0
 # Pods on /debug/queue, if the request does not say how many, and at most.
 QUEUE_PAGE_PODS: Final = 20
 QUEUE_PAGE_PODS_MAX: Final = 1_000
+# Pods on /debug/waiting, those that have waited longest.
+WAITING_SHOWN_MAX: Final = 1_000

@@ -31,7 +31,7 @@ from kpolicy.cluster.writes.evictor import Evictor
 from kpolicy.cluster.writes.pod_status import PodStatusWriter
 from kpolicy.cluster.writes.volume_writer import VolumeWriter
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.binding.binds import Binds
+from kpolicy.scheduler.binding.binds import Binds, BindSteps
 from kpolicy.scheduler.binding.claim_answers import ClaimAnswers
 from kpolicy.scheduler.binding.device_claims import DeviceClaims
 from kpolicy.scheduler.binding.pre_binds import Nominations, PreBinds
@@ -46,16 +46,29 @@ from kpolicy.scheduler.loop.cycle import (
 from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import EngineSink, QueueFeed, Signals
-from kpolicy.scheduler.loop.reload import Compile, Reloader
+from kpolicy.scheduler.loop.reload import Compile, Reloaded, Reloader
 from kpolicy.scheduler.loop.reporter import (
     Reporter,
 )
 from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.plugged.host import PluginHost
+from kpolicy.scheduler.plugged.placements import PluginPlacements
+from kpolicy.scheduler.plugged.plugin_admission import PluginAdmission, PluginWakes
 from kpolicy.scheduler.preemption.preemptions import Preemptions
 from kpolicy.scheduler.problem_codes import FINDINGS, Problem, of_connection
 from kpolicy.scheduler.runtime import ElectorThread, LongTask, Machine, Runtime, Tasks
 from kpolicy.scheduler.serving.comparer import Comparer
 from kpolicy.telemetry.metrics import Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class PluggedParts:
+    """Only if there are plugins: without them, none of their steps is entered."""
+
+    host: PluginHost
+    admission: PluginAdmission
+    wakes: PluginWakes
+    placements: PluginPlacements
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +85,7 @@ class Parts:
     cycle: Cycle
     reloader: Reloader
     comparer: Comparer
+    plugged: PluggedParts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +98,23 @@ class Setting:
     machine: Machine
     fence: Callable[[], bool]
     patience: Patience
+    plugins: PluginHost | None = None
 
 
 def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) -> Parts:
     clock, fence = runtime.clock, setting.fence
     signals = Signals()
     status = PodStatusWriter(client, clock)
-    queue = Queue(periods=setting.options.queue_periods(), on_left=status.forget)
+    left: list[Callable[[str], None]] = [status.forget]
+    host = setting.plugins
+    admission = PluginAdmission(host) if host is not None else None
+    queue = Queue(
+        periods=setting.options.queue_periods(),
+        on_left=status.forget if host is None else partial(_all_hear, left),
+        admission=admission,
+    )
     feed = QueueFeed(queue, clock, signals)
+    wakes = PluginWakes(host, queue) if host is not None else None
     reservations = Reservations(setting.options.binds_in_flight_max, signals.work_came)
     instance = f"kpolicy-{setting.machine.host_name}"
     events = EventRecorder(client, clock, instance, gives_way=reservations.is_full)
@@ -100,7 +123,9 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
     answers = ClaimAnswers(runtime.engine, feed)
     claims = ClaimWriter(client, clock, fence, random=runtime.random, on_answer=answers.take)
     pre_binds = PreBinds(volumes, DeviceClaims(claims, events), nominations, runtime.engine, clock)
-    sink = EngineSink(runtime, feed, reservations, on_heard=pre_binds.resource_changed)
+    sink = EngineSink(
+        runtime, feed, reservations, on_heard=pre_binds.resource_changed, witness=wakes
+    )
     informers = Informers(
         client,
         sink,
@@ -126,14 +151,15 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
         policies=reloader.policies,
     )
     extender_binds = ExtenderBinds(Binder(client, clock, fence), client, clock, fence)
-    binds = Binds(
-        runtime,
-        feed,
-        reservations,
-        reporter,
-        binder=extender_binds,
-        pre_binder=pre_binds,
-    )
+    plugged = plug = None
+    if host is not None and admission is not None and wakes is not None:
+        placements = PluginPlacements(host, reservations, nominations, extender_binds, fence)
+        plug = placements.of
+        left.append(placements.left)
+        reloader.subscribe(partial(_plugins_in_force, reloader, host, wakes))
+        plugged = PluggedParts(host, admission, wakes, placements)
+    steps = BindSteps(pre_binds, extender_binds, plug)
+    binds = Binds(runtime, feed, reservations, reporter, steps)
     evictor = Evictor(client, clock, fence)
     preemptions = Preemptions(runtime, feed, reservations, reporter, evictor=evictor)
     consequences = Consequences(
@@ -163,7 +189,21 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
         cycle=Cycle(runtime, feed, consequences, extended=extended),
         reloader=reloader,
         comparer=comparer,
+        plugged=plugged,
     )
+
+
+def _all_hear(listeners: list[Callable[[str], None]], uid: str) -> None:
+    for listener in listeners:
+        listener(uid)
+
+
+def _plugins_in_force(
+    reloader: Reloader, host: PluginHost, wakes: PluginWakes, _: Reloaded
+) -> None:
+    if reloader.in_force is not None:
+        host.put_in_force(reloader.in_force.program)
+        wakes.policy_changed()
 
 
 class Leadership:
@@ -331,6 +371,10 @@ def begin_writing(tasks: Tasks, parts: Parts, runtime: Runtime) -> None:
     tasks.begin(partial(measure_lag, runtime.clock, lag), "loop-lag")
     tasks.begin(parts.binds.run, "settle", is_vital=True)
     tasks.begin(parts.pre_binds.run, "volumes")
+    if parts.plugged is not None:
+        admission, wakes = parts.plugged.admission, parts.plugged.wakes
+        tasks.begin(partial(admission.run, parts.feed, tasks.group), "plugin-admission")
+        tasks.begin(partial(wakes.run, parts.feed), "plugin-wakes")
     tasks.begin(parts.reporter.events.run, "events", OUTBOX_SILENT_S_MAX)
     tasks.begin(parts.reporter.status.outbox.run, "conditions", OUTBOX_SILENT_S_MAX)
 
@@ -380,6 +424,8 @@ async def wind_down(
     """Takes no more pods, waits for binds and evictions, releases the lease, and writes what still
     waits. `left_of_s` says how much of a time is left since the stop began."""
     parts.cycle.stop()
+    if parts.plugged is not None:
+        parts.plugged.placements.stop()
     left_s = left_of_s(limits.STOP_BINDS_S)
     async with asyncio.TaskGroup() as group:
         are_bound = group.create_task(parts.binds.drain(left_s))

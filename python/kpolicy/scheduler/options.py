@@ -20,6 +20,7 @@ from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import LEASE_DURATION_S, LEASE_RENEW_DEADLINE_S, LEASE_RETRY_S
 from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.engine_threads import ENGINE_THREADS_MAX
+from kpolicy.plugins.limits import CALL_S
 from kpolicy.policy.authority import extender_hosts
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import is_of_kind, none_of_kind
@@ -44,6 +45,9 @@ SECONDS_MIN: Final = 0.1
 SECONDS_MAX: Final = 86_400
 _BINDS_ALLOWED: Final = f"between 1 and {BINDS_IN_FLIGHT_CONFIGURED_MAX:,}"
 _SECONDS_ALLOWED: Final = f"between {SECONDS_MIN} and {SECONDS_MAX:,} seconds"
+_CALLS_ALLOWED: Final = (
+    f"between {limits.PLUGIN_CALL_S_MIN} and {limits.PLUGIN_CALL_S_MAX:,.0f} seconds"
+)
 SEED_MAX: Final = 2**64 - 1
 # RFC 1123: a label for namespaces, a subdomain for names; a host may be named as a subdomain too.
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -77,6 +81,7 @@ class Options:
     tls_cert_file: str = ""
     tls_private_key_file: str = ""
     extender_pod_fields: tuple[str, ...] = (ALL,)
+    plugin_timeout_s: float = CALL_S
 
     def checked(self) -> Problem | None:
         terms = self.lease_terms()
@@ -104,6 +109,10 @@ class Options:
                 f"--binds-in-flight={self.binds_in_flight_max} is not {_BINDS_ALLOWED}",
             ),
             *self._wrong_periods(),
+            (
+                not limits.PLUGIN_CALL_S_MIN <= self.plugin_timeout_s <= limits.PLUGIN_CALL_S_MAX,
+                f"--plugin-timeout={self.plugin_timeout_s:g} is not {_CALLS_ALLOWED}",
+            ),
             (self.auth not in KINDS, f"--auth={self.auth} is not one of {', '.join(KINDS)}"),
             (
                 not _is_address(self.bind_address),
@@ -275,6 +284,7 @@ PodFieldTexts = Annotated[list[str], Field(min_length=1), AfterValidator(_pod_fi
 
 
 Seconds = Annotated[float, Field(ge=SECONDS_MIN, le=SECONDS_MAX)]
+PluginSeconds = Annotated[float, Field(ge=limits.PLUGIN_CALL_S_MIN, le=limits.PLUGIN_CALL_S_MAX)]
 
 
 class SchedulerConfiguration(Edge):
@@ -326,6 +336,12 @@ class SchedulerConfiguration(Edge):
         None, description="NAMESPACE/NAME of such policies, or with #KEY."
     )
     params: dict[str, Any] | None = Field(None, description="Values of params, by name.")
+    plugin: list[NonEmpty] | None = Field(
+        None, description="Classes of plugins in Python, each as MODULE:CLASS."
+    )
+    plugin_timeout: PluginSeconds | None = Field(
+        None, description="How long one call of a plugin may take, in seconds."
+    )
     kubeconfig: NonEmpty | None = Field(
         None, description="The file that says how the API server is reached."
     )

@@ -7,6 +7,7 @@ from typing import Final
 
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.diagnostics import Coded
+from kpolicy.plugins.loading import PluginProblem
 
 # The meaning of each code, for `kpolicy rule CODE`. A code is never reused.
 CATALOGUE: Final = {
@@ -23,10 +24,14 @@ CATALOGUE: Final = {
     "KPS205": "the certificate or key for metrics and health cannot be read or used",
     "KPS206": "the file of --auth-token-file cannot be read, or holds no token",
     "KPS207": "--auth wants tokens, and they would cross a network without TLS",
+    "KPS208": "a plugin cannot be imported, or cannot be made",
+    "KPS209": "a class is no plugin: a method is missing, or cannot be called as it has to be",
+    "KPS210": "plugins do not go together: two have one name, or two order the queue",
     "KPS301": "the lease could not be renewed in time; another may lead now",
     "KPS302": "a part of the scheduler ended unexpectedly; a restart is safe",
     "KPS303": "what the scheduler holds is not what the API server says; please report it",
     "KPS304": "the API server could not be asked for what the scheduler is compared with",
+    "KPS305": "a plugin blocks its thread, or has ended it; the thread was replaced",
 }
 
 # the exit status for a policy with errors, and for a process that has to be restarted
@@ -40,4 +45,8 @@ class Problem(Coded):
 
 
 def of_connection(problem: ConnectionProblem) -> Problem:
+    return Problem(problem.code, problem.message, problem.hint)
+
+
+def of_plugin(problem: PluginProblem) -> Problem:
     return Problem(problem.code, problem.message, problem.hint)

@@ -21,6 +21,7 @@ from kpolicy.cluster.auth.connection import Connection
 from kpolicy.cluster.limits import START_PATIENCE_S
 from kpolicy.cluster.probe import Patience
 from kpolicy.engine import Engine
+from kpolicy.plugins.loading import PluginClass
 from kpolicy.policy.compile import Compiled, compile_policy
 from kpolicy.policy.tenants.tenant_checks import TenantTerms
 from kpolicy.policy.yaml.source import Source
@@ -47,6 +48,7 @@ from kpolicy.scheduler.long_tasks import (
 from kpolicy.scheduler.loop.queue import QueueStatistics
 from kpolicy.scheduler.loop.reload import InForce, Reloaded
 from kpolicy.scheduler.options import Options
+from kpolicy.scheduler.plugged.host import PluginHost
 from kpolicy.scheduler.problem_codes import FINDINGS, Problem
 from kpolicy.scheduler.runtime import EngineThread, Machine, Runtime, Tasks
 from kpolicy.scheduler.serving.comparer import Compared
@@ -75,6 +77,7 @@ class Environment:
     # Takes the sources, and `cluster_version` by name.
     compile_with: Callable[..., Compiled] = compile_policy
     machine: Machine = field(default_factory=Machine)
+    plugins: Sequence[PluginClass] = ()
 
 
 class Scheduler:
@@ -116,6 +119,10 @@ class Scheduler:
         witness = self._shadow.witness() if self._shadow is not None else None
         thread = EngineThread(engine, clock, self.metrics, witness=witness)
         self._runtime = Runtime(clock, thread, self.metrics, environment.traces, machine.random)
+        self._plugins: PluginHost | None = None
+        if environment.plugins:
+            seconds, make_thread = options.plugin_timeout_s, machine.plugin_thread
+            self._plugins = PluginHost(environment.plugins, self._runtime, seconds, make_thread)
         self._heartbeats = Heartbeats(clock)
         self._patience = Patience(clock, machine.random, START_PATIENCE_S)
         self._stop = Stopping(clock)
@@ -210,6 +217,8 @@ class Scheduler:
             if self._leadership is not None:
                 await self._leadership.release(limits.STOP_LEASE_S_MIN)
             self._runtime.engine.stop()
+            if self._plugins is not None:
+                self._plugins.runner.stop()
             if self._parts is not None:
                 await self._parts.extended.in_force.close()
             if self._shadow is not None:
@@ -224,6 +233,9 @@ class Scheduler:
         if problem is not None:
             return problem
         parts = self._parts = self._wire(client, tasks)
+        problem = await self._make_plugins(client, tasks)
+        if problem is not None:
+            return problem
         problem = await self._listen(parts, client, tasks)
         if problem is not None:
             return problem
@@ -299,10 +311,19 @@ class Scheduler:
             environment.machine,
             self._may_act(),
             self._patience,
+            self._plugins,
         )
         parts = wire(client, self._runtime, tasks, setting)
         observe(parts, client, self._runtime)
         return parts
+
+    async def _make_plugins(self, client: ApiClient, tasks: Tasks) -> Problem | None:
+        if self._plugins is None:
+            return None
+        tasks.begin(self._plugins.runner.run, "plugins")
+        return await self._stop.or_stopped(
+            self._plugins.start(client, tasks.group, self._may_act())
+        )
 
     def _may_act(self) -> Callable[[], bool]:
         return self._leadership.fence if self._leadership is not None else lambda: True

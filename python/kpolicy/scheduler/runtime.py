@@ -21,6 +21,7 @@ from kpolicy.clock import Clock, Heartbeats, Pulse
 from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.lease import Elector, LeaseThread
 from kpolicy.engine import Engine, Refusal, Timings
+from kpolicy.plugins.thread import MakeThread, PluginThread
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.vitals import Vitals
 from kpolicy.telemetry.metrics import Buckets, Labels
@@ -225,6 +226,7 @@ class Machine:
     process_id: int = field(default_factory=os.getpid)
     random: Random = field(default_factory=Random)
     elector_thread: Callable[[ApiClient, Elector, Callable[[], None]], ElectorThread] = LeaseThread
+    plugin_thread: MakeThread = PluginThread
     run_id: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ _ATTEMPT_BOUNDS: Final = exponential(0.001, 2, 15)
 # the buckets of client-go
 _REQUEST_BOUNDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _LABELLED_ATTEMPTS_MAX: Final = 14
-_SAMPLED_OF: Final = 10  # the buckets of the engine
+SAMPLED_OF: Final = 10  # the buckets of the engine
 
 
 class Timed(Protocol):
@@ -101,6 +101,17 @@ class SchedulerMetrics:
             "Duration of carrying a preemption out, until the last victim was evicted.",
             exponential(0.01, 2, 20),
             ("result",),
+        )
+        self.permit_wait_seconds = Histogram(
+            "scheduler_permit_wait_duration_seconds",
+            "Time that pods waited on Permit, by result.",
+            _ATTEMPT_BOUNDS,
+            ("result",),
+        )
+        self.plugin_calls = Counter(
+            "kpolicy_plugin_calls_total",
+            "Calls of plugins in Python, by result.",
+            ("plugin", "extension_point", "status"),
         )
         self.volume_errors = Counter(
             "scheduler_volume_scheduling_stage_error_total",
@@ -201,7 +212,7 @@ class SchedulerMetrics:
         status = "Success" if succeeded else "Error"
         self.extension_point_seconds.observe(seconds, (point, status, profile))
         # as many as for the engine's rules, so that sums over plugins can be compared
-        if self._after_cycles[point] % _SAMPLED_OF == 0:
+        if self._after_cycles[point] % SAMPLED_OF == 0:
             self.plugin_seconds.observe(seconds, (plugin, point, status))
         self._after_cycles[point] += 1
 

@@ -16,6 +16,8 @@ from kpolicy.top.exposition import Metrics
 QUEUES: Final = ("active", "backoff", "unschedulable", "gated")
 _ATTEMPTS: Final = "scheduler_schedule_attempts_total"
 _REJECTIONS: Final = "kpolicy_rule_rejections_total"
+# `sha256:` and enough of the rest to tell policies apart.
+_HASH_SHOWN: Final = 19
 _BUSY: Final = 429
 _TRIES_MAX: Final = 5
 _WAIT_S: Final = 1.0
@@ -95,7 +97,7 @@ def frame_of(before: Scrape, now: Scrape) -> Frame:
         sorted(rules, key=lambda rule: (-rule[1], -rule[2], rule[0])),
         now.pods,
         {name: int(sizes.get(name, 0)) for name in ("nodes", "pods", "assumed_pods")},
-        f"{info['hash']}, generation {info['generation']}" if info else "",
+        f"{info['hash'][:_HASH_SHOWN]}, generation {info['generation']}" if info else "",
     )
 
 

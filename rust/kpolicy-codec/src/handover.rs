@@ -118,7 +118,7 @@ impl<'t, 's> Handover<'t, 's> {
                 }
             }
         };
-        both(hand_over, || each(&mut found, || (), |(), one| one.decode(keep)));
+        both(|| each(&mut found, || (), |(), one| one.decode(keep)), hand_over);
         self.decoded = found;
         self.bytes = 0;
     }

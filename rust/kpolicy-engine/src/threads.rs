@@ -4,10 +4,10 @@
 //! in their order. With one thread everything is done in place. The threads begin when there is work
 //! for them for the first time; where the system refuses them, the work is done in place too.
 
-use std::cell::Cell;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::cell::{Cell, RefCell};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rayon::ThreadPool;
+use rayon::{Scope, ThreadPool};
 
 /// The most threads of an engine.
 pub const THREADS_MAX: usize = 256;
@@ -25,13 +25,14 @@ const STACK_BYTES: usize = 8 << 20;
 #[derive(Debug)]
 pub struct Threads {
     count: usize,
-    pool: OnceLock<Option<ThreadPool>>,
+    /// All but the thread that calls.
+    others: OnceLock<Option<Arc<ThreadPool>>>,
 }
 
 impl Threads {
     /// So many, at least one and at most [`THREADS_MAX`].
     pub fn new(count: usize) -> Self {
-        Self { count: count.clamp(1, THREADS_MAX), pool: OnceLock::new() }
+        Self { count: count.clamp(1, THREADS_MAX), others: OnceLock::new() }
     }
 
     /// How many there are.
@@ -39,20 +40,16 @@ impl Threads {
         self.count
     }
 
-    /// Does `work` on one of the threads. [`each`] within it uses all of them. A panic of any of them
+    /// Does `work` in the thread of the caller. [`each`] within it uses all threads. A panic of any of them
     /// goes on in the caller.
-    pub fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        match self.pool() {
-            Some(pool) => pool.install(work),
-            None => work(),
-        }
+    pub fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _others = self.others().map(|others| Entered::with(Arc::clone(others)));
+        work()
     }
 
-    fn pool(&self) -> Option<&ThreadPool> {
-        if self.count == 1 {
-            return None;
-        }
-        self.pool.get_or_init(|| built(self.count)).as_ref()
+    fn others(&self) -> Option<&Arc<ThreadPool>> {
+        let count = self.count.checked_sub(1).filter(|count| *count > 0)?;
+        self.others.get_or_init(|| built(count).map(Arc::new)).as_ref()
     }
 }
 
@@ -63,6 +60,46 @@ fn built(count: usize) -> Option<ThreadPool> {
         .thread_name(|index| format!("kpolicy-{index}"))
         .build()
         .ok()
+}
+
+thread_local! {
+    /// The other threads of the caller that is [`Threads::inside`].
+    static OTHERS: RefCell<Option<Arc<ThreadPool>>> = const { RefCell::new(None) };
+}
+
+/// The caller is inside, until it is dropped.
+struct Entered {
+    before: Option<Arc<ThreadPool>>,
+}
+
+impl Entered {
+    fn with(others: Arc<ThreadPool>) -> Self {
+        Self { before: OTHERS.replace(Some(others)) }
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        OTHERS.replace(self.before.take());
+    }
+}
+
+/// Does `work` with a scope in which the other threads take what is spawned, and waits for them. `None`
+/// outside. One of the other threads leaves work only to its like.
+fn scope<'s, T: Send>(work: impl FnOnce(&Scope<'s>) -> T + Send) -> Option<T> {
+    if rayon::current_thread_index().is_some() {
+        return Some(rayon::scope(work));
+    }
+    let others = OTHERS.with_borrow(Clone::clone)?;
+    Some(others.in_place_scope(work))
+}
+
+/// How many threads take part in what the caller divides.
+fn taking_part() -> usize {
+    if rayon::current_thread_index().is_some() {
+        return rayon::current_num_threads();
+    }
+    1 + OTHERS.with_borrow(|others| others.as_ref().map_or(0, |pool| pool.current_num_threads()))
 }
 
 /// Does `work` on each item, [`Threads::inside`] on all threads at once: each takes the next item
@@ -78,9 +115,8 @@ pub fn each<T: Send, R>(
         items.iter_mut().for_each(|item| work(&mut room, item));
         return;
     }
-    let threads = rayon::current_num_threads();
-    let others = threads.min(items.len()) - 1;
-    let is_enough = items.len() >= threads.saturating_mul(ITEMS_A_THREAD);
+    let others = taking_part().min(items.len()) - 1;
+    let is_enough = are_enough(items.len());
     let left = Mutex::new(items.iter_mut());
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let work_off = || {
@@ -92,10 +128,15 @@ pub fn each<T: Send, R>(
             work(&mut room, item);
         }
     };
-    rayon::scope(|scope| {
+    scope(|scope| {
         (0..others).for_each(|_| scope.spawn(|_| work_off()));
         work_off();
     });
+}
+
+/// Whether so many items keep all threads busy, so that nothing within an item is to be divided.
+pub fn are_enough(items: usize) -> bool {
+    items >= taking_part().saturating_mul(ITEMS_A_THREAD) || !is_inside()
 }
 
 /// Does `work` on stretches of lanes, each with the index of its first: [`Threads::inside`] on all
@@ -138,10 +179,14 @@ impl Drop for Busy {
     }
 }
 
-/// Does both, [`Threads::inside`] at once.
+/// Does both, [`Threads::inside`] at once: `left` in the thread of the caller, which all threads help with
+/// if it divides its work.
 pub fn both(left: impl FnOnce() + Send, right: impl FnOnce() + Send) {
     if is_inside() {
-        rayon::join(left, right);
+        scope(|scope| {
+            scope.spawn(|_| right());
+            left();
+        });
     } else {
         left();
         right();
@@ -150,7 +195,7 @@ pub fn both(left: impl FnOnce() + Send, right: impl FnOnce() + Send) {
 
 /// Whether the caller works [`Threads::inside`], and there are several threads.
 pub fn is_inside() -> bool {
-    rayon::current_thread_index().is_some()
+    rayon::current_thread_index().is_some() || OTHERS.with_borrow(Option::is_some)
 }
 
 #[cfg(test)]

@@ -65,6 +65,10 @@ def burst(stage: Stage, prefix: str) -> None:
     )
 
 
+def first_binds(stage: Stage) -> None:
+    wait_for(lambda: stage.admin.placements(stage.namespace), "the first to bind a pod")
+
+
 def bound_once(stage: Stage, count: int) -> None:
     """Waits until all pods are bound, each by one bind."""
     placed = stage.all_bound(count)
@@ -139,6 +143,7 @@ def test_n_a_leader_that_is_stopped_hands_over_at_once(
     for stage in play(plane, second, "handed-over"):
         stage.node("only")
         burst(stage, "before")
+        first_binds(stage)
         assert first.terminate() == 0, first.tail()
         began = time.monotonic()
         wait_for(lambda: leads(second), "the other to lead", timeout_s=60)

@@ -21,9 +21,11 @@ ELSEWHERE = frozenset(
         "time-windows",
     }
 )
-# What they describe takes a cluster: test_policy_source.py, test_why.py, test_devices.py and
-# nemeses/test_upgrade.py of tests/e2e do it, and no output is shown.
-NOTHING_SHOWN = frozenset({"devices", "policy-delivery", "upgrading", "why-is-a-pod-pending"})
+# What they describe takes a cluster: test_policy_source.py, test_why.py, test_devices.py,
+# test_plugins.py and nemeses/test_upgrade.py of tests/e2e do it, and no output is shown.
+NOTHING_SHOWN = frozenset(
+    {"devices", "plugins", "policy-delivery", "upgrading", "why-is-a-pod-pending"}
+)
 # How many commands each guide has at least.
 COMMANDS = {
     "first-policy": 15,

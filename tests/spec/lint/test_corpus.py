@@ -1,8 +1,8 @@
 """The corpus of broken policies: each file has exactly the findings that are written down for it.
 
-`corpus/expected.json` holds them by file: `[code, line, column, end line, end column]`, in order.
-Files of `corpus/snapshot` are linted against the recorded cluster of `cluster.py`, files of
-`corpus/authority` for a process that limits its policies.
+`corpus/expected.json` holds them by file, in order, with the text that is printed; `python -m
+tests.spec.lint.test_corpus` writes it again. Files of `corpus/snapshot` are linted against the
+recorded cluster of `cluster.py`, files of `corpus/authority` for a process that limits policies.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,8 @@ from kpolicy.policy.yaml.source import Source
 from tests.spec.lint.cluster import objects
 
 CORPUS = Path(__file__).parent / "corpus"
-EXPECTED: dict[str, list[list[Any]]] = json.loads((CORPUS / "expected.json").read_text("utf-8"))
+Finding = dict[str, str]
+EXPECTED: dict[str, list[Finding]] = json.loads((CORPUS / "expected.json").read_text("utf-8"))
 FILES = sorted(
     str(path.relative_to(CORPUS))
     for path in CORPUS.rglob("*")
@@ -53,7 +53,7 @@ def snapshot() -> Snapshot:
     return Snapshot.of(objects())
 
 
-def findings(file: str) -> list[list[Any]]:
+def findings(file: str) -> list[Finding]:
     source = Source(file, (CORPUS / file).read_bytes())
     against = snapshot() if file.startswith("snapshot/") else None
     authority = LIMITED if file.startswith("authority/") else UNLIMITED
@@ -61,7 +61,9 @@ def findings(file: str) -> list[list[Any]]:
     for finding in lint([source], against, authority=authority).diagnostics:
         place = finding.place
         assert place is not None, finding
-        found.append([finding.code, place.line, place.column, place.end_line, place.end_column])
+        span = f"{place.line}:{place.column}-{place.end_line}:{place.end_column}"
+        texts = {"message": finding.message, "hint": str(finding.hint or "")}
+        found.append({"code": finding.code, "place": span, **{k: v for k, v in texts.items() if v}})
     return found
 
 
@@ -77,7 +79,12 @@ def test_the_corpus_is_whole() -> None:
 
 
 def test_every_code_has_a_file_or_a_reason() -> None:
-    found = {finding[0] for listed in EXPECTED.values() for finding in listed}
+    found = {finding["code"] for listed in EXPECTED.values() for finding in listed}
     assert len(found) >= 50
     assert found | set(WITHOUT_FILE) == set(pages())
     assert not found & set(WITHOUT_FILE)
+
+
+if __name__ == "__main__":
+    written = json.dumps({file: findings(file) for file in FILES}, indent=1, ensure_ascii=False)
+    (CORPUS / "expected.json").write_text(written + "\n", "utf-8")

@@ -16,6 +16,7 @@ from benches import (
     loading,
     matrix,
     plot,
+    plot_threads,
     recorded,
 )
 from benches.chart import Axis, Chart, Line, spread
@@ -112,6 +113,24 @@ class TestPlot:
         monkeypatch.setattr(plot, "measure", lambda: pytest.fail("it measured"))
         assert driver.main(["plot"]) == 0
         assert "cost-by-nodes.svg" in capsys.readouterr().out
+
+    def test_the_picture_of_threads_is_the_one_of_its_figures(self) -> None:
+        saved = plot.saved(plot_threads.DATA)
+        measured = saved["microsecondsPerDecision"]
+        assert set(measured) == set(plot_threads.WORKLOADS)
+        sizes = {str(size.nodes) for size in plot_threads.SIZES}
+        for by_threads in measured.values():
+            assert set(by_threads) == {"1", "2"}
+            assert all(set(points) == sizes for points in by_threads.values())
+        assert plot_threads.PICTURE.read_text("utf-8") == plot_threads.picture(saved)
+
+    def test_threads_are_measured_in_turns(self) -> None:
+        size = generated_cluster.Size(5, 5, 5)
+        measured = plot_threads.measure(("basic",), (size,), 1)["microsecondsPerDecision"]
+        assert {threads: set(points) for threads, points in measured["basic"].items()} == {
+            "1": {"5"},
+            "2": {"5"},
+        }
 
     def test_names_keep_their_distance_and_order(self) -> None:
         assert spread([10.0, 50.0], 5.0) == [10.0, 50.0]

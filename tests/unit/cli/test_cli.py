@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -45,7 +47,11 @@ def test_the_version_is_data(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "hint"),
-    [(["lnt"], "did you mean `lint`?"), (["quux"], "one of"), (["lint", "--nope"], "--nope")],
+    [
+        (["lnt"], "did you mean `lint`?"),
+        (["quux"], "one of"),
+        (["lint", "--nope"], "--nope"),
+    ],
 )
 def test_bad_flags_are_two_and_say_what_is_wrong(
     arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]
@@ -92,6 +98,21 @@ def test_an_interrupt_is_not_a_bug(
     assert "bug" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("buffered", ["", "1"], ids=["as it is printed", "at the end"])
+def test_a_full_disk_is_not_a_bug(buffered: str) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "kpolicy", "rule", "KP101"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTHONUNBUFFERED": buffered},
+        )
+    assert done.returncode == 2
+    assert done.stderr == "kpolicy: the output cannot be written: No space left on device\n"
+
+
 def test_the_plugin_is_called_as_kubectl_calls_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -133,7 +154,7 @@ HEAVY = (
 
 @pytest.mark.parametrize(
     ("command", "modules_max"),
-    [("lint --isolated demo", 385), ("test policies/demo.test.yaml", 406)],
+    [("lint --isolated demo", 385), ("test policies/demo.test.yaml", 408)],
     ids=["lint", "test"],
 )
 def test_a_short_command_loads_only_what_it_needs(command: str, modules_max: int) -> None:

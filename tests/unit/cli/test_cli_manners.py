@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from kpolicy import cli
-from kpolicy.cli.output_schema import DOCUMENT_VERSION, output_schema
-from kpolicy.version import VERSION
+from kpolicy.cli.output_schema import output_schema
+from kpolicy.version import DOCUMENT_VERSION, VERSION
 from tests.tree.sources import ROOT
 
 Capture = pytest.CaptureFixture[str]
@@ -92,6 +92,12 @@ def test_every_kind_of_document_is_tried_and_published(capsys: Capture) -> None:
     kinds = {each["properties"]["kind"]["const"] for each in output_schema()["oneOf"]}
     # `why` needs a cluster: test_why.py compares what it prints.
     assert kinds == set(COMMANDS) | {"why"}
+    page = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `([a-z-]+)(?: info)?` \| (.*?) \| ", page, re.MULTILINE))
+    for each in output_schema()["oneOf"]:
+        kind = each["properties"]["kind"]["const"]
+        fields = set(each["required"]) - {"version", "kind"}
+        assert fields <= set(re.findall(r"`([a-zA-Z]+)`", rows[kind])), kind
     assert cli.main(["schema", "--kind", "Output"]) == 0
     assert json.loads(capsys.readouterr().out)["oneOf"] == output_schema()["oneOf"]
 

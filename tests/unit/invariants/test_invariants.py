@@ -17,11 +17,15 @@ from tests.invariants.determinism import history_lines, same
 from tests.invariants.history import (
     CLAIM,
     CONFIG_MAP,
+    DONE,
+    REFUSED,
     SECOND_NS,
     VOLUME,
+    WAITS,
     Decision,
     Held,
     History,
+    PluginCall,
     PolicyOffer,
     RoomDecided,
     Span,
@@ -423,6 +427,40 @@ def another_in_force_than_kept() -> History:
     return began("sha256:older", at_rest=HASH)
 
 
+def asked(story: Story, *calls: tuple[str, str]) -> History:
+    """A plugin was asked about the pod `two` before its bind, at these points, with these
+    answers."""
+    uid, at_ns = story.objects["two"]["metadata"]["uid"], 0
+    history = story.rests(instance="a1")
+    at_ns = history.binds()[-1].received_ns - len(calls)
+    answers = [
+        PluginCall(at_ns + n, "a1", "Gate", point, uid, "n9", result)
+        for n, (point, result) in enumerate(calls)
+    ]
+    decision = Decision(at_ns, "a1", uid, _node_of(history), HASH, *(Span(9, 9),) * 2)
+    return replace(history, plugin_calls=tuple(answers), decisions=(decision,))
+
+
+def _node_of(history: History) -> str:
+    return history.binds()[-1].in_request("target", "name")
+
+
+def bound_after_a_refusal() -> History:
+    return asked(good(), ("Permit", REFUSED))
+
+
+def bound_while_a_plugin_waits() -> History:
+    return asked(good(), ("Permit", WAITS))
+
+
+def reserved_and_not_given_back() -> History:
+    return asked(good(), ("Reserve", DONE))
+
+
+def given_back_twice() -> History:
+    return asked(good(), ("Unreserve", DONE), ("Unreserve", DONE))
+
+
 PLANTED: list[tuple[str, Callable[[], History]]] = [
     ("I1", twice_bound),
     ("I1", moved),
@@ -471,6 +509,10 @@ PLANTED: list[tuple[str, Callable[[], History]]] = [
     ("I13", would_fit),
     ("I13", binds_at_rest),
     ("I13", nobody_leads),
+    ("I14", bound_after_a_refusal),
+    ("I14", bound_while_a_plugin_waits),
+    ("I14", reserved_and_not_given_back),
+    ("I14", given_back_twice),
 ]
 
 
@@ -502,7 +544,7 @@ def test_a_planted_violation_is_found(invariant: str, plant: Callable[[], Histor
 def test_every_invariant_has_a_planted_violation() -> None:
     planted = {invariant for invariant, _ in PLANTED} | {"I9"}
     assert planted == OF_HISTORY.keys() | OF_TIMELINE.keys() | {"I9"}
-    assert len(planted) == 13
+    assert len(planted) == 14
 
 
 def test_a_stopped_server_receives_late_what_was_sent_in_time() -> None:
@@ -645,7 +687,7 @@ def test_resources_that_extenders_count_are_not_counted_here() -> None:
 
 def test_an_invariant_without_input_is_known() -> None:
     history = replace(whole(), trouble_free=True)
-    expected = {*OF_HISTORY, *OF_TIMELINE}
+    expected = {*OF_HISTORY, *OF_TIMELINE} - {"I14"}
     assert without_input(history, sorted(expected)) == []
     blind = without_input(replace(history, at_rest=None, policies=()), sorted(expected))
     assert blind == ["I11", "I4", "I6", "I7"]

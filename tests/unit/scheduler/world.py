@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
+from kpolicy.plugins.loading import PluginClass, plugin_class
 from kpolicy.policy.compile import Compiled, compile_policy
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.policy_delivery import Policies
@@ -98,6 +99,7 @@ async def running(
     traces: Traces | None = None,
     compile_with: Callable[..., Compiled] = compile_policy,
     ready: bool = True,
+    plugins: Sequence[type] = (),
 ) -> AsyncIterator[World]:
     engine = engine or FaultyEngine()
     scheduler = Scheduler(
@@ -105,7 +107,10 @@ async def running(
         Policies(source or FixedSource([policy()])),
         options,
         environment=Environment(
-            traces=traces or Traces(), engine=engine, compile_with=compile_with
+            traces=traces or Traces(),
+            engine=engine,
+            compile_with=compile_with,
+            plugins=[plugin_of(kind) for kind in plugins],
         ),
     )
     world = World(control_plane, engine, scheduler, asyncio.create_task(scheduler.run()))
@@ -118,6 +123,12 @@ async def running(
     finally:
         world.task.cancel()
         await asyncio.gather(world.task, return_exceptions=True)
+
+
+def plugin_of(kind: type) -> PluginClass:
+    found = plugin_class(kind)
+    assert isinstance(found, PluginClass), found
+    return found
 
 
 def free_port() -> int:

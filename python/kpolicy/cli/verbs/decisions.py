@@ -5,7 +5,6 @@ generated cluster.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import sys
 from collections import Counter
@@ -20,8 +19,10 @@ from kpolicy.cli.input_output import (
     ask_engine,
     bytes_out,
     is_color,
+    load_plugins,
     load_program,
     load_snapshot,
+    plugins_reported,
     print_problems,
     progress_bar,
     refusals_reported,
@@ -30,10 +31,12 @@ from kpolicy.cli.input_output import (
     write_lines,
     write_list,
 )
-from kpolicy.cli.live_cluster import CLUSTER, connect, listed
+from kpolicy.cli.interrupts import run_async
+from kpolicy.cli.live_cluster import connect, listed
 from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
 from kpolicy.cli.verb import (
     BOTH_RELEASES,
+    CLUSTER,
     DECISION,
     FEATURE_GATES,
     FINDINGS,
@@ -42,6 +45,7 @@ from kpolicy.cli.verb import (
     NOW,
     OUTPUT,
     PARAM,
+    PLUGINS,
     SEED,
     SNAPSHOT,
     SNAPSHOT_HELP,
@@ -110,7 +114,7 @@ def _asked(args: argparse.Namespace) -> list[bytes] | None:
     async def lines() -> list[bytes | None]:
         return [await explained(args, url, pod) for pod in args.pod]
 
-    found = asyncio.run(lines())
+    found = run_async(lines())
     answers = [line.rstrip() for line in found if line is not None]
     return answers if len(answers) == len(found) else None
 
@@ -125,7 +129,7 @@ def _live(args: argparse.Namespace) -> Snapshot:
 
     if args.snapshot:
         raise CannotWorkError("--live and --snapshot are two clusters; give one")
-    return asyncio.run(now())
+    return run_async(now())
 
 
 def _print(
@@ -212,7 +216,8 @@ EXPLAIN: Final = Verb(
 
 _SIMULATE_EPILOG: Final = """\
 Pods are placed in the order of the queue: by priority, creation time and name. Each pod sees the
-pods that were placed before it. No pod is evicted.
+pods that were placed before it. No pod is evicted. With --plugin, each pod is tried once: no time
+passes, and a pod that still waits on Permit at the end is refused.
 
 exit: 0 simulated, whatever became of the pods; 1 the policy has errors; 2 could not work
 """
@@ -222,8 +227,13 @@ def _simulate(args: argparse.Namespace) -> int:
     from kpolicy.offline.answers.pod_decisions import Simulating
     from kpolicy.offline.reports.answer_text import pods_text, simulation_text
 
-    work = ask_engine(args, lambda held, program: Simulating(held, program, seed=args.seed))
-    with progress_bar("placing pods") as progress:
+    plugins = load_plugins(args)
+    work = ask_engine(
+        args,
+        lambda held, program: Simulating(held, program, seed=args.seed, plugins=plugins),
+        plugins=plugins,
+    )
+    with plugins_reported(), progress_bar("placing pods") as progress:
         if args.output != "table":
             lines = (json.dumps(pod.line(), ensure_ascii=False) for pod in work.pods(progress))
             if args.output == "json":
@@ -252,7 +262,7 @@ SIMULATE: Final = Verb(
     "simulate",
     "Place all pending pods of a snapshot that the policy serves, and print a summary.",
     _simulate,
-    (*DECISION, OUTPUT),
+    (*DECISION, PLUGINS, OUTPUT),
     _SIMULATE_EPILOG,
 )
 
@@ -305,7 +315,11 @@ def _diff(args: argparse.Namespace) -> int:
         shown = [*overview_text(found), *([""] if texts else []), *texts]
         print("\n".join(map(printable, shown)))
     if not found.pods:
-        print("no pod of the snapshot is served by either policy", file=sys.stderr)
+        print(
+            "no pod of the snapshot is served by either policy; `--every-pod` includes the pods of "
+            "other schedulers",
+            file=sys.stderr,
+        )
     return FINDINGS if found.differences else FINE
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _EPILOG: Final = """\
 Without flags and on a terminal, asks for the name of the policy and the rest; Enter takes what is
 in brackets. Elsewhere, or with --yes, what no flag says has its default. A file that is there
-already is kept as it is, unless --force is answers.
+already is kept as it is, unless --force is given.
 
 exit: 0 written, 2 could not work
 """

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from kpolicy.cli.input_output import load_plugins
 from kpolicy.cli.policy_authority import authority_of
 from kpolicy.cli.verb import CannotWorkError, argument, repeatable
 from kpolicy.cli.verbs.setting_values import hosts, names, whole
@@ -98,6 +99,11 @@ SETTINGS_ARGUMENTS: Final = (
         type=Path,
         help="report certificate files that are not in this folder",
     ),
+    repeatable(
+        "--plugin",
+        metavar="MODULE:CLASS",
+        help="report plugins in Python other than this, which `kpolicy run` will have; repeatable",
+    ),
     argument(
         "--tenant-of",
         metavar="FILE|DIR",
@@ -124,14 +130,17 @@ def settings_of(args: argparse.Namespace) -> Settings:
         if not separator:
             raise CannotWorkError(f"--level {written}: write CODES=LEVEL, such as KP312=error")
         levels += _levels({codes: level}, "--level")
+    authority = authority_of(
+        args.scheduler_names, args.extender_hosts, args.certificate_folder, unset=base.authority
+    )
+    if args.plugin:
+        authority = replace(authority, plugins=frozenset(p.name for p in load_plugins(args)))
     return Settings(
         _prefixes(args.select, "--select") or base.select,
         _prefixes(args.ignore, "--ignore") or base.ignore,
         tuple(levels),
         base.denies_warnings or denies_warnings or args.error_on_warning,
-        authority_of(
-            args.scheduler_names, args.extender_hosts, args.certificate_folder, unset=base.authority
-        ),
+        authority,
     )
 
 

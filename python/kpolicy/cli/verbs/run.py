@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -123,10 +123,11 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.auth.load_connection import load_connection
     from kpolicy.cluster.connection_problem import ConnectionProblem
+    from kpolicy.plugins.loading import PluginProblem, load_plugins
     from kpolicy.policy.compile import compile_policy
     from kpolicy.scheduler.delivery.policy_delivery import Policies
     from kpolicy.scheduler.options import LEASE_NAMESPACE_OUTSIDE
-    from kpolicy.scheduler.problem_codes import Problem, of_connection
+    from kpolicy.scheduler.problem_codes import Problem, of_connection, of_plugin
     from kpolicy.scheduler.process import Environment, Scheduler
     from kpolicy.telemetry.limits import TRACE_FLUSH_S
 
@@ -136,6 +137,9 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     for problem in (_options(settings, "").checked(), delivery):
         if isinstance(problem, Problem):
             return _tell(problem)
+    plugins = load_plugins(settings.plugin)
+    if isinstance(plugins, PluginProblem):
+        return _tell(of_plugin(plugins))
     connections = []
     for _ in range(1 + settings.leader_elect):  # the elector's thread shares nothing
         connection = await load_connection(
@@ -163,13 +167,16 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
             compile_with=partial(
                 compile_policy,
                 params=settings.params,
-                authority=delivered.authority,
+                authority=replace(
+                    delivered.authority, plugins=frozenset(plugin.name for plugin in plugins)
+                ),
                 release=settings.release,
                 feature_gates=settings.feature_gates,
             ),
             traces=traces,
             lease_connection=connections[-1],
             on_lost=_exit_lost,
+            plugins=plugins,
         ),
         configuration=settings.shown(origins),
     )
@@ -207,6 +214,7 @@ def _options(settings: RunSettings, own_namespace: str) -> Options:
         seed=settings.seed,
         engine_threads=settings.engine_threads,
         once=settings.once,
+        plugin_timeout_s=settings.plugin_timeout,
         extender_pod_fields=settings.extender_pod_fields,
     )
 

@@ -25,6 +25,7 @@ from kpolicy.cli.verb import (
     release,
 )
 from kpolicy.cli.verbs.setting_values import (
+    classes,
     field_names,
     hosts,
     names,
@@ -36,6 +37,7 @@ from kpolicy.cli.verbs.setting_values import (
 )
 from kpolicy.cluster.limits import LEASE_DURATION_S, LEASE_RENEW_DEADLINE_S, LEASE_RETRY_S
 from kpolicy.diagnostics import has_errors
+from kpolicy.plugins.limits import CALL_S
 from kpolicy.policy.limits import TENANT_WEIGHT_DEFAULT
 from kpolicy.policy.yaml.source import Source
 from kpolicy.regular_files import read_file
@@ -283,6 +285,18 @@ class RunSettings:
         default=BINDS_IN_FLIGHT_MAX,
         metadata=_flag(whole, "how many bind requests may be under way at once", metavar="N"),
     )
+    plugin: tuple[str, ...] = field(
+        default=(),
+        metadata=_flag(
+            classes,
+            "load this plugin in Python, besides those of installed packages; repeatable",
+            metavar="MODULE:CLASS,…",
+        ),
+    )
+    plugin_timeout: float = field(
+        default=CALL_S,
+        metadata=_flag(seconds, "how long one call of a plugin may take", metavar="SECONDS"),
+    )
     log_format: str = field(
         default="auto",
         metadata=_flag(
@@ -333,6 +347,8 @@ def _arguments() -> Iterator[Argument]:
             options["action"] = BooleanOptionalAction
         elif read is paths:
             options |= {"action": "append", "type": Path}
+        elif read is classes:
+            options |= {"action": "extend", "type": classes}
         else:
             options["type"] = read
             if default not in ("", None, MISSING) and not isinstance(default, tuple):
@@ -433,6 +449,7 @@ def _variables(environ: Mapping[str, str]) -> dict[str, Any]:
 def settings_of_file(path: Path) -> dict[str, Any]:
     """The settings of a SchedulerConfiguration by name. Paths in it are relative to its folder.
     Prints findings as `kpolicy lint` does."""
+    from kpolicy.policy.document_kinds import find_documents
     from kpolicy.scheduler.options import read_configuration
 
     try:
@@ -444,6 +461,8 @@ def settings_of_file(path: Path) -> dict[str, Any]:
         print(concise(Findings.of(findings, ())).rstrip(), file=sys.stderr)
     if model is None or has_errors(tuple(findings)):
         hint = f"`kpolicy lint {path}` shows where"
+        if model is None and find_documents([source]).documents:
+            hint = f"policies and files of kube-scheduler are given with `--policy {path}`"
         raise CannotWorkError(f"KPS203: the configuration {path} has errors ({hint})")
     settings = model.model_dump(exclude_none=True, exclude={"api_version", "kind"})
     for name in settings.keys() & set(_PATH_SETTINGS):

@@ -50,6 +50,11 @@ def names(text: str) -> tuple[str, ...]:
     return listed
 
 
+def classes(text: str) -> tuple[str, ...]:
+    """As `names`; the flag may also be repeated."""
+    return names(text)
+
+
 def _checked(text: str, check: Callable[[tuple[str, ...]], object]) -> tuple[str, ...]:
     listed = names(text)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import secrets
 import sys
 from pathlib import Path
@@ -17,8 +16,10 @@ from kpolicy.cli.input_output import (
     write_lines,
     written,
 )
-from kpolicy.cli.live_cluster import CLUSTER, connect, print_left_out
+from kpolicy.cli.interrupts import run_async
+from kpolicy.cli.live_cluster import connect, print_left_out
 from kpolicy.cli.verb import (
+    CLUSTER,
     OUTPUT,
     SNAPSHOT_FILES,
     CannotWorkError,
@@ -47,17 +48,29 @@ exit: 0 recorded, 2 could not work
 def _record_cluster(args: argparse.Namespace) -> int:
     from kpolicy.api_times import api_time
     from kpolicy.clock import SystemClock
+
+    now = api_time(SystemClock().now_ns())
+    file = args.output or f"kpolicy-{now.replace('-', '').replace(':', '')}.kpsnap"
+    refuse_terminal(file)
+    record_cluster(args, file, _wanted(args.kinds), skip_forbidden=args.skip_forbidden)
+    return 0
+
+
+def record_cluster(
+    args: argparse.Namespace, file: str, wanted: list[Resource], *, skip_forbidden: bool
+) -> None:
+    """`args` has the flags of CLUSTER."""
+    from kpolicy.api_times import api_time
+    from kpolicy.clock import SystemClock
     from kpolicy.cluster.connection_problem import ConnectionProblem
     from kpolicy.offline.snapshot_file.reader import Origin
     from kpolicy.offline.snapshot_file.writer import Writer
 
     recorded = api_time(SystemClock().now_ns())
-    file = args.output or f"kpolicy-{recorded.replace('-', '').replace(':', '')}.kpsnap"
-    refuse_terminal(file)
-    wanted = _wanted(args.kinds)
     with written(file) as (stream, folder), Writer(folder) as writer:
         with progress_bar("recording the cluster") as progress:
-            made = asyncio.run(_record_live(args, writer, wanted, progress))
+            work = _record_live(args, writer, wanted, progress, skip_forbidden=skip_forbidden)
+            made = run_async(work)
         if isinstance(made, ConnectionProblem):
             raise CannotWorkError(str(made))
         origin = Origin(recorded, made.cluster_version, made.resource_versions, made.left_out)
@@ -65,11 +78,15 @@ def _record_cluster(args: argparse.Namespace) -> int:
     _print_notes(made)
     objects = sum(header.content.counts.values())
     print(f"recorded {objects:,} objects in {file}", file=sys.stderr)
-    return 0
 
 
 async def _record_live(
-    args: argparse.Namespace, writer: Writer, wanted: list[Resource], progress: Progress | None
+    args: argparse.Namespace,
+    writer: Writer,
+    wanted: list[Resource],
+    progress: Progress | None,
+    *,
+    skip_forbidden: bool,
 ) -> Recording | ConnectionProblem:
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.api import ApiClient
@@ -83,7 +100,7 @@ async def _record_live(
             writer,
             clock,
             wanted=wanted,
-            skip_forbidden=args.skip_forbidden,
+            skip_forbidden=skip_forbidden,
             progress=progress,
         )
 

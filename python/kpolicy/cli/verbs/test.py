@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Final
 from kpolicy.cli.input_output import (
     all_sources,
     is_color,
+    load_plugins,
+    plugins_reported,
     progress_bar,
     read_stdin,
     write,
     write_back,
 )
 from kpolicy.cli.verb import (
+    CLUSTER,
     FINDINGS,
     FINE,
     FOLLOWED,
     PARAM,
+    PLUGINS,
     CannotWorkError,
     Verb,
     argument,
@@ -75,8 +79,8 @@ def _main(args: argparse.Namespace) -> int:
         from kpolicy.cli.verbs.test_record import record
 
         return record(args)
-    if args.snapshot or args.pod or args.name:
-        raise CannotWorkError("--snapshot, --pod and --name go with --record FILE")
+    if args.snapshot or args.live or args.pod or args.name:
+        raise CannotWorkError("--snapshot, --live, --pod and --name go with --record FILE")
     if args.watch:
         return _watch(args)
     run = _run(args, _session(args))
@@ -99,6 +103,7 @@ def _session(args: argparse.Namespace) -> Session:
         cross_check=args.cross_check,
         release=args.release,
         feature_gates=args.feature_gates,
+        plugins=load_plugins(args),
     )
     session = Session([source for path in args.paths for source in _sources(path)], choice)
     if args.run_pattern and not session.chosen_count:
@@ -136,7 +141,8 @@ def _run_once(session: Session) -> PolicyTestRun:
             if progress is not None:
                 progress(done, session.chosen_count)
 
-        return session.run(count)
+        with plugins_reported():
+            return session.run(count)
 
 
 def _print(args: argparse.Namespace, run: PolicyTestRun) -> None:
@@ -263,6 +269,7 @@ TEST: Final = Verb(
         ),
         PARAM,
         *FOLLOWED,
+        PLUGINS,
         argument(
             "--update",
             action="store_true",
@@ -272,7 +279,7 @@ TEST: Final = Verb(
             "--record",
             default="",
             metavar="FILE",
-            help="run no test: write one to FILE, from the decision about --pod in --snapshot",
+            help="run no test: write one to FILE, of the decision about --pod",
         ),
         repeatable(
             "--snapshot",
@@ -280,6 +287,12 @@ TEST: Final = Verb(
             metavar="FILE|DIR",
             help="for --record: a recorded cluster; repeatable",
         ),
+        argument(
+            "--live",
+            action="store_true",
+            help="for --record: record the cluster of kubectl's flags first, in a file beside FILE",
+        ),
+        *CLUSTER,
         argument("--pod", default="", metavar="NS/NAME", help="for --record: the pod to decide"),
         argument("--name", default="", metavar="TEXT", help="for --record: the name of the test"),
         argument(

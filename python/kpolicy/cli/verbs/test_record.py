@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from kpolicy.cli.input_output import (
@@ -20,14 +21,25 @@ from kpolicy.cli.verb import FINE, CannotWorkError
 
 def record(args: argparse.Namespace) -> int:
     """Appends a document to the file, after its test has passed."""
+    if bool(args.snapshot) == args.live or not args.pod:
+        raise CannotWorkError("--record needs --pod NS/NAME, and --snapshot FILE or --live")
+    if "-" in (*args.snapshot, *args.policy):
+        raise CannotWorkError("a test names its files, so none of them can be standard input")
+    if not args.live:
+        return _record(args, args.snapshot)
+    snapshot = _recorded_now(args)
+    try:
+        return _record(args, [str(snapshot)])
+    except CannotWorkError:
+        snapshot.unlink()
+        raise
+
+
+def _record(args: argparse.Namespace, files: Sequence[str]) -> int:
     from kpolicy.offline.answers.pod_decisions import Explaining
     from kpolicy.offline.policy_tests.recorded_case import CaseInputs, recorded_case
 
-    if not args.snapshot or not args.pod:
-        raise CannotWorkError("--record needs --snapshot FILE and --pod NS/NAME")
-    if "-" in (*args.snapshot, *args.policy):
-        raise CannotWorkError("a test names its files, so none of them can be standard input")
-    snapshot = load_snapshot(args.snapshot)
+    snapshot = load_snapshot(files)
     program = load_program(
         args,
         all_sources(args.policy),
@@ -42,13 +54,26 @@ def record(args: argparse.Namespace) -> int:
     file = Path(args.record)
     inputs = CaseInputs(
         [_beside(file, policy) for policy in args.policy],
-        [_beside(file, name) for name in args.snapshot],
+        [_beside(file, name) for name in files],
         params=dict(args.param),
     )
     text = recorded_case(explained[0], inputs, args.name)
     _append(file, text, args)
     print(f"recorded {explained[0]['pod']} in {file}", file=sys.stderr)
     return FINE
+
+
+def _recorded_now(args: argparse.Namespace) -> Path:
+    """The file beside the test that has the cluster as it is."""
+    from kpolicy.cli.verbs.snapshot import record_cluster
+    from kpolicy.recorder.record import RECORDED
+
+    file = Path(args.record)
+    snapshot = file.with_name(f"{file.name.partition('.')[0]}.kpsnap")
+    if snapshot.exists():
+        raise CannotWorkError(f"{snapshot} is there already; give it with --snapshot")
+    record_cluster(args, str(snapshot), list(RECORDED), skip_forbidden=True)
+    return snapshot
 
 
 def _beside(file: Path, name: str) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from typing import TYPE_CHECKING, Final
 
+from kpolicy.cli.interrupts import run_async
 from kpolicy.cli.running_scheduler import SCHEDULER, refused, scheduler_client, scheduler_url
 from kpolicy.cli.verb import CannotWorkError, Verb, argument, whole_number
 from kpolicy.scheduler.limits import QUEUE_PAGE_PODS, QUEUE_PAGE_PODS_MAX
@@ -29,9 +29,10 @@ exit: 0 shown, 2 could not work
 def _top(args: argparse.Namespace) -> int:
     url = scheduler_url(args) or _DEFAULT_URL
     is_once = args.once or not (sys.stdout.isatty() and sys.stdin.isatty())
-    failure = asyncio.run(_shown(args, url, is_once=is_once))
+    failure = run_async(_shown(args, url, is_once=is_once))
     if failure is not None:
-        raise CannotWorkError(refused(url, failure))
+        hint = "" if scheduler_url(args) else " (--scheduler URL says where kpolicy is)"
+        raise CannotWorkError(refused(url, failure) + hint)
     return 0
 
 

@@ -7,7 +7,6 @@ by the pod's policy here.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -17,10 +16,12 @@ from kpolicy.cli.input_output import (
     load_program,
     print_problems,
     refusals_reported,
+    text_width,
     write_document,
+    write_lines,
 )
+from kpolicy.cli.interrupts import run_async
 from kpolicy.cli.live_cluster import (
-    CLUSTER,
     NAMESPACE,
     connect,
     found_config_map,
@@ -30,6 +31,7 @@ from kpolicy.cli.live_cluster import (
 )
 from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
 from kpolicy.cli.verb import (
+    CLUSTER,
     FOLLOWED,
     OUTPUT,
     PARAM,
@@ -58,11 +60,13 @@ exit: 0 answered, 1 the policy has errors, 2 could not work
 def _why(args: argparse.Namespace) -> int:
     from kpolicy.offline.reports.why_text import why_text
 
-    why = asyncio.run(_answer(args))
+    why = run_async(_answer(args))
     if args.output == "json":
         write_document("why", why.line())
+    elif args.output == "jsonl":
+        write_lines([why.line()])
     else:
-        print("\n".join(why_text(why, args.top)))
+        print("\n".join(why_text(why, args.top, text_width())))
     return 0
 
 
@@ -142,7 +146,7 @@ async def _policy(
 
     if args.policy:
         program = _loaded(args, all_sources(args.policy), cluster_version)
-        return program, f"the policy {', '.join(program.policies)}, here"
+        return program, _named_policies(program.policies)
     if args.policy_configmap:
         sources = await _of_config_map(args, client)
         judge = f"the policy of {args.policy_configmap}, here"
@@ -154,6 +158,13 @@ async def _policy(
             "--policy-configmap NS/NAME), or ask it (--scheduler URL)"
         )
     return _loaded(args, (), cluster_version), "kube-scheduler's default profile, here"
+
+
+def _named_policies(names: Sequence[str]) -> str:
+    """A policy that stands on others has their names behind its own."""
+    first, *others = names
+    below = f" (on {', '.join(others)})" if others else ""
+    return f"the policy {first}{below}, here"
 
 
 def _loaded(args: argparse.Namespace, sources: Sequence[Source], cluster_version: str) -> Program:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final
 
-from kpolicy.offline.snapshots.inventory import Amounts, Inventory, State, add, total
+from kpolicy.offline.snapshots.inventory import Inventory, State, total
 from kpolicy.offline.snapshots.json_objects import Json, mapping_at, name_of, uid_of
 from kpolicy.offline.snapshots.survey import number
 
@@ -194,15 +194,12 @@ def _share(
 
 def _fullness(held: Inventory, placed: Mapping[str, tuple[str, str]]) -> dict[str, Fullness]:
     has = total(node.amounts for node in held.nodes())
-    before: Amounts = {}
-    since: tuple[Amounts, Amounts] = ({}, {})
-    for pod in held.pods():
-        if pod.state is State.ON_NODE:
-            add(before, pod.amounts)
-            continue
-        for node, amounts in zip(placed.get(pod.uid, ("", "")), since, strict=True):
-            if node:
-                add(amounts, pod.amounts)
+    before = total(pod.amounts for pod in held.pods() if pod.state is State.ON_NODE)
+    others = [pod for pod in held.pods() if pod.state is not State.ON_NODE]
+    since = [
+        total(pod.amounts for pod in others if placed.get(pod.uid, ("", ""))[side])
+        for side in (0, 1)
+    ]
     none = Fraction(0)
 
     def fullness(name: str) -> Fullness:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kpolicy.policy.assembly.assemble import Program, ProgramProfile, canonical
+from kpolicy.policy.assembly.assemble import Program, canonical
 
 Names = tuple[str, str]
 
@@ -32,5 +32,5 @@ def _serving_also(program: Program, name: str, also: str) -> Program:
     [profile] = (each for each in profiles if each["schedulerName"] == name)
     document["profiles"] = [*profiles, {**profile, "schedulerName": also}]
     [shell] = (each for each in program.profiles if each.scheduler_name == name)
-    shells = (*program.profiles, ProgramProfile(also, shell.extenders))
+    shells = (*program.profiles, replace(shell, scheduler_name=also))
     return replace(program, bytes=canonical(document), profiles=shells)

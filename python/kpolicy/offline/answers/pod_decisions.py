@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kpolicy.engine import Decision, Engine, PodChange, Verdict
 from kpolicy.offline.limits import BATCH_PODS, EXPLAINED_NODES_MAX
@@ -25,6 +25,7 @@ from kpolicy.offline.snapshots.cluster_snapshot import (
     has_ended,
     key_of_pod,
     pods_by_key,
+    pods_of,
     queue_order,
     scheduler_of,
     unknown_pod,
@@ -35,6 +36,9 @@ from kpolicy.offline.snapshots.survey import Utilisation, utilisation
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import EVERY_POD
 
+if TYPE_CHECKING:
+    from kpolicy.plugins.loading import PluginClass
+
 # The time as of which rules decide where none is known.
 NO_TIME_NS: Final = 0
 
@@ -43,7 +47,7 @@ class PolicyOnSnapshot:
     """Without a policy, what kube-scheduler does. Raises `PolicyRefusedError`."""
 
     def __init__(self, snapshot: Snapshot, policy: Program | None = None, *, seed: int = 0) -> None:
-        program = policy or default_program(snapshot.cluster_version)
+        program = self.program = policy or default_program(snapshot.cluster_version)
         self.snapshot = snapshot
         # A recorded cluster stands still.
         self.now_ns = NO_TIME_NS if snapshot.now_ns is None else snapshot.now_ns
@@ -54,6 +58,10 @@ class PolicyOnSnapshot:
     def statistics(self) -> bytes:
         """The objects that the engine holds."""
         return self.engine.statistics()
+
+    @property
+    def node_count(self) -> int:
+        return int(json.loads(self.statistics)["nodes"])
 
     def serves(self, scheduler_name: str) -> bool:
         return EVERY_POD in self.served or scheduler_name in self.served
@@ -143,8 +151,7 @@ class Explaining(PolicyOnSnapshot):
 
     def lines(self, progress: Progress | None = None) -> Iterator[memoryview]:
         """Not copied: those of a large cluster have megabytes each."""
-        nodes = max(1, int(json.loads(self.statistics)["nodes"]))
-        pods = max(1, EXPLAINED_NODES_MAX // nodes)
+        pods = max(1, EXPLAINED_NODES_MAX // max(1, self.node_count))
         return self._in_calls(
             lambda part: _lines_in(self.asked([key_of_pod(pod) for pod in part])), pods, progress
         )
@@ -265,20 +272,43 @@ def simulate(
 
 
 class Simulating(PolicyOnSnapshot):
-    """A simulation pod by pod. `summary` counts the pods so far."""
+    """A simulation pod by pod. `summary` counts the pods so far. `plugins`: asked about each
+    pod; `PluginNotMadeError` if one cannot be made."""
 
-    def __init__(self, snapshot: Snapshot, policy: Program | None = None, *, seed: int = 0) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        policy: Program | None = None,
+        *,
+        seed: int = 0,
+        plugins: Sequence[PluginClass] = (),
+    ) -> None:
         super().__init__(snapshot, policy, seed=seed)
+        self._plugins = plugins
         self._queue = self.pending()
         self._not_served = len(self.engine.pending()) - len(self._queue)
         self._simulated: list[SimulatedPod] = []
-        self._nodes = 0
 
     def pods(self, progress: Progress | None = None) -> Iterator[SimulatedPod]:
-        for decision in decide(self.engine, self._queue, progress, now_ns=self.now_ns):
-            self._nodes = decision.nodes_total
+        for decision in self._decisions(progress):
             self._simulated.append(_simulated(decision))
             yield self._simulated[-1]
+
+    def _decisions(self, progress: Progress | None) -> Iterator[Decision]:
+        if not self._plugins:
+            yield from decide(self.engine, self._queue, progress, now_ns=self.now_ns)
+            return
+        # Few commands have plugins.
+        from kpolicy.offline.answers.plugged_decisions import plugged_decisions  # noqa: PLC0415
+
+        with plugged_decisions(
+            self.engine,
+            self.program,
+            self._plugins,
+            pods_of(self.snapshot),
+            now_ns=self.now_ns,
+        ) as plugged:
+            yield from plugged.decide(self._queue, progress)
 
     def summary(self) -> Summary:
         placed = {pod.uid for pod in self._simulated if pod.node}
@@ -287,7 +317,7 @@ class Simulating(PolicyOnSnapshot):
             placed=len(placed),
             pending=len(unplaced),
             not_served=self._not_served,
-            nodes=self._nodes,
+            nodes=self.node_count,
             by_reason=Counter(pod.message for pod in unplaced),
             by_rule=Counter(rule for pod in unplaced for rule in pod.rejected_by),
             utilisation=utilisation(self.snapshot.inventory, placed),

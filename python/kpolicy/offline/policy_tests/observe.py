@@ -21,6 +21,7 @@ from kpolicy.policy.compile import Examined
 
 if TYPE_CHECKING:
     from kpolicy.offline.answers.cross_check import CrossCheck
+    from kpolicy.offline.answers.plugged_decisions import PluggedDecisions
 
 PLACE: Final = "place"
 PARK: Final = "park"
@@ -84,6 +85,8 @@ class SmallCluster:
     engine: Engine
     now_ns: int
     unreadable: list[str] = field(default_factory=list)
+    # Decides where plugins are asked.
+    plugged: PluggedDecisions | None = None
 
     def observe(
         self, pod: Json, on_explained: Callable[[str, Sequence[str]], None] = lambda *_: None
@@ -109,7 +112,10 @@ class SmallCluster:
         seen = explained.pop("seen", [])
         on_explained(key, [node["name"] for node in explained.get("nodes", ())])
         before = self._audited()
-        [decision] = self.engine.schedule([change.uid], self.now_ns).decisions
+        if self.plugged is not None:
+            decision = self.plugged.decide_now(change)
+        else:
+            [decision] = self.engine.schedule([change.uid], self.now_ns).decisions
         audited = (rule for rule, count in self._audited().items() if count > before.get(rule, 0))
         errors = (
             RuleError(rule["rule"], error.get("node", ""), error["code"], error["message"])
@@ -131,6 +137,8 @@ class SmallCluster:
 
     def add(self, items: Sequence[Json]) -> list[str]:
         """Returns what could not be read."""
+        if self.plugged is not None:
+            self.plugged.see(items)
         document = {"apiVersion": "v1", "kind": "List", "items": list(items)}
         unread = self.engine.load_objects(json.dumps(document).encode(), "")
         return [f"{failure.object}: {failure.message}" for failure in unread]

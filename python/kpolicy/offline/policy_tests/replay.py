@@ -19,6 +19,7 @@ from kpolicy.offline.answers.pod_decisions import decide
 from kpolicy.offline.limits import BATCH_PODS, PODS_NAMED_MAX
 from kpolicy.offline.policy_tests.document_model import Expectation, Replay, ShareRange
 from kpolicy.offline.policy_tests.expectations import plain_number
+from kpolicy.offline.policy_tests.observe import SmallCluster
 from kpolicy.offline.policy_tests.results import Mismatch
 from kpolicy.offline.snapshots.cluster_snapshot import (
     Snapshot,
@@ -89,13 +90,14 @@ def percent(part: int, whole: int) -> float:
     return 100.0 * part / whole if whole else 0.0
 
 
-def replay(
-    engine: Engine, snapshot: Snapshot, wanted: Replay, profile: str, now_ns: int
-) -> Replayed:
-    """Places the wanted pods in an engine that holds the snapshot."""
+def replay(cluster: SmallCluster, snapshot: Snapshot, wanted: Replay, profile: str) -> Replayed:
+    """Places the wanted pods in a cluster that holds the snapshot."""
+    engine, now_ns = cluster.engine, cluster.now_ns
     recorded: dict[str, str] = {}
     events: list[tuple[str, Json]] = []
     for pod in _wanted_pods(snapshot, wanted, profile):
+        if cluster.plugged is not None:
+            cluster.plugged.see([as_pending(pod, profile)])
         recorded[key_of(pod)] = node_of(pod)
         if node_of(pod) or scheduler_of(pod) != profile:
             events += (("DELETED", pod), ("ADDED", as_pending(pod, profile)))
@@ -105,7 +107,12 @@ def replay(
     engine.watch("pods", watch_lines(*events), now_ns)
     pending = [pod for pod in engine.pending() if key_of_pod(pod) in recorded]
     ordered = queue_order(pending) if wanted.order == "queue" else sorted(pending, key=_created)
-    decided = ((f"{d.namespace}/{d.name}", d) for d in decide(engine, ordered, now_ns=now_ns))
+    decisions = (
+        decide(engine, ordered, now_ns=now_ns)
+        if cluster.plugged is None
+        else cluster.plugged.decide(ordered)
+    )
+    decided = ((f"{d.namespace}/{d.name}", d) for d in decisions)
     return Replayed(
         tuple(
             ReplayedPod(key, recorded[key], of.node, of.message, of.score, of.took_ns)

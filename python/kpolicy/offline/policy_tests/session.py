@@ -6,17 +6,19 @@ The results of a suite do not depend on each other.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import signal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.offline.input_files import files_in, read_source
 from kpolicy.offline.limits import JOBS_MAX, TESTS_A_JOB_MIN
 from kpolicy.offline.policy_tests.coverage import merged
 from kpolicy.offline.policy_tests.results import PolicyTestRun, SuiteResult, TestResult
-from kpolicy.offline.policy_tests.suite_run import SuiteRun
+from kpolicy.offline.policy_tests.suite_run import SuiteRun, Terms
 from kpolicy.offline.policy_tests.suites import (
     TEST_SUFFIXES,
     Inputs,
@@ -28,6 +30,9 @@ from kpolicy.offline.policy_tests.suites import (
     read_suites,
 )
 from kpolicy.policy.yaml.source import Source, SourceText
+
+if TYPE_CHECKING:
+    from kpolicy.plugins.loading import PluginClass
 
 # Is called with each test when it ends.
 Listener = Callable[[Suite, TestResult], None]
@@ -49,6 +54,8 @@ class Choice:
     # Whose decisions are tested, where it is not what the policies or the snapshot say.
     release: str = ""
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    # Are asked about the pods of tests.
+    plugins: tuple[PluginClass, ...] = ()
 
 
 def run_tests(
@@ -176,18 +183,31 @@ class Session:
         done: dict[int, SuiteResult] = {}
         processes = min(self.choice.jobs, JOBS_MAX, len(shares))
         with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            waiting = {pool.submit(share.run): at for at, share in enumerate(shares)}
-            while waiting:
-                ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in ended:
-                    position = waiting.pop(future)
-                    done[position] = future.result()
-                    for test in done[position].tests:
-                        listener(shares[position].suite, test)
-                if self.choice.fail_fast and any(done[at].has_failed for at in done):
-                    pool.shutdown(cancel_futures=True)
-                    break
+            with _without_ctrl_c():
+                waiting = {pool.submit(share.run): at for at, share in enumerate(shares)}
+            try:
+                while waiting:
+                    ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                    for future in ended:
+                        position = waiting.pop(future)
+                        done[position] = future.result()
+                        for test in done[position].tests:
+                            listener(shares[position].suite, test)
+                    if self.choice.fail_fast and any(done[at].has_failed for at in done):
+                        break
+            finally:  # after a failure, and after ctrl-C
+                pool.shutdown(cancel_futures=True)
         return [(shares[at], done[at]) for at in sorted(done)]
+
+
+@contextmanager
+def _without_ctrl_c() -> Iterator[None]:
+    """Processes that are started here never get ctrl-C, of which each would print a traceback."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +225,7 @@ class _Share:
             self.suite,
             self.inputs,
             choice.params,
-            is_cross_checked=choice.cross_check,
-            release=choice.release,
-            feature_gates=choice.feature_gates,
+            Terms(choice.cross_check, choice.release, choice.feature_gates, choice.plugins),
         )
         for result in work.results(self.chosen):
             listener(self.suite, result)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Severity, did_you_mean, has_errors
 from kpolicy.offline.limits import OBJECTS_MAX
@@ -39,14 +40,33 @@ from kpolicy.offline.snapshots.cluster_snapshot import (
     as_pending,
     full_key,
     pods_by_key,
+    pods_of,
     unknown_pod,
     watch_lines,
 )
 from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.assembly.rule_places import rule_parts
+from kpolicy.policy.authority import with_plugins
 from kpolicy.policy.compile import Examined, examine
 from kpolicy.policy.yaml.nodes import Path, find
+
+if TYPE_CHECKING:
+    from kpolicy.plugins.loading import PluginClass
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How every test of a suite is decided: whether cel-python evaluates the rules too, by which
+    release and gates, and which plugins are asked."""
+
+    is_cross_checked: bool = False
+    release: str = ""
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    plugins: tuple[PluginClass, ...] = ()
+
+
+_USUAL: Final = Terms()
 
 
 @dataclass(slots=True)
@@ -79,17 +99,12 @@ class SuiteRun:
         suite: Suite,
         inputs: Inputs,
         params: Mapping[str, Any],
-        *,
-        is_cross_checked: bool = False,
-        release: str = "",
-        feature_gates: Mapping[str, bool] | None = None,
+        terms: Terms = _USUAL,
     ) -> None:
         self._suite = suite
         self._inputs = inputs
         self._params = dict(params)
-        self._is_cross_checked = is_cross_checked
-        self._release = release
-        self._feature_gates = dict(feature_gates or {})
+        self._terms = terms
         self._compiled: dict[str, _Compiled] = {}
         self._results: list[TestResult] = []
 
@@ -138,10 +153,11 @@ class SuiteRun:
             examined = examine(
                 self._inputs.policies,
                 params=values,
-                release=self._release,
+                release=self._terms.release,
                 library=self._inputs.others,
+                authority=with_plugins(plugin.name for plugin in self._terms.plugins),
                 cluster_version=version,
-                feature_gates=self._feature_gates,
+                feature_gates=self._terms.feature_gates,
             )
             compiled = examined.compiled()
             rules = rule_names(compiled.program) if compiled.program is not None else {}
@@ -186,7 +202,7 @@ class SuiteRun:
             return (profile,)
         rules = compiled.rules[profile]
         unknown = tuple(unknown_names(suite, index, test, rules))
-        checks = CrossChecks(compiled.examined, profile) if self._is_cross_checked else None
+        checks = CrossChecks(compiled.examined, profile) if self._terms.is_cross_checked else None
         return unknown or _Subject(compiled.program, profile, rules, compiled.tally, checks)
 
     def _profile(self, path: Path, test: Test, known: Sequence[str]) -> str | Diagnostic:
@@ -212,9 +228,27 @@ class SuiteRun:
         if not isinstance(cluster, SmallCluster):
             code, message = cluster
             return replace(result, diagnostics=(suite.remark(code, message, (*path, "name")),))
-        if test.replay is not None:
-            return self._replay(path, test, cluster, subject.profile, result)
-        return _Steps(suite, self._inputs, cluster, subject).run(path, test, result)
+        with self._plugged(cluster, test, subject):
+            if test.replay is not None:
+                return self._replay(path, test, cluster, subject.profile, result)
+            return _Steps(suite, self._inputs, cluster, subject).run(path, test, result)
+
+    @contextmanager
+    def _plugged(self, cluster: SmallCluster, test: Test, subject: _Subject) -> Iterator[None]:
+        """Inside, the plugins are asked, if there are any."""
+        if not self._terms.plugins:
+            yield
+            return
+        # Few runs have plugins.
+        from kpolicy.offline.answers.plugged_decisions import plugged_decisions  # noqa: PLC0415
+
+        snapshot = self._snapshot(test)
+        recorded = pods_of(snapshot) if snapshot is not None else ()
+        items = chain(recorded, self._objects(test, subject.profile))
+        with plugged_decisions(
+            cluster.engine, subject.program, self._terms.plugins, items, now_ns=cluster.now_ns
+        ) as cluster.plugged:
+            yield
 
     def _snapshot(self, test: Test) -> Snapshot | None:
         if test.replay is not None and test.replay.snapshot is not None:
@@ -266,7 +300,7 @@ class SuiteRun:
         suite, message, hint = self._suite, "there is no `snapshot` to replay", ""
         snapshot = self._snapshot(test)
         if snapshot is not None and test.replay is not None:
-            got = replay(cluster.engine, snapshot, test.replay, profile, cluster.now_ns)
+            got = replay(cluster, snapshot, test.replay, profile)
             if got.pods:
                 mismatches = tuple(
                     replace(mismatch, place=suite.place((*path, "expect", mismatch.what)))

@@ -52,8 +52,9 @@ def simulation_text(summary: Summary) -> list[str]:
     placed = f"{summary.placed:,} of {counted(total, 'pod')} placed"
     lines = [f"{placed} on {counted(summary.nodes, 'node')}, {summary.pending:,} pending"]
     if summary.not_served:
+        more = counted(summary.not_served, "pod")
         lines.append(
-            f"{counted(summary.not_served, 'pod')} more with a schedulerName that is not served"
+            f"{more} more with a schedulerName that is not served; `--every-pod` includes them"
         )
     lines += _reasons(summary)
     if summary.utilisation:

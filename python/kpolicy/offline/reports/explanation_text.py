@@ -210,7 +210,7 @@ def _part(node: Mapping[str, Any], rule: str) -> str:
 def preemption_text(preemption: Mapping[str, Any] | None) -> list[str]:
     if preemption is None:
         return []
-    lines = [""]
+    lines = []
     candidates = preemption.get("candidates", {})
     if preemption.get("node"):
         lines.append(f"  preemption would make room on {preemption['node']}")
@@ -226,7 +226,8 @@ def preemption_text(preemption: Mapping[str, Any] | None) -> list[str]:
         for node, victims in sorted(candidates.items())
     ]
     lines += columns([[node, f"evicts {who}", why] for node, who, why in rows], indent="    ")
-    return lines + _spared(preemption.get("spared", {}))
+    lines += _spared(preemption.get("spared", {}))
+    return ["", *lines] if lines else []
 
 
 def _spared(spared: Mapping[str, Sequence[str]]) -> list[str]:

@@ -10,12 +10,14 @@ from kpolicy.offline.snapshots.cluster_snapshot import scheduler_of
 from kpolicy.offline.snapshots.json_objects import mapping_at
 
 
-def why_text(why: Why, top: int = explanation_text.TOP) -> list[str]:
+def why_text(
+    why: Why, top: int = explanation_text.TOP, width: int = explanation_text.WIDTH
+) -> list[str]:
     lines = _verdict(why)
     explained = why.explanation
     match why.situation:
         case Situation.PLACED | Situation.FITS:
-            lines += explanation_text.scores_text(explained, top)
+            lines += explanation_text.scores_text(explained, top, width)
             lines += explanation_text.rejections_text(explained.get("nodes", []))
         case Situation.FITS_NOWHERE | Situation.MAKING_ROOM:
             if "preFilter" in explained:

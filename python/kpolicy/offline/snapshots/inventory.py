@@ -69,10 +69,17 @@ def allocatable(node: Mapping[str, Any]) -> Amounts:
 
 
 def total(parts: Iterable[Amounts]) -> Amounts:
-    made: Amounts = {}
+    """Whole numbers are added up for each denominator: adding fractions takes ten times as long."""
+    sums: dict[str, dict[int, int]] = {}
     for amounts in parts:
-        add(made, amounts)
-    return made
+        for name, amount in amounts.items():
+            by_denominator = sums.setdefault(name, {})
+            denominator = amount.denominator
+            by_denominator[denominator] = by_denominator.get(denominator, 0) + amount.numerator
+    return {
+        name: sum((Fraction(*reversed(part)) for part in found.items()), _NOTHING)
+        for name, found in sums.items()
+    }
 
 
 def add(to: Amounts, amounts: Mapping[str, Fraction]) -> None:

@@ -20,6 +20,7 @@ from kpolicy.policy.assembly.read_policy import Policy, condition_paths
 from kpolicy.policy.assembly.releases import Followed, is_followed
 from kpolicy.policy.assembly.resolve import AppliedRule, Served
 from kpolicy.policy.models.builtins import POSITIONS
+from kpolicy.policy.models.plugin_sets import PluginSets
 from kpolicy.policy.models.scheduling_policy import (
     Extender,
     Limits,
@@ -46,6 +47,8 @@ class ProgramProfile:
 
     scheduler_name: str
     extenders: tuple[Extender, ...]
+    # None: all that are loaded, in the order of loading.
+    plugins: PluginSets | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,10 @@ def encode(
     limits: Sequence[Limits] = (),
     *,
     followed: Followed = _NEWEST,
+    plugins: Mapping[str, PluginSets | None] | None = None,
 ) -> Program:
-    """The program. Its hash covers the document without places, and the extenders. `limits` are
-    those of the policies, in their order."""
+    """The program. Its hash covers the document without places, the extenders and the plugins.
+    `limits` are those of the policies, in their order, `plugins` those of profiles by name."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "policies": list(policies),
@@ -101,11 +105,14 @@ def encode(
     costs = list(map(_costs, limits))
     if any(costs):
         document["limits"] = costs
-    return sealed(document, extenders, followed)
+    return sealed(document, extenders, followed, plugins)
 
 
 def sealed(
-    document: dict[str, Any], extenders: Sequence[tuple[Extender, ...]], followed: Followed
+    document: dict[str, Any],
+    extenders: Sequence[tuple[Extender, ...]],
+    followed: Followed,
+    plugins: Mapping[str, PluginSets | None] | None = None,
 ) -> Program:
     """The program of a document without a hash and a release; `extenders` are those of its
     profiles. Python needs no more than one profile of each scheduler name: those of tenants have
@@ -119,11 +126,13 @@ def sealed(
     ]
     # A policy has one hash in all clusters, unless it asks for a release.
     named = {k: v for k, v in followed.fields().items() if k != "release" or followed.is_asked}
-    meaning = canonical([_without_places({**document, **named}), asked])
+    sets = {name: chosen for name, chosen in (plugins or {}).items() if chosen is not None}
+    shown = [{name: chosen.model_dump() for name, chosen in sets.items()}] if sets else []
+    meaning = canonical([_without_places({**document, **named}), asked, *shown])
     document = {**document, **followed.fields()}
     sealed_document = {**document, "hash": f"sha256:{sha256(meaning).hexdigest()}"}
     shells = tuple(
-        ProgramProfile(profile["schedulerName"], extended)
+        ProgramProfile(profile["schedulerName"], extended, sets.get(profile["schedulerName"]))
         for profile, extended in zip(document["profiles"], extenders, strict=True)
         if "tenant" not in profile
     )
@@ -256,6 +265,7 @@ _RuleEntry: TypeAlias = tuple[AppliedRule, dict[str, Any]]
 class Assembled:
     entry: dict[str, Any]
     extenders: tuple[Extender, ...]
+    plugins: PluginSets | None
 
 
 def assemble(
@@ -278,7 +288,7 @@ def assemble(
         "scores": _summed(scores),
         "preemption": entries.preemption(*_preemption(served, findings)),
     }
-    return Assembled(entry, extenders)
+    return Assembled(entry, extenders, _plugins(served))
 
 
 # The rules, and their order.
@@ -418,6 +428,18 @@ def _preemption(
 def _extenders(served: Served) -> tuple[Extender, ...]:
     own, *inherited = (policy.model.spec.extenders for policy in served.effective.lineage)
     return tuple(own or chain.from_iterable(inherited))
+
+
+def _plugins(served: Sequence[Served]) -> PluginSets | None:
+    """What the policies of the profile say, one after the other; each itself, or else its nearest
+    base."""
+    joined: PluginSets | None = None
+    for policy in served:
+        said_by = (each.model.spec.plugins for each in policy.effective.lineage)
+        sets = next((found for found in said_by if found is not None), None)
+        if sets is not None:
+            joined = sets if joined is None else joined.joined(sets)
+    return joined
 
 
 def _drop_ignored(entries: list[dict[str, Any]], extenders: tuple[Extender, ...]) -> None:

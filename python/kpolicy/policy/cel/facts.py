@@ -83,6 +83,14 @@ class ObjectType:
     def type(self) -> Type:
         return Type(self.name)
 
+    def shown(self, at_most: int) -> str:
+        """Names of members, for a hint."""
+        names = [
+            f"`{name}(…)`" if member.method else f"`{name}`"
+            for name, member in list(self.members.items())[:at_most]
+        ]
+        return ", ".join(names) + (", …" if len(self.members) > at_most else "")
+
 
 # Prefix of the API's types: `v1.Container` is not the `Container` of the short facts.
 _PREFIX: Final = "v1."

@@ -208,15 +208,10 @@ def _is_object(scope: Scope, tree: Tree) -> bool:
 
 def _report_object(scope: Scope, node: Tree, held: Tree) -> None:
     described = scope.environment.catalogue.object_type(held.type)
-    members = described.members if described is not None else {}
-    shown = [
-        f"`{name}(…)`" if member.method else f"`{name}`"
-        for name, member in list(members.items())[:_MEMBERS_SHOWN_MAX]
-    ]
-    more = ", …" if len(members) > len(shown) else ""
+    shown = described.shown(_MEMBERS_SHOWN_MAX) if described is not None else ""
     scope.report(
         "KP209",
         f"a {held.type} is not a value by itself",
         node.span,
-        f"ask for what it holds: {', '.join(shown)}{more}",
+        f"ask for what it holds: {shown}",
     )

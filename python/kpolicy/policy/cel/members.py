@@ -8,6 +8,7 @@ member is asked of the object.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
 from kpolicy.diagnostics import Span, suggestion
 from kpolicy.policy.cel import syntax
@@ -48,6 +49,9 @@ from kpolicy.policy.cel.types import (
     fits,
     optional_of,
 )
+
+# An object with more members is not listed in a hint.
+_MEMBERS_SHOWN_MAX: Final = 6
 
 
 def as_fact(tree: Tree) -> Tree:
@@ -163,8 +167,20 @@ def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: synt
 
 
 def no_member(scope: Scope, described: ObjectType, name: str, span: Span) -> Tree:
-    hint = MEMBERS.get(name) or suggestion(name, described.members) or clock_hint(name)
+    hint = (
+        MEMBERS.get(name)
+        or suggestion(name, described.members)
+        or clock_hint(name)
+        or _all_members(described)
+    )
     return scope.report("KP201", f"a {described.name} has no `{name}`", span, hint)
+
+
+def _all_members(described: ObjectType) -> str:
+    """Of a small object, such as a domain."""
+    if len(described.members) > _MEMBERS_SHOWN_MAX:
+        return ""
+    return f"it has {described.shown(_MEMBERS_SHOWN_MAX)}"
 
 
 def member_of(operand: Tree, member: Member, name: str, args: tuple[Tree, ...]) -> Read:
@@ -219,12 +235,32 @@ def method(
         plural = "argument" if len(member.params) == 1 else "arguments"
         wanted = str(least) if not member.optional else f"{least} to {len(member.params)}"
         return scope.report(
-            "KP202", f"`{node.name}` takes {wanted} {plural}, not {len(args)}", node.span
+            "KP202",
+            f"`{node.name}` takes {wanted} {plural}, not {len(args)}",
+            node.span,
+            f"it is called as `{_called(node.name, member)}`",
         )
-    for arg, param in zip(args, member.params, strict=False):
-        if not fits(arg.type, param, {}):
-            scope.report("KP204", f"`{node.name}` needs {param}, this is {arg.type}", arg.span)
-    return replace(member_of(operand, member, node.name, args), span=node.span)
+    wrong = [
+        scope.report(
+            "KP204", f"`{node.name}` needs {param}, this is {arg.type}", arg.span, _argument(param)
+        )
+        for arg, param in zip(args, member.params, strict=False)
+        if not fits(arg.type, param, {})
+    ]
+    return (
+        wrong[0] if wrong else replace(member_of(operand, member, node.name, args), span=node.span)
+    )
+
+
+def _called(name: str, member: Member) -> str:
+    """As `kpolicy rule` shows it: arguments that may be left out with a question mark."""
+    least = len(member.params) - member.optional
+    words = [f"{param}{'?' * (at >= least)}" for at, param in enumerate(member.params)]
+    return f"{name}({', '.join(words)})"
+
+
+def _argument(param: Type) -> str:
+    return "write `selector('app=web')`" if param.name == "selector" else ""
 
 
 def present(tree: Tree, span: Span) -> Tree | None:

@@ -90,7 +90,9 @@ MEANING_PAGES: Final = (
         WARNING,
         "score without a bound",
         "Scores are limited to 0-100. Without `normalize`, most nodes would have the highest "
-        "score. A rule with `normalize`, also with `none`, is not reported.",
+        "score. Shares such as `ratio(a, b)` are between 0 and 1, and cut to whole numbers as all "
+        "scores are: multiply them by 100.0. A rule with `normalize`, also with `none`, is not "
+        "reported.",
         "priorities:\n  - {name: spare, expression: node.free('cpu')}",
         "priorities:\n  - {name: spare, expression: node.free('cpu'), normalize: {method: max}}",
     ),
@@ -133,8 +135,8 @@ MEANING_PAGES: Final = (
         "share of whole numbers",
         "CEL divides whole numbers without a rest: a part divided by its whole is 0 until both "
         "are equal, and so is what it is multiplied with afterwards. Multiply first, or use "
-        "`ratio(a, b)`. `kpolicy lint --fix --unsafe-fixes` multiplies first, which changes the "
-        "scores.",
+        "`100.0 * ratio(a, b)`. `kpolicy lint --fix --unsafe-fixes` multiplies first, which "
+        "changes the scores.",
         "priorities:\n  - {name: a, expression: \"node.requested('cpu') / node.allocatable('cpu') "
         '* 100"}',
         "priorities:\n  - {name: a, expression: \"100 * node.requested('cpu') / "

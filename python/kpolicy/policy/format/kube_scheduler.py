@@ -112,6 +112,9 @@ class _Writing:
                 "random",
                 self._setting("tieBreak"),
             )
+        if any(profile.plugins is not None for profile in program.profiles):
+            what = "`spec.plugins`: plugins of kpolicy, which kube-scheduler does not have"
+            self._leave_out(what, self._setting("plugins"))
         for gate, is_open in self._document.get("featureGates", {}).items():
             self._leave_out(
                 f"the feature gate `{gate}`, which kube-scheduler reads from a flag only",

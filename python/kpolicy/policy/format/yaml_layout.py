@@ -55,7 +55,9 @@ _SPEC: Final = (
     "tieBreak",
     "preemption",
     "extenders",
+    "plugins",
 )
+_PLUGIN_SET: Final = ("enabled", "disabled")
 _EXTENDER: Final = (
     "name",
     "urlPrefix",
@@ -98,6 +100,17 @@ _ORDERS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
         "order",
     ),
     ("spec", "extenders", "*"): _EXTENDER,
+    ("spec", "plugins"): (
+        "multiPoint",
+        "preEnqueue",
+        "queueSort",
+        "reserve",
+        "permit",
+        "preBind",
+        "bind",
+        "postBind",
+    ),
+    ("spec", "plugins", "*"): _PLUGIN_SET,
     ("spec", "extenders", "*", "managedResources", "*"): ("name", "ignoredByScheduler"),
 }
 

@@ -6,20 +6,24 @@ from collections.abc import Mapping
 from typing import Final
 
 _DROPPED: Final = "kpolicy does this step itself; what is written here is reported (KP604)."
+_OF_PLUGINS: Final = (
+    "Plugins in Python that the process has loaded (`--plugin`). kpolicy does the steps of "
+    "kube-scheduler's own plugins itself; where no other is named, this is reported (KP604)."
+)
 _AS_FLAG: Final = "A setting of the process: where it is not the default, KP604 names the flag."
 _POINTS: Final = {
-    "preEnqueue": _DROPPED,
-    "queueSort": _DROPPED,
+    "preEnqueue": _OF_PLUGINS,
+    "queueSort": _OF_PLUGINS,
     "preFilter": "Plugins that prepare a filter; kpolicy prepares each filter by itself.",
     "filter": "Plugins that say on which nodes a pod may run.",
     "postFilter": "Plugins for a pod that fits nowhere: `DefaultPreemption`.",
     "preScore": "Plugins that prepare a score; kpolicy prepares each score by itself.",
     "score": "Plugins that say which nodes are better.",
-    "reserve": _DROPPED,
-    "permit": _DROPPED,
-    "preBind": _DROPPED,
-    "bind": _DROPPED,
-    "postBind": _DROPPED,
+    "reserve": _OF_PLUGINS,
+    "permit": _OF_PLUGINS,
+    "preBind": _OF_PLUGINS,
+    "bind": _OF_PLUGINS,
+    "postBind": _OF_PLUGINS,
     "multiPoint": "Plugins that are enabled at all of their extension points.",
     "placementGenerate": _DROPPED,
     "placementScore": _DROPPED,

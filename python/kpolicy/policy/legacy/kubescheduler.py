@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final, Literal
 
-from kpolicy.diagnostics import Diagnostic, Severity, Span, did_you_mean
+from kpolicy.diagnostics import Diagnostic, Severity, Span
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.legacy.extender_tls import as_kube_scheduler
 from kpolicy.policy.legacy.kubescheduler_versions import (
@@ -23,7 +23,8 @@ from kpolicy.policy.legacy.kubescheduler_versions import (
 )
 from kpolicy.policy.legacy.process_settings import process_settings
 from kpolicy.policy.models.builtins import ALWAYS_ON, BUILTINS, PREEMPTION
-from kpolicy.policy.models.foreign_plugins import foreign_plugin
+from kpolicy.policy.models.foreign_plugins import OWN_PLUGINS, unknown_plugin
+from kpolicy.policy.models.plugin_sets import PluginSets
 from kpolicy.policy.models.scheduling_policy import API_VERSION, KIND, NO_BASE
 from kpolicy.policy.models.validation import validated
 from kpolicy.policy.yaml.nodes import (
@@ -48,10 +49,8 @@ _NOT_USED: Final = {
     "preFilter": "goes with `filter` here",
     "preScore": "goes with `score` here",
 }
-_PLUGINS: Final = frozenset({*BUILTINS, *ALWAYS_ON, PREEMPTION})
-_NO_GO_PLUGINS: Final = (
-    "kpolicy cannot load plugins written in Go: write the rule as an expression, or use an extender"
-)
+# Points at which plugins that the process has loaded may be named; the policy says whether it has.
+_OPEN_POINTS: Final = frozenset(str(field.alias) for field in PluginSets.model_fields.values())
 # The points that prepare what another point decides.
 _PREPARES: Final = {"preFilter": "filter", "preScore": "score"}
 
@@ -148,13 +147,14 @@ class _Profile:
             for side in ("enabled", "disabled"):
                 for item in items(find(self._node, ("plugins", str(point.alias), side))):
                     name = find(item, ("name",))
-                    if isinstance(name, Scalar) and name.text not in _PLUGINS | {"*"}:
+                    is_open = str(point.alias) in _OPEN_POINTS
+                    if isinstance(name, Scalar) and _is_foreign(name.text) and not is_open:
                         yield _unknown_plugin(name.text, name.span)
         seen: set[str] = set()
         for index, config in enumerate(self._profile.plugin_config):
             at = find(self._node, ("pluginConfig", index, "name"))
             span = at.span if at else self._span
-            if config.name not in _PLUGINS:
+            if config.name not in OWN_PLUGINS:
                 yield _unknown_plugin(config.name, span)
             if config.name in seen:
                 yield remark("KP104", f"`{config.name}` is configured twice", span)
@@ -170,7 +170,9 @@ class _Profile:
         for point_name, why in _NOT_USED.items():
             node = find(self._node, ("plugins", point_name))
             decides = find(self._node, ("plugins", _PREPARES.get(point_name, "")))
-            if node is not None and not (decides and _says_the_same(node, decides)):
+            if node is not None and not (
+                (decides and _says_the_same(node, decides)) or self._foreign(point_name)
+            ):
                 yield remark(
                     "KP604",
                     f"`{point_name}` {why}; this is not used",
@@ -195,6 +197,7 @@ class _Profile:
             priorities=Sequence(at, tuple(self._rules("score"))),
             preemption=self._preemption(),
             extenders=self._extenders,
+            plugins=self._plugins(),
             percentageOfNodesToScore=self._percentage(),
             compatibility=self._compatibility(),
         )
@@ -209,6 +212,38 @@ class _Profile:
     def _compatibility(self) -> Node | None:
         gates = find(self._tree, ("featureGates",))
         return mapping(gates.span, featureGates=gates) if isinstance(gates, Mapping) else None
+
+    def _plugins(self) -> Node | None:
+        """What the profile says of plugins that the process may have loaded. `*` stands for
+        kube-scheduler's own plugins, unless others are named beside it."""
+        points = {name: self._choice(name) for name in sorted(_OPEN_POINTS) if self._foreign(name)}
+        return mapping(self._span, **points) if points else None
+
+    def _choice(self, point: str) -> Node:
+        at = find(self._node, ("plugins", point))
+        sides = {}
+        for side in ("enabled", "disabled"):
+            names = [find(item, ("name",)) for item in self._items(point, side)]
+            sides[side] = [
+                mapping(name.span, name=name)
+                for name in names
+                if isinstance(name, Scalar) and name.text not in OWN_PLUGINS
+            ]
+        span = at.span if at is not None else self._span
+        return mapping(
+            span, **{side: Sequence(span, tuple(listed)) for side, listed in sides.items()}
+        )
+
+    def _foreign(self, point: str) -> bool:
+        """Whether the point names a plugin that is none of kube-scheduler's."""
+        return point in _OPEN_POINTS and any(
+            _is_foreign(string(find(item, ("name",))))
+            for side in ("enabled", "disabled")
+            for item in self._items(point, side)
+        )
+
+    def _items(self, point: str, side: str) -> Iterable[Node]:
+        return items(find(self._node, ("plugins", point, side)))
 
     def _percentage(self) -> Node | None:
         """The profile's own setting wins over the setting for all profiles."""
@@ -293,9 +328,10 @@ def _says_the_same(point: Node | None, other: Node | None) -> bool:
     )
 
 
+def _is_foreign(name: str) -> bool:
+    return bool(name) and name != "*" and name not in OWN_PLUGINS
+
+
 def _unknown_plugin(name: str, span: Span) -> Diagnostic:
-    foreign = foreign_plugin(name)
-    if foreign is not None:
-        return remark("KP103", foreign.message, span, hint=foreign.hint)
-    hint = did_you_mean(name, _PLUGINS) or _NO_GO_PLUGINS
-    return remark("KP103", f"kube-scheduler has no plugin `{name}`", span, hint=hint)
+    unknown = unknown_plugin(name)
+    return remark("KP103", unknown.message, span, hint=unknown.hint)

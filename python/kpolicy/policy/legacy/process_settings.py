@@ -6,6 +6,7 @@ finding names each that says something else than kube-scheduler's default.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -13,6 +14,8 @@ from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.yaml.nodes import Mapping, Path, Scalar, find
 
+_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 # By its place: what kube-scheduler takes without it, and what to use instead.
 _SETTINGS: Final[dict[Path, tuple[tuple[str, ...], str]]] = {
     ("podInitialBackoffSeconds",): (("1",), "give `kpolicy run --pod-initial-backoff={value}`"),
@@ -21,15 +24,15 @@ _SETTINGS: Final[dict[Path, tuple[tuple[str, ...], str]]] = {
     ("leaderElection", "leaderElect"): (("true",), "give `kpolicy run --no-leader-elect`"),
     ("leaderElection", "leaseDuration"): (
         ("15s", "0s"),
-        "give `kpolicy run --lease-duration` in seconds",
+        "give `kpolicy run --lease-duration={seconds}`",
     ),
     ("leaderElection", "renewDeadline"): (
         ("10s", "0s"),
-        "give `kpolicy run --lease-renew-deadline` in seconds",
+        "give `kpolicy run --lease-renew-deadline={seconds}`",
     ),
     ("leaderElection", "retryPeriod"): (
         ("2s", "0s"),
-        "give `kpolicy run --lease-retry-period` in seconds",
+        "give `kpolicy run --lease-retry-period={seconds}`",
     ),
     ("leaderElection", "resourceLock"): (("leases", ""), "kpolicy holds a Lease"),
     ("leaderElection", "resourceName"): (
@@ -74,5 +77,13 @@ def process_settings(root: Mapping) -> Iterator[Diagnostic]:
                 "KP604",
                 f"`{name}` is a setting of the process, which a policy does not change",
                 node.span,
-                hint=hint.format(value=node.text),
+                hint=hint.format(value=node.text, seconds=_seconds(node.text)),
             )
+
+
+def _seconds(duration: str) -> str:
+    """What a flag takes for a duration such as `1m30s`."""
+    parts = _PART.findall(duration)
+    if not parts or "".join(number + unit for number, unit in parts) != duration:
+        return "SECONDS"
+    return f"{sum(float(number) * _UNITS[unit] for number, unit in parts):g}"

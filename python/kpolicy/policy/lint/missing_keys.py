@@ -36,6 +36,7 @@ from kpolicy.policy.yaml.nodes import Path, find
 _OWNERS: Final = {"pod": "a pod", "node": "a node", "victim": "a victim"}
 # In place of a key that is not in the text of the lookup.
 _ANY_KEY: Final = "key"
+_QUOTE: Final = "'"
 _KEYS: Final = {"labels": "label", "annotations": "annotation", "conditions": "condition"}
 
 
@@ -122,9 +123,10 @@ def _finding(policy: WrittenPolicy, use: _Use, at: WrittenExpression, lookup: Lo
     shown = at.text[tree.span.start : tree.span.end]
     holder, key = _parts(at.text, tree)
     link = ", and" if use.code == "KP301" else ";"
-    message = f"`{shown}` is an error {_where(tree)}{link} {use.effect}"
+    message = f"`{shown}` is an error {_where(tree, key)}{link} {use.effect}"
     fix = _guarded(use, at, f"{key} in {holder}") if label_of_domain(tree) is not None else None
-    return policy.finding(at, use.code, message, tree.span, _hint(tree, holder, key), fix=fix)
+    hint = _hint(tree, holder, key, use.otherwise)
+    return policy.finding(at, use.code, message, tree.span, hint, fix=fix)
 
 
 def _guarded(use: _Use, at: WrittenExpression, guard: str) -> Fix | None:
@@ -144,7 +146,7 @@ def _guarded(use: _Use, at: WrittenExpression, guard: str) -> Fix | None:
     return Fix(edits, is_safe=False, keeps_program=False)
 
 
-def _where(tree: LookupNode) -> str:
+def _where(tree: LookupNode, key: str) -> str:
     if not isinstance(tree, Read):
         return "when the map has no such key"
     if tree.name.endswith((".controller.kind", ".controller.name")):
@@ -152,14 +154,15 @@ def _where(tree: LookupNode) -> str:
     if is_optional(tree.name):
         return "on a pod without a ReplicaSet, StatefulSet or ReplicationController"
     if label_of_domain(tree) is not None:
-        return "on a node without that label"
+        label = f"the label `{key.strip(_QUOTE)}`" if key.startswith(_QUOTE) else "that label"
+        return f"on a node without {label}"
     *_, owner, map_ = ("", *tree.name.removesuffix("[]").split("."))
-    key = _KEYS.get(map_, "key")
+    what = _KEYS.get(map_, "key")
     if owner == "namespaceObject":
-        return f"in a namespace without that {key}"
+        return f"in a namespace without that {what}"
     if isinstance(tree, MemberRead):
-        return f"on a pod without that {key}"
-    return f"on {_OWNERS.get(owner, 'what is')} without that {key}"
+        return f"on a pod without that {what}"
+    return f"on {_OWNERS.get(owner, 'what is')} without that {what}"
 
 
 def _parts(text: str, tree: LookupNode) -> tuple[str, str]:
@@ -190,10 +193,11 @@ def _label_text(text: str, tree: Tree, label: Tree) -> str:
     return text[label.span.start : label.span.end] if is_inside and literal is None else _ANY_KEY
 
 
-def _hint(tree: LookupNode, holder: str, key: str) -> str:
+def _hint(tree: LookupNode, holder: str, key: str, otherwise: str) -> str:
     if not key:
         return f"`has({holder}) && …`"
-    guard = f"`{key} in {holder} && …`"
+    is_score = otherwise not in ("", "false")
+    guard = f"`{key} in {holder} ? … : {otherwise}`" if is_score else f"`{key} in {holder} && …`"
     is_domain = label_of_domain(tree) is not None
     is_label = holder.endswith(".labels") and isinstance(tree, Fact) and not is_domain
     owner = holder.removesuffix(".labels")

@@ -70,6 +70,12 @@ def _of(policy: WrittenPolicy, rule: RuleExpression, bounds: Bounds) -> Iterator
         message = f"every value of this score is clamped to {clamped}: it is between "
         message += f"{found.low:,g} and {found.high:,g}"
         yield policy.finding(at, "KP322", message, span, "scores are between 0 and 100")
+    elif _is_share(at.tree) and found.high <= 1:
+        message = (
+            "this share is between 0 and 1, and a score is cut to a whole number from 0 to 100: it "
+            "is 0 on nearly every node"
+        )
+        yield policy.finding(at, "KP322", message, span, "multiply the share by 100.0")
     elif found.high > 100 or found.low < 0:
         ends = f"this score is between {found.low:,g} and {found.high:,g}"
         above = ["every value above 100 is clamped to 100"] if found.high > 100 else []
@@ -78,6 +84,22 @@ def _of(policy: WrittenPolicy, rule: RuleExpression, bounds: Bounds) -> Iterator
         method = "max" if found.low >= 0 else "minmax"
         hint = f"`normalize: {{method: {method}}}`, or scores between 0 and 100"
         yield policy.finding(at, "KP322", f"{ends}; {' and '.join(parts)}", span, hint)
+
+
+def _is_share(tree: Tree) -> bool:
+    """A share of a node's resources, or what such shares and numbers give."""
+    match tree:
+        case Variable(value=value):
+            return _is_share(value)
+        case Fact(name=name) | MemberRead(name=name):
+            return _FACTS.get(name.rpartition(".")[2]) is _SHARE
+        case Call(name=name, args=args):
+            if name.startswith("ratio"):
+                return True
+            is_arithmetic = name.partition("_")[0] in ("add", "subtract", "multiply", "divide")
+            others = [arg for arg in args if not isinstance(arg, Constant)]
+            return is_arithmetic and bool(others) and all(map(_is_share, others))
+    return False
 
 
 _INF: Final = math.inf

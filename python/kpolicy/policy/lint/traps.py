@@ -16,6 +16,7 @@ from kpolicy.policy.lint.lookups import literal_text
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
 
 _DIVISIONS: Final = ("divide_int64", "divide_uint64")
+_DIFFERENCES: Final = ("subtract_int64", "subtract_uint64")
 _PRODUCTS: Final = ("multiply_int64", "multiply_uint64")
 # Amounts that are at most as large as another: a part, and what it is a part of.
 _PARTS: Final = frozenset({"free", "requested", "request", "allocatable", "podCount", "count"})
@@ -47,24 +48,49 @@ def traps(policy: WrittenPolicy) -> Iterator[Diagnostic]:
 def _share(
     policy: WrittenPolicy, at: WrittenExpression, division: Call, product: Call | None
 ) -> Iterator[Diagnostic]:
-    """A part divided by its whole; `product` multiplies the result."""
+    """A part divided by its whole, or two numbers; `product` multiplies the result."""
     part, whole = division.args
-    if not _is_amount(part, _PARTS) or not _is_amount(whole, _WHOLES):
+    if isinstance(part, Constant) and isinstance(whole, Constant):
+        yield from _of_constants(policy, at, division)
         return
-    if part.type.unit != whole.type.unit:
+    if not _is_part(part) or not _is_amount(whole, _WHOLES) or _unit(part) != _unit(whole):
         return
     a, b = (_shown(at, tree) for tree in (part, whole))
     message = f"whole numbers are divided, so this is 0 unless `{a}` is as large as `{b}`"
     factor = next((f for f in product.args if f is not division), None) if product else None
     # Only a number needs no parentheses of its own.
     if product is None or not isinstance(factor, Constant):
-        hint = f"`100 * {a} / {b}`, or `ratio({a}, {b})`, which is between 0.0 and 1.0"
+        hint = f"`100 * {a} / {b}`, or `100.0 * ratio({a}, {b})`"
         yield policy.finding(at, "KP326", message, division.span, hint)
         return
     text = f"{_shown(at, factor)} * {a} / {b}"
     fix = Fix((Edit(product.span, text),), is_safe=False, keeps_program=False)
     hint = f"multiply first: `{text}`"
     yield policy.finding(at, "KP326", message, division.span, hint, fix=fix)
+
+
+def _of_constants(
+    policy: WrittenPolicy, at: WrittenExpression, division: Call
+) -> Iterator[Diagnostic]:
+    a, b = (arg.value for arg in division.args if isinstance(arg, Constant))
+    if not b or not a % b:
+        return
+    quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+    message = f"whole numbers are divided, so this is {quotient}"
+    hint = f"`{a}.0 / {b}.0` is {a / b:g}"
+    yield policy.finding(at, "KP326", message, division.span, hint)
+
+
+def _is_part(tree: Tree) -> bool:
+    """An amount, or what is left of one."""
+    if isinstance(tree, Call) and tree.name in _DIFFERENCES:
+        left, right = tree.args
+        return _is_amount(left, _PARTS | _WHOLES) and _is_amount(right, _PARTS)
+    return _is_amount(tree, _PARTS)
+
+
+def _unit(tree: Tree) -> str:
+    return _unit(tree.args[0]) if isinstance(tree, Call) else tree.type.unit
 
 
 def _is_amount(tree: Tree, names: frozenset[str]) -> bool:

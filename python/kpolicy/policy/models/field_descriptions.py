@@ -49,6 +49,8 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "limits": "What the rules may cost.",
         "preemption": "How room is made for a pod that fits nowhere.",
         "extenders": "HTTP servers that filter, score, preempt or bind too.",
+        "plugins": "Which plugins of the process (`--plugin`) the profiles have, and in which "
+        "order. Default: all, in the order of loading.",
         "tieBreak": "How one of several nodes with the best score is chosen: at random, by name, "
         "or by the fewest pods. Default: random. One setting for all policies in force.",
         "minEngine": "The oldest release of kpolicy that may use the policy.",
@@ -137,6 +139,21 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "allowQuadratic": "True: the worst case of a loop inside a loop may be above "
         "`costPerNode`. On a node where it really is, the rule errs (KR110).",
     },
+    "PluginSets": {
+        "multiPoint": "Plugins at all of their extension points.",
+        "preEnqueue": "Plugins that keep pods from being queued.",
+        "queueSort": "The plugin that orders the queue.",
+        "reserve": "Plugins that reserve something for a pod, and give it back.",
+        "permit": "Plugins that allow, refuse or delay a placement.",
+        "preBind": "Plugins that act before the bind.",
+        "bind": "Plugins that may bind in the place of kpolicy.",
+        "postBind": "Plugins that act after the bind.",
+    },
+    "PluginChoice": {
+        "enabled": "These come first, in this order.",
+        "disabled": "These are left out; `*`: all that are not enabled here.",
+    },
+    "PluginName": {"name": "The name of the plugin."},
     "Preemption": {
         "policy": "Never: no pod is evicted for another.",
         "minCandidateNodesPercentage": "How many nodes are looked at at least, in percent of all.",

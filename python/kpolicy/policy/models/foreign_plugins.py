@@ -1,10 +1,19 @@
-"""Plugins that exist but that kpolicy does not have: whose they are, and what to use instead."""
+"""Plugins that exist but that kpolicy does not have: whose they are, and what to use instead; and
+the plugins of kube-scheduler that it has.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
+from kpolicy.diagnostics import did_you_mean
+from kpolicy.policy.models.builtins import ALWAYS_ON, BUILTINS, PREEMPTION
+
+OWN_PLUGINS: Final = frozenset({*BUILTINS, *ALWAYS_ON, PREEMPTION})
+_NO_GO_PLUGINS: Final = (
+    "kpolicy cannot load plugins written in Go: write the rule as an expression, or use an extender"
+)
 _GO: Final = "write the rule as an expression, or use an extender: kpolicy cannot load Go"
 _GROUPS: Final = "kpolicy parks pods of groups: give them another scheduler's `schedulerName`"
 _ALREADY: Final = "leave it out: kpolicy always does this itself"
@@ -53,3 +62,12 @@ def foreign_plugin(name: str) -> ForeignPlugin | None:
             message = f"`{name}` is a plugin of {project}, and no rule of kpolicy"
             return ForeignPlugin(message, plugins[name])
     return None
+
+
+def unknown_plugin(name: str) -> ForeignPlugin:
+    """What to say of a name that is no built-in."""
+    foreign = foreign_plugin(name)
+    if foreign is not None:
+        return foreign
+    hint = did_you_mean(name, OWN_PLUGINS) or _NO_GO_PLUGINS
+    return ForeignPlugin(f"kube-scheduler has no plugin `{name}`", hint)

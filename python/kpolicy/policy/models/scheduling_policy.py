@@ -22,6 +22,7 @@ from kpolicy.policy.limits import (
     WEIGHT_MAX,
 )
 from kpolicy.policy.models.builtins import InterPodAffinityArgs
+from kpolicy.policy.models.plugin_sets import PluginSets
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
 
 # The last release in which rules scored from 0 to 10; later ones score from 0 to 100.
@@ -314,6 +315,7 @@ class Spec(Edge):
     limits: Limits = Field(default_factory=Limits)
     preemption: Preemption | None = None
     extenders: Annotated[list[Extender], Field(max_length=16)] = Field(default_factory=list)
+    plugins: PluginSets | None = None
     tie_break: Literal["random", "name", "leastPods"] | None = None
     min_engine: Release | None = None
     shadow: bool = False

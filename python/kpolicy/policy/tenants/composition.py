@@ -22,6 +22,7 @@ from kpolicy.policy.limits import (
     TENANT_EXPRESSION_NODES_MAX,
     WEIGHTS_MAX,
 )
+from kpolicy.policy.models.plugin_sets import PluginSets
 from kpolicy.policy.models.scheduling_policy import Extender
 from kpolicy.policy.tenants.tenant_checks import TenantTerms, check_tenant
 from kpolicy.policy.yaml.source import Source, Tenant
@@ -104,7 +105,8 @@ def compose(operator: Program, policies: Sequence[TenantPolicy]) -> Composed:
     for field in ("hash", *operator.followed.fields()):
         del document[field]
     extenders: list[tuple[Extender, ...]] = [profile.extenders for profile in operator.profiles]
-    composition = _Composition(document, extenders, operator.followed)
+    plugins = {profile.scheduler_name: profile.plugins for profile in operator.profiles}
+    composition = _Composition(document, extenders, operator.followed, plugins)
     for policy in policies:
         if policy.program is not None:
             composition.add(policy.tenant, json.loads(policy.program.bytes))
@@ -117,8 +119,10 @@ class _Composition:
         document: dict[str, Any],
         extenders: list[tuple[Extender, ...]],
         followed: Followed,
+        plugins: Mapping[str, PluginSets | None],
     ) -> None:
         self._followed = followed
+        self._plugins = plugins
         self._document = document
         self._extenders = extenders
         self._of_operator = list(zip(document["profiles"], extenders, strict=True))
@@ -169,7 +173,7 @@ class _Composition:
         document = self._document
         if any(self._limits):
             document = {**document, "limits": self._limits}
-        return sealed(document, self._extenders, self._followed)
+        return sealed(document, self._extenders, self._followed, self._plugins)
 
 
 def _renamed(entry: dict[str, Any], tenant: Tenant, offset: int) -> dict[str, Any]:

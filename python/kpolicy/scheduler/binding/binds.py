@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.clock import NO_PULSE, Pulse, first_of
-from kpolicy.cluster.writes.binder import Binding, SettledOutcome, Unknown
+from kpolicy.cluster.writes.binder import Binding, BindOutcome, SettledOutcome, Unknown
 from kpolicy.engine import Decision, Outcome
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.pre_binds import PreBinds
@@ -27,6 +30,36 @@ SNAPSHOT_VERSION = "kpolicy.dev/snapshot-rv"
 DECISION_ID = "kpolicy.dev/decision-id"
 
 
+class Plugged(Protocol):
+    """What plugins have to do with one placed pod; a `BindEnd` ends its reservation."""
+
+    @property
+    def binds(self) -> bool: ...
+
+    async def reserve(self) -> BindEnd | None: ...
+
+    async def pre_bind(self) -> BindEnd | None: ...
+
+    async def bind(self, binding: Binding) -> BindOutcome | None: ...
+
+    async def unreserve(self) -> None: ...
+
+    async def post_bind(self) -> None: ...
+
+
+# None where the pod's profile has no plugins.
+Plug: TypeAlias = Callable[[Placement, Reservation], Plugged | None]
+
+
+@dataclass(frozen=True, slots=True)
+class BindSteps:
+    """What a bind consists of. `plug` is None where there are no plugins."""
+
+    pre_binder: PreBinds
+    binder: ExtenderBinds
+    plug: Plug | None = None
+
+
 class Binds:
     """Run it as a task. `start` begins the bind of a placed pod as a task of `group`."""
 
@@ -36,16 +69,13 @@ class Binds:
         feed: QueueFeed,
         reservations: Reservations,
         reporter: Reporter,
-        *,
-        binder: ExtenderBinds,
-        pre_binder: PreBinds,
+        steps: BindSteps,
     ) -> None:
         self._runtime = runtime
         self._feed = feed
         self._reservations = reservations
         self._reporter = reporter
-        self._binder = binder
-        self._pre_binder = pre_binder
+        self._steps = steps
         self._ended: list[tuple[str, BindEnd]] = []  # with the uid of the pod
         self._urgent = asyncio.Event()
         self._changed = asyncio.Event()
@@ -83,23 +113,38 @@ class Binds:
     ) -> None:
         about(pod_try)
         decision = placement.decision
-        end = await self._pre_bind(pod_try, decision, reservation) if decision.writes else None
+        plug = self._steps.plug
+        plugged = plug(placement, reservation) if plug is not None else None
+        end: BindEnd | None = None
+        if plugged is not None:
+            end = await plugged.reserve()
+        if end is None and decision.writes:
+            end = await self._pre_bind(pod_try, decision, reservation)
+        if end is None and plugged is not None:
+            end = await plugged.pre_bind()
         if end is not None:
             self._reservations.close(reservation)
         else:
-            end = await self._bind_now(placement, basis, pod_try, reservation)
+            end = await self._bind_now(placement, basis, pod_try, reservation, plugged)
         if decision.writes and (end.settle is Outcome.GONE or end.retry):
-            await self._pre_binder.take_back(pod_try.pod, decision)
+            await self._steps.pre_binder.take_back(pod_try.pod, decision)
+        if plugged is not None and end.settle is not Outcome.BOUND:
+            await plugged.unreserve()
         pod_try.end(self._runtime.clock)
         # Unless the pod is tried again, it stays in the queue as under way until the watch shows it
         # on a node or gone: an older event that shows it pending may still come.
         if end.settle is Outcome.BOUND:
             self._reporter.bound(placement, basis, pod_try)
         else:
-            self._reporter.bind_failed(placement, end.message, basis, pod_try)
+            is_refused = bool(end.refused_by)
+            self._reporter.bind_failed(
+                placement, end.message, basis, pod_try, is_refused=is_refused
+            )
             self._urgent.set()
         self._ended.append((reservation.uid, end))
         self._changed.set()
+        if plugged is not None and end.settle is Outcome.BOUND:
+            await plugged.post_bind()
 
     async def _pre_bind(
         self, pod_try: PodTry, decision: Decision, reservation: Reservation
@@ -109,7 +154,7 @@ class Binds:
         started_ns, began_ns = self._runtime.clock.now_ns(), self._runtime.clock.monotonic_ns()
         with self._reservations.volumes_awaited():
             end = await first_of(
-                self._pre_binder.pre_bind(pod_try.pod, decision), reservation.wait_withdrawn()
+                self._steps.pre_binder.pre_bind(pod_try.pod, decision), reservation.wait_withdrawn()
             )
         pod_try.volumes_ns = (started_ns, self._runtime.clock.now_ns())
         seconds = (self._runtime.clock.monotonic_ns() - began_ns) / NANOSECONDS
@@ -117,7 +162,12 @@ class Binds:
         return end
 
     async def _bind_now(
-        self, placement: Placement, basis: Basis, pod_try: PodTry, reservation: Reservation
+        self,
+        placement: Placement,
+        basis: Basis,
+        pod_try: PodTry,
+        reservation: Reservation,
+        plugged: Plugged | None,
     ) -> BindEnd:
         pod = placement.pod
         annotations = {
@@ -127,18 +177,29 @@ class Binds:
         }
         binding = Binding(pod.namespace, pod.name, pod.uid, reservation.node, annotations)
         traceparent = pod_try.trace.traceparent if pod_try.trace is not None else None
+        if plugged is not None and plugged.binds:
+            self._reservations.close(reservation)
+            pod_try.bind_started_ns = self._runtime.clock.now_ns()
+            if reservation.withdrawn is not None:
+                return reservation.withdrawn
+            by_plugin = await plugged.bind(binding)
+            if by_plugin is not None:
+                self.outcomes[type(by_plugin).__name__] += 1
+                if isinstance(by_plugin, Unknown):
+                    by_plugin = await self._resolve(binding, by_plugin, reservation, traceparent)
+                return bind_end(by_plugin, binding.node)
         async with self._reservations.window:
             self._reservations.close(reservation)
             pod_try.bind_started_ns = self._runtime.clock.now_ns()
             if reservation.withdrawn is not None:
                 return reservation.withdrawn
             # kube-scheduler does not count the bind of an extender as a plugin's.
-            is_by_extender = self._binder.is_by_extender(pod.uid)
+            is_by_extender = self._steps.binder.is_by_extender(pod.uid)
             began_ns = self._runtime.clock.monotonic_ns()
             self._reservations.in_flight += 1
             try:
                 with self._runtime.vitals.bind(f"{pod.namespace}/{pod.name}") as pulse:
-                    outcome = await self._binder.bind(binding, traceparent, pulse=pulse)
+                    outcome = await self._steps.binder.bind(binding, traceparent, pulse=pulse)
             finally:
                 self._reservations.in_flight -= 1
             self.outcomes[type(outcome).__name__] += 1
@@ -164,7 +225,7 @@ class Binds:
                 await self._runtime.clock.sleep(wait_s)
                 wait_s = min(2 * wait_s, limits.BIND_ASK_AGAIN_S_MAX)
                 async with self._reservations.window:
-                    outcome = await self._binder.settle(
+                    outcome = await self._steps.binder.settle(
                         binding, doubt, traceparent, may_send=reservation.may_send_again
                     )
                 self.outcomes[type(outcome).__name__] += 1
@@ -181,7 +242,9 @@ class Binds:
         )
         now_ns = self._runtime.clock.monotonic_ns()
         for uid, end in ended:
-            if end.retry:
+            if end.refused_by:
+                self._feed.queue.refuse(uid, end.refused_by, now_ns)
+            elif end.retry:
                 self._feed.queue.failed(uid, now_ns)
             elif end.settle is Outcome.GONE:
                 # The engine has removed the pod: a later watch event that says so changes nothing.

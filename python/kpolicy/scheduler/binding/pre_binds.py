@@ -202,10 +202,15 @@ class Nominations:
         self._fence = fence
         self._window = asyncio.Semaphore(limits.NOMINATIONS_IN_FLIGHT_MAX)
 
+    def write(self, pod: Attempt, node: str) -> bool:
+        """Waits for nothing. Returns False if this replica may not write."""
+        if may_write := self._fence():
+            self._status.nominate(pod.namespace, pod.name, pod.uid, node)
+        return may_write
+
     async def tell(self, pod: Attempt, node: str) -> None:
         """Returns when the nomination is written or given up, after `NOMINATION_S_MAX` at the
         latest."""
         async with self._clock.move_on_after(limits.NOMINATION_S_MAX), self._window:
-            if self._fence():
-                self._status.nominate(pod.namespace, pod.name, pod.uid, node)
+            if self.write(pod, node):
                 await self._status.outbox.at_rest(pod.uid)

@@ -31,11 +31,13 @@ from kpolicy.scheduler import limits
 @dataclass(frozen=True, slots=True)
 class BindEnd:
     """How a reservation ends in the engine: its code. `retry`: the pod backs off and is tried
-    again. `message`: for the pod's status and its event."""
+    again. `message`: for the pod's status and its event. `refused_by`: the plugin that refused the
+    pod, which waits for an event then."""
 
     settle: Outcome
     retry: bool = False
     message: str = ""
+    refused_by: str = ""
 
 
 WITHDRAWN = BindEnd(
@@ -80,10 +82,14 @@ class Reservation:
     node: str
     withdrawn: BindEnd | None = None
     may_send_again: bool = True
+    # Called when it is withdrawn, for a part that waits for something else than `wait_withdrawn`.
+    on_withdrawn: Callable[[], None] | None = None
     _waiter: asyncio.Future[BindEnd] | None = None
 
     def withdraw(self, end: BindEnd) -> None:
         self.withdrawn = self.withdrawn or end
+        if self.on_withdrawn is not None:
+            self.on_withdrawn()
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(self.withdrawn)
 
@@ -107,12 +113,14 @@ class Reservations:
         self._in_doubt: dict[str, Reservation] = {}
         self.under_way = 0  # those that have not ended
         self.awaiting_volumes = 0  # of them
+        self.awaiting_plugins = 0  # of them
         self.in_flight = 0  # of them: bind requests that wait for their answer
 
     @property
     def room(self) -> int:
         """How many more pods may be placed now."""
         aside = min(self.awaiting_volumes, limits.PRE_BINDS_MAX)
+        aside += min(self.awaiting_plugins, limits.PLUGGED_PODS_MAX)
         aside += min(self.in_doubt, limits.BINDS_IN_DOUBT_MAX)
         return self._open_max - self.under_way + aside
 
@@ -143,9 +151,21 @@ class Reservations:
         finally:
             self.awaiting_volumes -= 1
 
+    @contextmanager
+    def plugins_awaited(self) -> Iterator[None]:
+        """The number of pods about which plugins are asked, or that wait on Permit. They take no
+        place in the window either."""
+        self.awaiting_plugins += 1
+        self._on_room()
+        try:
+            yield
+        finally:
+            self.awaiting_plugins -= 1
+
     def close(self, reservation: Reservation) -> None:
         """From here on it cannot be withdrawn: its bind is sent, or will never be sent."""
-        del self._unsent[reservation.uid]
+        if self._unsent.get(reservation.uid) is reservation:
+            del self._unsent[reservation.uid]
 
     @contextmanager
     def doubted(self, reservation: Reservation) -> Iterator[None]:

@@ -325,20 +325,31 @@ class ExtenderBinds:
         message = f"extender {client.url!r} says it bound the pod; the API server does not"
         if isinstance(error, Unreadable):
             message, looks_max = f"extender {client.url!r}: {error.message}", 1
-        seen = None
+        seen = await self.confirm(binding, message, looks_max)
+        return self._doubt(client, message) if isinstance(seen, PodUnreadable) else seen
+
+    async def confirm(
+        self, binding: Binding, message: str, looks_max: int = limits.EXTENDER_BIND_LOOKS_MAX
+    ) -> SettledOutcome | PodUnreadable:
+        """What the API server shows of a pod that someone else says to have bound; `Declined` with
+        this message if it is on no node."""
+        seen: SettledOutcome | PodUnreadable | None = None
         for attempt in range(looks_max):
             if attempt:
                 await self._clock.sleep(limits.EXTENDER_BIND_LOOK_S * 2**attempt)
             seen = await self._seen(binding)
             if not (seen is None or isinstance(seen, PodUnreadable)):
                 return seen
-        return Declined(message) if seen is None else self._doubt(client, message)
+        return Declined(message) if seen is None else seen
 
     def _doubt(self, client: ExtenderClient, message: str) -> Unknown:
         """The extender may still bind the pod. kpolicy binds it instead only if the extender is
         ignorable."""
+        return self.doubt(message, BIND_SENDS_IN_DOUBT_MAX if client.extender.ignorable else 0)
+
+    def doubt(self, message: str, sends: int = 0) -> Unknown:
+        """Someone else may still bind the pod. kpolicy sends the bind itself this often."""
         until_ns = self._clock.monotonic_ns() + int(UNANSWERED_IN_DOUBT_S * NANOSECONDS)
-        sends = BIND_SENDS_IN_DOUBT_MAX if client.extender.ignorable else 0
         return Unknown(Unreachable(Cause.LOST, message, sent=True), until_ns, sends)
 
     async def _seen(self, binding: Binding) -> SettledOutcome | PodUnreadable | None:

@@ -64,7 +64,7 @@ class Cycle:
                 await self._rest()
                 continue
             are_asked = self._extended is not None and self._extended.under_way
-            if not (self._consequences.under_way or are_asked):
+            if not (self._consequences.under_way or are_asked or self._queue.asks_plugins):
                 return
             pulse.rest(self._work.is_set)
             await self._work.wait()

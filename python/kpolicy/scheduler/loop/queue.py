@@ -7,7 +7,6 @@ argument; the engine says which event wakes which pod.
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,18 +15,23 @@ from typing import Final
 from kpolicy.engine import PodChange
 from kpolicy.release_table import RELEASE_NAMES, RELEASES, ReleaseNames
 from kpolicy.scheduler import limits
-from kpolicy.scheduler.loop.queued_pod import Attempt, Key, Lane, LaneHeap, QueuedPod, QueuePeriods
+from kpolicy.scheduler.loop.lanes import Admission, Lanes
+from kpolicy.scheduler.loop.queued_pod import ASKING, Attempt, Lane, QueuedPod, QueuePeriods
 from kpolicy.telemetry.attempt import TraceContext
 
 # Events of the queue's own making, by the names kube-scheduler's metrics have for them.
 ATTEMPT_FAILED = "ScheduleAttemptFailure"
-BACKOFF_COMPLETE = "BackoffComplete"
-POPPED_EARLY = "PopFromBackoffQ"
 PARKED_TIMEOUT = "UnschedulableTimeout"
+# Something changed while a plugin was asked, or the pod that it holds.
+POD_UPDATED = "PodUpdate"
 # An event of kpolicy: a call of the engine ended before it came to the pod.
 UNDECIDED = "EngineCallEnded"
+# An event of kpolicy: plugins have let the pod be tried.
+ADMITTED = "PluginsAdmitted"
 
 KUBE_SCHEDULERS: Final = QueuePeriods()
+# For `QueuedPod.news_seen`: the pod itself has changed since plugins were asked.
+_BEFORE_ANY_NEWS: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +61,15 @@ class Queue:
         periods: QueuePeriods = KUBE_SCHEDULERS,
         *,
         on_left: Callable[[str], None] = _nobody_told,
+        admission: Admission | None = None,
     ) -> None:
-        tickets = itertools.count()
         # The names of the release that is followed.
         self.names: ReleaseNames = RELEASE_NAMES[RELEASES[-1]]
         self.periods = periods
         self._pods_max = pods_max
         self._on_left = on_left
+        self._lanes = Lanes(periods, admission)
         self._pods: dict[str, QueuedPod] = {}
-        self._active = LaneHeap(tickets)
-        self._backoff = LaneHeap(tickets)
-        # Pods that failed through no fault of their own. They are never taken from the queue before
-        # their back-off ends.
-        self._error_backoff = LaneHeap(tickets)
-        # In the order of timestamps, as pods enter at the end.
-        self._parked: dict[str, QueuedPod] = {}
-        self._gated: dict[str, QueuedPod] = {}
-        self._by_arrival = {Lane.PARKED: self._parked, Lane.GATED: self._gated}
-        self._incoming: Counter[tuple[str, ...]] = Counter()
         self._rejected: Counter[tuple[str, ...]] = Counter()
         self._flushed = 0
         self._refused = 0
@@ -84,7 +79,12 @@ class Queue:
 
     @property
     def active(self) -> int:
-        return len(self._active)
+        return len(self._lanes.active)
+
+    @property
+    def asks_plugins(self) -> bool:
+        """Whether plugins are being asked about a pod that it may be tried."""
+        return any(pod.held_by == ASKING for pod in self._lanes.gated.values())
 
     def get(self, uid: str) -> QueuedPod | None:
         return self._pods.get(uid)
@@ -105,29 +105,19 @@ class Queue:
         if len(self._pods) >= self._pods_max:
             self._refused += 1
             return False
-        pod = QueuedPod(
-            pending.uid,
-            pending.namespace,
-            pending.name,
-            pending.priority,
-            pending.scheduler_name,
-            pending.created_ns,
-            pending.generation,
-            timestamp_ns=now_ns,
-        )
-        self._pods[pod.uid] = pod
+        pod = self._pods[pending.uid] = QueuedPod.of(pending, now_ns)
         if pending.gated:
-            self._enter(pod, Lane.GATED, self.names.pod_added)
+            self._lanes.enter(pod, Lane.GATED, self.names.pod_added)
         else:
             pod.first_active_ns = now_ns
-            self._enter(pod, Lane.ACTIVE, self.names.pod_added)
+            self._lanes.enter(pod, Lane.ACTIVE, self.names.pod_added)
         return True
 
     def gone(self, uid: str) -> QueuedPod | None:
         """The pod is deleted, on a node, or no longer served."""
         pod = self._pods.pop(uid, None)
         if pod is not None:
-            self._leave(pod)
+            self._lanes.leave(pod)
             self._uncount(pod)
             self._on_left(uid)
         return pod
@@ -139,24 +129,31 @@ class Queue:
             return
         if pod.lane is Lane.ATTEMPT or pod.held:
             pod.woken_by = pod.woken_by or event
-        elif pod.lane is Lane.PARKED:
-            self._leave(pod)
-            self._retry(pod, event, now_ns)
+        elif pod.lane is Lane.PARKED or uid in self._lanes.refused:
+            self._lanes.retry(pod, event, now_ns)
+
+    def wake_refused(self, event: str, now_ns: int) -> int:
+        """Something happened: wakes every pod that a plugin refused, also those that are refused
+        now because of what was before. Returns how many."""
+        self._lanes.news += 1
+        woken = tuple(self._lanes.refused)
+        for uid in woken:
+            self.wake(uid, event, now_ns)
+        return len(woken)
 
     # --- attempts --------------------------------------------------------------------------------
 
     def pop_batch(self, limit: int, now_ns: int) -> list[Attempt]:
         """The next pods to try, in order. They are under way until one of the calls below."""
-        self._complete_backoff(self._backoff, now_ns)
-        self._complete_backoff(self._error_backoff, now_ns)
-        if not self._active:
-            self._pop_early(limit)
+        self._lanes.end_backoffs(limit, now_ns)
         batch: list[Attempt] = []
-        while len(batch) < limit and (pod := self._active.pop()) is not None:
+        while len(batch) < limit and (pod := self._lanes.active.pop()) is not None:
             pod.lane = Lane.ATTEMPT
             pod.attempts += 1
             pod.waited_ns = now_ns - pod.timestamp_ns
             pod.woken_by = ""
+            pod.is_admitted = pod.is_refused = False
+            pod.news_seen = self._lanes.news
             self._uncount(pod)
             batch.append(pod.attempt())
         return batch
@@ -193,18 +190,17 @@ class Queue:
         for rule in pod.rejected_by:
             self._rejected[rule, pod.profile] += 1
         if pod.woken_by and not held:
-            self._retry(pod, pod.woken_by, now_ns)
+            self._lanes.retry(pod, pod.woken_by, now_ns)
         else:
             pod.held = held
-            self._enter(pod, Lane.PARKED, ATTEMPT_FAILED)
+            self._lanes.enter(pod, Lane.PARKED, ATTEMPT_FAILED)
 
     def release(self, uid: str, now_ns: int) -> None:
         """Room was made for a held pod. It waits for its victims to leave, or is tried if one has
         left already."""
         pod = self._of_held(uid)
         if pod is not None and pod.woken_by:
-            self._leave(pod)
-            self._retry(pod, pod.woken_by, now_ns)
+            self._lanes.retry(pod, pod.woken_by, now_ns)
 
     def fail_held(self, uid: str, now_ns: int) -> None:
         """No room could be made for a held pod, through no fault of its own, so it backs off. If an
@@ -214,10 +210,10 @@ class Queue:
         pod = self._of_held(uid)
         if pod is None:
             return
-        self._leave(pod)
         if pod.woken_by:
-            self._retry(pod, pod.woken_by, now_ns)
+            self._lanes.retry(pod, pod.woken_by, now_ns)
         else:
+            self._lanes.leave(pod)
             self._fail(pod, now_ns)
 
     def failed(self, uid: str, now_ns: int) -> None:
@@ -241,31 +237,57 @@ class Queue:
         pod = self._under_way(uid)
         if pod is not None:
             pod.attempts -= 1
-            self._enter(pod, Lane.ACTIVE, UNDECIDED)
+            pod.is_admitted = True
+            self._lanes.enter(pod, Lane.ACTIVE, UNDECIDED)
 
     def gated(self, uid: str, now_ns: int) -> None:
         """The attempt found scheduling gates."""
         pod = self._under_way(uid)
         if pod is not None:
             pod.timestamp_ns = now_ns
-            self._enter(pod, Lane.GATED, ATTEMPT_FAILED)
+            self._lanes.enter(pod, Lane.GATED, ATTEMPT_FAILED)
+
+    # --- plugins ---------------------------------------------------------------------------------
+
+    def admit(self, uid: str, key: tuple[float, ...] | None, now_ns: int) -> None:
+        """Plugins let this pod be tried. `key`: its place in the order, from a plugin."""
+        pod = self._asked(uid)
+        if pod is not None:
+            self._lanes.leave(pod)
+            pod.is_admitted, pod.sort_key = True, key
+            pod.first_active_ns = pod.first_active_ns or now_ns
+            self._lanes.enter(pod, Lane.ACTIVE, ADMITTED)
+
+    def hold(self, uid: str, plugin: str, now_ns: int) -> None:
+        """A plugin holds this pod back, until an event lets the plugin be asked again."""
+        pod = self._asked(uid)
+        if pod is not None:
+            pod.held_by = plugin
+            self._refuse(pod, plugin, POD_UPDATED, now_ns)
+
+    def fail_admission(self, uid: str, now_ns: int) -> None:
+        """A plugin could not be asked about this pod."""
+        pod = self._asked(uid)
+        if pod is not None:
+            self._lanes.leave(pod)
+            self._fail(pod, now_ns)
+
+    def refuse(self, uid: str, plugin: str, now_ns: int) -> None:
+        """A plugin refused the placement of this pod, which was under way."""
+        pod = self._under_way(uid)
+        if pod is not None:
+            self._lanes.enter(pod, Lane.PARKED, ATTEMPT_FAILED)
+            self._refuse(pod, plugin, pod.woken_by or POD_UPDATED, now_ns)
 
     # --- time ------------------------------------------------------------------------------------
 
     def flush(self, limit: int, now_ns: int) -> int:
         """Retries pods that have been parked for too long. Returns how many, at most `limit`."""
-        oldest_ns = now_ns - self.periods.parked_ns_max
-        old: list[QueuedPod] = []
-        for pod in self._parked.values():
-            if pod.timestamp_ns > oldest_ns or len(old) == limit:
-                break
-            if not pod.held:
-                old.append(pod)
+        old = self._lanes.older_than(now_ns - self.periods.parked_ns_max, limit)
         for pod in old:
-            self._leave(pod)
             pod.flushed = True
             self._flushed += 1
-            self._retry(pod, PARKED_TIMEOUT, now_ns)
+            self._lanes.retry(pod, PARKED_TIMEOUT, now_ns)
         return len(old)
 
     def wake_all(self, event: str, limit: int, now_ns: int) -> int:
@@ -275,7 +297,7 @@ class Queue:
         They keep their counts and their back-off, so that a reload each second does not become a
         hot loop."""
         woken: list[str] = []
-        for pod in self._parked.values():
+        for pod in self._lanes.parked.values():
             if pod.held:
                 pod.woken_by = pod.woken_by or event
             elif len(woken) < limit:
@@ -294,24 +316,18 @@ class Queue:
 
     def next_ready_ns(self) -> int | None:
         """When the back-off of the next failed pod ends; None if no failed pod waits."""
-        ends = self._error_backoff.first_key()
-        return None if ends is None else ends[0]
+        return self._lanes.next_ready_ns()
 
     def entries(self) -> list[QueuedPod]:
         """All pods, for inspection."""
         return list(self._pods.values())
 
     def statistics(self) -> QueueStatistics:
-        waiting = (
-            len(self._active),
-            len(self._backoff) + len(self._error_backoff),
-            len(self._parked),
-            len(self._gated),
-        )
+        waiting = self._lanes.sizes()
         return QueueStatistics(
             *waiting,
             attempts_under_way=len(self._pods) - sum(waiting),
-            incoming=dict[tuple[str, ...], float](self._incoming),
+            incoming=dict[tuple[str, ...], float](self._lanes.incoming),
             rejected=dict[tuple[str, ...], float](self._rejected),
             flushed=self._flushed,
             refused=self._refused,
@@ -321,15 +337,37 @@ class Queue:
 
     def _update(self, pod: QueuedPod, pending: PodChange, now_ns: int) -> None:
         pod.generation = pending.generation
-        if pod.lane is Lane.GATED and not pending.gated:
-            self._leave(pod)
+        if pod.lane is Lane.GATED and pod.held_by:
+            if pod.held_by == ASKING:
+                pod.news_seen = _BEFORE_ANY_NEWS
+            else:
+                self.wake(pod.uid, POD_UPDATED, now_ns)
+        elif pod.lane is Lane.GATED and not pending.gated:
+            self._lanes.leave(pod)
             pod.first_active_ns = pod.first_active_ns or now_ns
-            self._enter(pod, Lane.ACTIVE, self.names.gates_gone)
+            self._lanes.enter(pod, Lane.ACTIVE, self.names.gates_gone)
         if pod.priority != pending.priority:
             pod.priority = pending.priority
             if pod.lane is Lane.ACTIVE:
-                self._active.leave(pod)
-                self._active.push(_order(pod), pod)
+                self._lanes.reorder(pod)
+
+    def _asked(self, uid: str) -> QueuedPod | None:
+        """The pod, if plugins are being asked about it."""
+        pod = self._pods.get(uid)
+        return pod if pod is not None and pod.held_by == ASKING else None
+
+    def _refuse(self, pod: QueuedPod, plugin: str, event: str, now_ns: int) -> None:
+        """`event` wakes the pod at once if something happened since plugins were asked."""
+        pod.rejections += 1
+        pod.errors = 0
+        pod.is_refused, pod.flushed = True, False
+        pod.timestamp_ns = now_ns
+        self._uncount(pod)
+        pod.rejected_by = (plugin,)
+        self._rejected[plugin, pod.profile] += 1
+        self._lanes.refused[pod.uid] = pod
+        if pod.news_seen != self._lanes.news:
+            self.wake(pod.uid, event, now_ns)
 
     def _under_way(self, uid: str) -> QueuedPod | None:
         """The pod, if it is being tried. It may have left, and an answer may come twice."""
@@ -348,44 +386,7 @@ class Queue:
         pod.errors += 1
         pod.timestamp_ns = now_ns
         pod.flushed = False
-        self._enter(pod, Lane.BACKOFF, ATTEMPT_FAILED)
-
-    def _retry(self, pod: QueuedPod, event: str, now_ns: int) -> None:
-        lane = Lane.BACKOFF if pod.backoff_ends_ns(self.periods) > now_ns else Lane.ACTIVE
-        self._enter(pod, lane, event)
-
-    def _complete_backoff(self, heap: LaneHeap, now_ns: int) -> None:
-        while (ends := heap.first_key()) is not None and ends[0] <= now_ns:
-            pod = heap.pop()
-            if pod is not None:
-                self._enter(pod, Lane.ACTIVE, BACKOFF_COMPLETE)
-
-    def _pop_early(self, limit: int) -> None:
-        for _ in range(limit):
-            pod = self._backoff.pop()
-            if pod is None:
-                return
-            self._enter(pod, Lane.ACTIVE, POPPED_EARLY)
-
-    def _enter(self, pod: QueuedPod, lane: Lane, event: str) -> None:
-        pod.lane = lane
-        self._incoming[lane, event] += 1
-        if lane in self._by_arrival:
-            self._by_arrival[lane][pod.uid] = pod
-        elif lane is Lane.ACTIVE:
-            self._active.push(_order(pod), pod)
-        else:
-            self._backoff_of(pod).push((pod.backoff_ends_ns(self.periods), *_order(pod)), pod)
-
-    def _leave(self, pod: QueuedPod) -> None:
-        if pod.lane in self._by_arrival:
-            del self._by_arrival[pod.lane][pod.uid]
-        elif pod.lane is not Lane.ATTEMPT:
-            heap = self._active if pod.lane is Lane.ACTIVE else self._backoff_of(pod)
-            heap.leave(pod)
-
-    def _backoff_of(self, pod: QueuedPod) -> LaneHeap:
-        return self._error_backoff if pod.errors else self._backoff
+        self._lanes.enter(pod, Lane.BACKOFF, ATTEMPT_FAILED)
 
     def _uncount(self, pod: QueuedPod) -> None:
         for rule in pod.rejected_by:
@@ -394,7 +395,3 @@ class Queue:
             if not self._rejected[rule, pod.profile]:
                 del self._rejected[rule, pod.profile]
         pod.rejected_by = ()
-
-
-def _order(pod: QueuedPod) -> Key:
-    return (int(pod.is_set_aside), -pod.priority, pod.timestamp_ns, pod.created_ns)

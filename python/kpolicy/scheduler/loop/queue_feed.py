@@ -11,7 +11,7 @@ import logging
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from kpolicy.clock import Clock
 from kpolicy.cluster.request_failure import Status
@@ -85,6 +85,16 @@ class QueueFeed:
             self.queue.gone(pod.uid)
 
 
+class Witness(Protocol):
+    """Plugins, which see the pods that the engine sees."""
+
+    async def page(self, resource: str, body: bytes) -> None: ...
+
+    def lines(self, resource: str, lines: bytes) -> None: ...
+
+    def applied(self, resource: str, applied: Applied) -> None: ...
+
+
 class EngineSink:
     """The `kpolicy.cluster.watch.resource.Sink` of the engine. `on_heard` is called with the
     resource after each change that was applied."""
@@ -96,7 +106,9 @@ class EngineSink:
         reservations: Reservations,
         *,
         on_heard: Callable[[str], None],
+        witness: Witness | None = None,
     ) -> None:
+        self._witness = witness
         self._thread = runtime.engine
         self._engine = runtime.engine.engine
         self._clock = runtime.clock
@@ -110,6 +122,8 @@ class EngineSink:
         await self._thread.call(self._engine.list_begin, resource)
 
     async def list_page(self, resource: str, body: bytes) -> PageRead:
+        if self._witness is not None:
+            await self._witness.page(resource, body)
         applied = await self._thread.call(
             self._engine.list_page, resource, body, self._clock.now_ns()
         )
@@ -126,6 +140,8 @@ class EngineSink:
         await self._take(resource, applied)
 
     async def lines(self, resource: str, lines: bytes) -> LinesRead:
+        if self._witness is not None:
+            self._witness.lines(resource, lines)
         applied = await self._thread.call(self._engine.watch, resource, lines, self._clock.now_ns())
         await self._take(resource, applied)
         return LinesRead(applied.resource_version, _status(applied))
@@ -136,6 +152,8 @@ class EngineSink:
             self._reservations.nodes_deleted(frozenset(applied.deleted_nodes))
         for unreadable in applied.unreadable:
             self._name(resource, unreadable)
+        if self._witness is not None:
+            self._witness.applied(resource, applied)
         await self._feed.take_pods(applied.pods)
         await self._feed.take_wakes(applied.wakes)
         self._on_heard(resource)

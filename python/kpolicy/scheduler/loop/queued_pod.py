@@ -10,9 +10,10 @@ import heapq
 import itertools
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kpolicy.api_times import NANOSECONDS
+from kpolicy.engine import PodChange
 from kpolicy.scheduler import limits
 from kpolicy.telemetry.attempt import TraceContext
 
@@ -31,6 +32,10 @@ class QueuePeriods:
     @property
     def flush_period_ns(self) -> int:
         return round(self.flush_period_s * NANOSECONDS)
+
+
+# For `QueuedPod.held_by`; no plugin has such a name.
+ASKING = "*"
 
 
 class Lane(StrEnum):
@@ -99,8 +104,32 @@ class QueuedPod:
     traced: TraceContext | None = None
     # The present attempt was caused by the periodic flush and not by a hint.
     flushed: bool = False
+    # The plugin whose PreEnqueue holds it, or `ASKING` while plugins are asked; empty: neither.
+    held_by: str = ""
+    # Plugins have let it be tried.
+    is_admitted: bool = False
+    # The plugin that orders the queue gave it this key.
+    sort_key: tuple[float, ...] | None = None
+    # A plugin refused it: it is not tried before its back-off is over.
+    is_refused: bool = False
+    # How much had happened when plugins were asked, or when it was popped.
+    news_seen: int = 0
     # To judge it takes more work than one decision may. It is tried last, and backs off for longer.
     is_set_aside: bool = False
+
+    @classmethod
+    def of(cls, pending: PodChange, now_ns: int) -> QueuedPod:
+        """A pod that comes into the queue."""
+        return cls(
+            pending.uid,
+            pending.namespace,
+            pending.name,
+            pending.priority,
+            pending.scheduler_name,
+            pending.created_ns,
+            pending.generation,
+            timestamp_ns=now_ns,
+        )
 
     @property
     def key(self) -> str:
@@ -134,7 +163,7 @@ class QueuedPod:
         return self.timestamp_ns + min(periods.backoff_initial_ns << doublings, longest_ns)
 
 
-Key = tuple[int, ...]
+Key = tuple[Any, ...]
 
 
 class LaneHeap:

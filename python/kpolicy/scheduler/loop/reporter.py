@@ -114,17 +114,27 @@ class Reporter:
             _log.debug("bound %s to %s", pod.key, node, extra=pod_try.fields())
 
     def bind_failed(
-        self, placement: Placement, message: str, basis: Basis, pod_try: PodTry
+        self,
+        placement: Placement,
+        message: str,
+        basis: Basis,
+        pod_try: PodTry,
+        *,
+        is_refused: bool = False,
     ) -> None:
-        """With an empty message the pod's status is not written: another scheduler has the pod."""
+        """With an empty message the pod's status is not written: another scheduler has the pod.
+        `is_refused`: by a plugin, which is no failure."""
         pod = placement.pod
-        self.tally["failed"] += 1
+        reason = ConditionReason.UNSCHEDULABLE if is_refused else ConditionReason.SCHEDULER_ERROR
+        result = _RESULTS[reason]
+        self.tally["parked" if is_refused else "failed"] += 1
         took_s = (pod_try.ended_monotonic_ns - basis.started_monotonic_ns) / 1e9
-        self._runtime.metrics.attempted(ERROR, pod.profile, took_s)
-        self._trace(placement, basis, pod_try, ERROR, message or _NOT_OURS)
+        self._runtime.metrics.attempted(result, pod.profile, took_s)
+        self._trace(placement, basis, pod_try, result, message or _NOT_OURS)
         if message:
-            self._report_failure(pod, ConditionReason.SCHEDULER_ERROR, message, "")
-            _log.warning("%s: %s", pod.key, message, extra=pod_try.fields())
+            self._report_failure(pod, reason, message, "")
+            level = logging.DEBUG if is_refused else logging.WARNING
+            _log.log(level, "%s: %s", pod.key, message, extra=pod_try.fields())
 
     def preempted(self, plan: Plan, eviction: Eviction, *, in_memory: bool = False) -> None:
         """A victim was evicted, or its placement withdrawn before the bind. In the log, `pod` is

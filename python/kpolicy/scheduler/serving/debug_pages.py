@@ -24,7 +24,7 @@ from kpolicy.offline.reports import explanation_text
 from kpolicy.offline.reports.steps_text import steps_text
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.long_tasks import Parts
-from kpolicy.scheduler.loop.queued_pod import Lane, QueuedPod, QueuePeriods
+from kpolicy.scheduler.loop.queued_pod import ASKING, Lane, QueuedPod, QueuePeriods
 from kpolicy.scheduler.runtime import Runtime
 from kpolicy.telemetry.health_server import Page, Serve
 
@@ -78,6 +78,7 @@ class Pages:
             "/debug/compare": self._compare,
             "/debug/queue": self._longest,
             "/debug/rule": self._rule,
+            "/debug/waiting": self._waiting,
         }
 
     async def _compare(self, _: Mapping[str, str]) -> Page:
@@ -118,6 +119,14 @@ class Pages:
         pods, now_ns = list(self._parts.feed.queue.entries()), self._clock.monotonic_ns()
         shown = await asyncio.to_thread(longest_pending, pods, count, now_ns)
         return Page(json.dumps({"pods": shown}) + "\n", content_type=_JSON)
+
+    async def _waiting(self, _: Mapping[str, str]) -> Page:
+        plugged, now_ns = self._parts.plugged, self._clock.monotonic_ns()
+        waiting = plugged.host.waiting.all() if plugged is not None else ()
+        oldest = sorted(waiting, key=lambda pod: pod.since_ns)[: limits.WAITING_SHOWN_MAX]
+        shown = [pod.shown(now_ns) for pod in oldest]
+        document = {"waiting": len(waiting), "pods": shown}
+        return Page(json.dumps(document) + "\n", content_type=_JSON)
 
     async def _rule(self, query: Mapping[str, str]) -> Page:
         pod, node, rule = (query.get(name, "") for name in ("pod", "node", "rule"))
@@ -217,6 +226,8 @@ def queue_state(pod: QueuedPod, periods: QueuePeriods, now_ns: int) -> dict[str,
         state["nextTrySecondsMax"] = _seconds(latest_ns)
     if pod.held:
         state["waitsForEvictions"] = True
+    if pod.held_by:
+        state["heldBy"] = "" if pod.held_by == ASKING else pod.held_by
     return state
 
 
@@ -234,6 +245,10 @@ def _queue_text(queue: Mapping[str, Any]) -> list[str]:
     tried = "once" if attempts == 1 else f"{attempts:,} times"
     lane = _LANES[Lane(queue["lane"])]
     lines = [f"  {lane} since {queue['sinceSeconds']:g} s; tried {tried if attempts else 'never'}"]
+    if "heldBy" in queue:
+        plugin = queue["heldBy"]
+        lines[0] = lines[0].replace(_LANES[Lane.GATED], "is held by plugins")
+        lines.append(f"  the plugin {plugin} holds it" if plugin else "  plugins are being asked")
     if queue.get("waitsForEvictions"):
         lines.append("  its victims are being evicted")
     elif "nextTrySecondsMax" in queue:

@@ -16,6 +16,7 @@ from kpolicy.cluster.writes.outbox import OutboxStatistics
 from kpolicy.scheduler.long_tasks import Parts
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.reporter import Reporter
+from kpolicy.scheduler.plugged.host import PluginHost
 from kpolicy.scheduler.runtime import EngineStatistics, Runtime
 from kpolicy.telemetry.metrics import Labels
 from kpolicy.telemetry.rule_labels import RuleLabels
@@ -48,6 +49,7 @@ def observe(parts: Parts, client: ApiClient, runtime: Runtime) -> None:
         _of_requests(client),
         *_of_decisions(parts, statistics),
         *_of_comparer(parts),
+        *_of_plugins(parts),
     ):
         runtime.metrics.watch(name, kind, text, read, labels)
 
@@ -307,6 +309,32 @@ def _of_decisions(parts: Parts, statistics: EngineStatistics) -> tuple[_Metric, 
             "Pods that extenders are being asked about, or will be.",
             lambda: {(): extended.under_way},
             (),
+        ),
+    )
+
+
+def _of_plugins(parts: Parts) -> tuple[_Metric, ...]:
+    """Without values where there are no plugins."""
+    host = parts.plugged.host if parts.plugged is not None else None
+
+    def metric(name: str, kind: str, text: str, read: Callable[[PluginHost], float]) -> _Metric:
+        def values() -> dict[Labels, float]:
+            return {(): read(host)} if host is not None else {}
+
+        return f"kpolicy_{name}", kind, text, values, ()
+
+    return (
+        metric(
+            "pods_waiting_on_permit",
+            "gauge",
+            "Placed pods that a plugin lets wait.",
+            lambda host: len(host.waiting),
+        ),
+        metric(
+            "plugin_threads_blocked",
+            "gauge",
+            "Threads that plugins block, which were replaced.",
+            lambda host: host.runner.threads_blocked_now,
         ),
     )
 

@@ -226,10 +226,10 @@ fn is_uuid(text: &str) -> bool {
     rest.is_empty()
 }
 
-/// Padded base64 of at least one byte; the backslash passes for a digit there.
+/// Padded base64 of at least one byte.
 fn is_base64(text: &str) -> bool {
     let bare = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
-    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/\\".contains(&byte);
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);
     !bare.is_empty() && text.len().is_multiple_of(4) && bare.bytes().all(is_digit)
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::api::Stopwatch;
+use crate::judging::Question;
 use crate::judging::pre_filter::{self, NodesToCheck};
 use crate::program::{Profile, Program};
 use crate::rules::{FilterRule, ScoreRule};
@@ -18,10 +19,12 @@ use crate::timing::{Metered, Taken, Unmetered};
 
 use super::context::Context;
 use super::filter_answers::FilterColumn;
-use super::score_answers::{ScoreColumn, Scratch};
-use super::shape::{Shape, Stores};
+use super::score_answers::ScoreColumn;
 use super::shapes::{ShapeKey, Shapes};
-use super::store::ColumnId;
+
+/// So many columns times nodes are worth waking the other threads, which takes some ten thousand
+/// nanoseconds each time. Debug builds divide what they can: their tests have few nodes.
+const LANES_MIN: usize = if cfg!(debug_assertions) { 2 } else { 500_000 };
 
 /// A pod that is decided soon.
 #[derive(Debug, Clone)]
@@ -66,18 +69,18 @@ struct New<'a> {
 
 /// Whose work is done: of the new shape with this number.
 #[derive(Clone, Copy)]
-struct Part<'a> {
+pub(super) struct Part<'a> {
     number: usize,
-    context: Ahead<'a>,
+    pub(crate) context: Ahead<'a>,
     /// By which it is measured.
     stopwatch: Option<&'a dyn Stopwatch>,
 }
 
 /// A shape that is made.
 #[derive(Clone, Copy)]
-struct Made<'a> {
-    id: usize,
-    part: Part<'a>,
+pub(super) struct Made<'a> {
+    pub(crate) id: usize,
+    pub(crate) part: Part<'a>,
 }
 
 /// A column that is not there yet.
@@ -91,25 +94,21 @@ struct FreshColumn<'a> {
     /// Of its rule, in the profile's filters or scores.
     position: usize,
     fresh: Fresh<'a>,
-}
-
-/// A column that is to be filled.
-#[derive(Clone, Copy)]
-struct Unfilled<'a> {
-    id: ColumnId,
-    position: usize,
     part: Part<'a>,
+    /// What preparing it took.
+    taken: Taken,
 }
 
 /// By number of the new shape.
-struct TakenBy(Vec<Taken>);
+pub(super) struct TakenBy(Vec<Taken>);
 
 impl Shapes {
-    /// Makes the shapes of these pods that are not there yet, if there are enough.
+    /// Makes the shapes of these pods that are not there yet, if there are enough: on all threads if that is
+    /// worth waking them.
     pub(super) fn make_ahead(
         &mut self,
         prospects: &Prospects,
-        program: &Program,
+        Question { program, threads, .. }: Question<'_>,
         cluster: &Cluster,
         stopwatch: &dyn Stopwatch,
     ) {
@@ -118,23 +117,40 @@ impl Shapes {
         if !prospects.are_enough(new.len()) {
             return;
         }
+        let fresh = self.fresh_columns(&new);
+        let lanes = fresh.len().saturating_mul(cluster.nodes().slots());
+        let make = || self.make_all(&new, fresh, stopwatch, began_ns);
+        match lanes >= LANES_MIN && cluster.nodes().may_be_asked_at_once() {
+            true => threads.inside(make),
+            false => make(),
+        }
+    }
+
+    fn make_all(
+        &mut self,
+        new: &[New<'_>],
+        fresh: Vec<FreshColumn<'_>>,
+        stopwatch: &dyn Stopwatch,
+        began_ns: u64,
+    ) {
         let mut taken = TakenBy(vec![Taken::default(); new.len()]);
-        self.prepare(&new, &mut taken);
+        self.prepare(fresh, &mut taken);
         let mut made: Vec<Made<'_>> = Vec::with_capacity(new.len());
-        for New { key, part } in &new {
+        for New { key, part } in new {
             let id = self.add(key, part.context, Some(AheadTimes::default()));
             made.push(Made { id, part: *part });
         }
         let mut filled = self.with_room(&made);
         // Places that were free are taken in any order.
         filled.sort_unstable_by_key(|made| made.id);
-        self.fill_filters(&filled, &mut taken);
-        let filtered_ns = stopwatch.elapsed_ns();
-        self.fill_scores(&filled, &mut taken);
+        let prepared_ns = stopwatch.elapsed_ns();
+        let parts = self.fill(&filled, stopwatch, &mut taken);
+        let ended_ns = stopwatch.elapsed_ns();
         made.iter().for_each(|made| self.weigh(made.id));
         let shapes = made.len() as u64;
-        let filter_ns = filtered_ns.saturating_sub(began_ns) / shapes;
-        let score_ns = stopwatch.elapsed_ns().saturating_sub(filtered_ns) / shapes;
+        let of_scores = parts.of_scores(ended_ns.saturating_sub(prepared_ns));
+        let filter_ns = (ended_ns.saturating_sub(began_ns) - of_scores) / shapes;
+        let score_ns = of_scores / shapes;
         for (made, rules) in made.iter().zip(taken.0) {
             self.note_ahead(made.id, AheadTimes { filter_ns, score_ns, rules });
         }
@@ -169,8 +185,8 @@ impl Shapes {
         new
     }
 
-    /// Prepares the rules of the columns that are not there.
-    fn prepare(&mut self, new: &[New<'_>], taken: &mut TakenBy) {
+    /// The columns that are not there, each for the first shape that has it.
+    fn fresh_columns<'a>(&self, new: &'a [New<'a>]) -> Vec<FreshColumn<'a>> {
         let mut seen: FxHashSet<&[u64]> = FxHashSet::default();
         let mut columns = Vec::new();
         for New { key, part } in new {
@@ -184,20 +200,19 @@ impl Shapes {
                     Fresh::Score(..) => self.stores.scores.columns.has(key),
                 };
                 if !is_there && seen.insert(key) {
-                    let column = FreshColumn { key, position, fresh };
-                    columns.push((column, *part, Taken::default()));
+                    let taken = Taken::default();
+                    columns.push(FreshColumn { key, position, fresh, part: *part, taken });
                 }
             }
         }
-        each(
-            &mut columns,
-            || (),
-            |(), (column, part, taken)| {
-                *taken = part.measured(|context| column.make(context));
-            },
-        );
-        for (column, part, of_column) in columns {
-            taken.add(part, &of_column);
+        columns
+    }
+
+    /// Prepares the rules of columns.
+    fn prepare(&mut self, mut columns: Vec<FreshColumn<'_>>, taken: &mut TakenBy) {
+        each(&mut columns, || (), |(), column| column.make());
+        for column in columns {
+            taken.add(column.part, &column.taken);
             match column.fresh {
                 Fresh::Filter(_, Some(made)) => {
                     self.stores.filters.add(column.key, made);
@@ -236,81 +251,13 @@ impl Shapes {
         first.retain(|made| self.shape(made.id).is_some());
         first
     }
-
-    fn fill_filters(&mut self, made: &[Made<'_>], taken: &mut TakenBy) {
-        let (mut shapes, stores) = self.several_mut(made.iter().map(|made| made.id));
-        let unfilled = shapes
-            .iter()
-            .zip(made)
-            .flat_map(|(shape, made)| unfilled(shape.unfilled_filters(stores), made.part));
-        let unfilled = by_place(unfilled.collect());
-        let columns = stores.filters.several_mut(unfilled.iter().map(|one| one.id));
-        let mut tasks: Vec<_> = with_times(columns.into_iter().zip(&unfilled));
-        each(
-            &mut tasks,
-            || (),
-            |(), (column, one, taken)| {
-                if let Some(rule) = one.part.context.profile.filters.get(one.position) {
-                    let fill = |context: Measured<'_>| {
-                        column.fill(rule, context.at(one.position), &mut ());
-                    };
-                    *taken = one.part.measured(fill);
-                }
-            },
-        );
-        tasks.iter().for_each(|(_, one, of_column)| taken.add(one.part, of_column));
-        let stores = &*stores;
-        let mut tasks: Vec<_> = shapes.iter_mut().zip(made).collect();
-        each(
-            &mut tasks,
-            || (),
-            |(), (shape, made)| {
-                shape.judge_changed(made.part.context.cluster, stores);
-            },
-        );
-    }
-
-    /// Of those pods that pass somewhere.
-    fn fill_scores(&mut self, made: &[Made<'_>], taken: &mut TakenBy) {
-        let is_scored = |made: &&Made<'_>| {
-            let shape = self.shape(made.id);
-            shape.is_some_and(|shape| shape.feasible().count > 0)
-        };
-        let made: Vec<Made<'_>> = made.iter().filter(is_scored).copied().collect();
-        let (shapes, stores) = self.several_mut(made.iter().map(|made| made.id));
-        let mut tasks: Vec<_> = with_times(shapes.into_iter().zip(&made));
-        let own: Vec<ColumnId> = take_own_columns(&mut tasks, stores);
-        own.into_iter().for_each(|id| stores.scores.columns.release(id));
-        for (shape, made, _) in &mut tasks {
-            shape.follow_scores(made.part.context, stores);
-        }
-        let to_fill = tasks
-            .iter()
-            .flat_map(|(shape, made, _)| unfilled(shape.unfilled_scores(stores), made.part));
-        let to_fill = by_place(to_fill.collect());
-        let columns = stores.scores.columns.several_mut(to_fill.iter().map(|one| one.id));
-        let mut to_fill: Vec<_> = with_times(columns.into_iter().zip(&to_fill));
-        each(&mut to_fill, Scratch::default, |scratch, (column, one, taken)| {
-            if let Some(rule) = one.part.context.profile.scores.get(one.position) {
-                let fill =
-                    |context: Measured<'_>| column.fill(rule, context.at(one.position), scratch);
-                *taken = one.part.measured(fill);
-            }
-        });
-        to_fill.iter().for_each(|(_, one, of_column)| taken.add(one.part, of_column));
-        let columns = &stores.scores.columns;
-        each(&mut tasks, Scratch::default, |scratch, (shape, made, taken)| {
-            taken.add(&made.part.measured(|context| shape.sum_up(context, columns, scratch)));
-        });
-        tasks.iter().for_each(|(_, made, of_shape)| taken.add(made.part, of_shape));
-    }
 }
 
-type Measured<'a> = Context<'a, Option<Metered<'a>>>;
+pub(super) type Measured<'a> = Context<'a, Option<Metered<'a>>>;
 
 impl Part<'_> {
     /// Does `work`, and measures it if it is to be measured.
-    fn measured(self, work: impl FnOnce(Measured<'_>)) -> Taken {
+    pub(super) fn measured(self, work: impl FnOnce(Measured<'_>)) -> Taken {
         let Profile { filters, scores, .. } = self.context.profile;
         let positions = filters.len().max(scores.len());
         Taken::by(self.stopwatch, positions, |meter| work(self.context.measured_by(meter)))
@@ -318,51 +265,22 @@ impl Part<'_> {
 }
 
 impl TakenBy {
-    fn add(&mut self, part: Part<'_>, taken: &Taken) {
+    pub(super) fn add(&mut self, part: Part<'_>, taken: &Taken) {
         if let Some(own) = self.0.get_mut(part.number) {
             own.add(taken);
         }
     }
 }
 
-/// Gives rules that read the feasible nodes columns of their own; tells which are not shared any more.
-fn take_own_columns(
-    tasks: &mut [(&mut Shape, &Made<'_>, Taken)],
-    stores: &Stores,
-) -> Vec<ColumnId> {
-    let mut tasks: Vec<_> = tasks.iter_mut().map(|task| (task, Vec::new())).collect();
-    each(
-        &mut tasks,
-        || (),
-        |(), ((shape, made, taken), left)| {
-            *taken = made.part.measured(|context| *left = shape.leave_shared(context, stores));
-        },
-    );
-    tasks.into_iter().flat_map(|(_, left)| left).collect()
-}
-
-/// Each with room for what it took.
-fn with_times<A, B>(pairs: impl Iterator<Item = (A, B)>) -> Vec<(A, B, Taken)> {
-    pairs.map(|(left, right)| (left, right, Taken::default())).collect()
-}
-
-fn unfilled(columns: Vec<(ColumnId, usize)>, part: Part<'_>) -> impl Iterator<Item = Unfilled<'_>> {
-    columns.into_iter().map(move |(id, position)| Unfilled { id, position, part })
-}
-
-/// In order of their places, each once, for the first pod that needs it.
-fn by_place(mut columns: Vec<Unfilled<'_>>) -> Vec<Unfilled<'_>> {
-    columns.sort_by_key(|one| one.id);
-    columns.dedup_by_key(|one| one.id);
-    columns
-}
-
 impl FreshColumn<'_> {
-    fn make(&mut self, context: Measured<'_>) {
-        let context = context.at(self.position);
-        match &mut self.fresh {
-            Fresh::Filter(rule, made) => *made = Some(FilterColumn::new(rule, context)),
-            Fresh::Score(rule, made) => *made = Some(ScoreColumn::new(rule, context)),
-        }
+    fn make(&mut self) {
+        let (position, fresh) = (self.position, &mut self.fresh);
+        self.taken = self.part.measured(|context| {
+            let context = context.at(position);
+            match fresh {
+                Fresh::Filter(rule, made) => *made = Some(FilterColumn::new(rule, context)),
+                Fresh::Score(rule, made) => *made = Some(ScoreColumn::new(rule, context)),
+            }
+        });
     }
 }

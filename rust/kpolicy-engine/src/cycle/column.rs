@@ -21,6 +21,9 @@ pub(super) trait Answers: Debug + Default {
     /// When a rule is prepared.
     const POINT: Point;
 
+    /// None are there, and there is room for those of so many slots.
+    fn with_room(rule: &Self::Rule, prepared: Option<&Self::Prepared>, slots: usize) -> Self;
+
     fn prepare(rule: &Self::Rule, pod: &Pod, cluster: &Cluster) -> Option<Box<Self::Prepared>>;
 
     /// Brings a prepared rule up to date.
@@ -70,8 +73,8 @@ pub(super) trait Answers: Debug + Default {
 
 #[derive(Debug)]
 enum State<A> {
-    /// The answers of all nodes have not been needed yet.
-    Prepared,
+    /// The answers of all nodes have not been needed yet; room for them, where it is known that they will be.
+    Prepared(A),
     /// The rule is to be shown the feasible nodes before it is asked; the answers are out of date.
     AwaitsFeasible(A),
     /// Up to date as of the generation that was seen.
@@ -107,7 +110,13 @@ impl<A: Answers> Column<A> {
         meter.begin();
         let prepared = A::prepare(rule, pod, cluster);
         meter.whole(A::POINT, || A::status(prepared.as_deref()));
-        Self { prepared, prepared_bytes: None, state: State::Prepared, seen: now, rewritten: now }
+        Self {
+            prepared,
+            prepared_bytes: None,
+            state: State::Prepared(A::default()),
+            seen: now,
+            rewritten: now,
+        }
     }
 
     pub(super) fn prepared(&self) -> Option<&A::Prepared> {
@@ -118,7 +127,7 @@ impl<A: Answers> Column<A> {
     pub(super) fn answers(&self) -> Option<&A> {
         match &self.state {
             State::Filled(answers) => Some(answers),
-            State::Prepared | State::AwaitsFeasible(_) => None,
+            State::Prepared(_) | State::AwaitsFeasible(_) => None,
         }
     }
 
@@ -133,12 +142,12 @@ impl<A: Answers> Column<A> {
 
     /// Whether the answers of all nodes can be worked out, and were not yet.
     pub(super) fn is_unfilled(&self) -> bool {
-        matches!(self.state, State::Prepared) && !self.reads_feasible()
+        matches!(self.state, State::Prepared(_)) && !self.reads_feasible()
     }
 
     pub(super) fn awaits_feasible(&self) -> bool {
         match &self.state {
-            State::Prepared => self.reads_feasible(),
+            State::Prepared(_) => self.reads_feasible(),
             State::AwaitsFeasible(_) => true,
             State::Filled(_) => false,
         }
@@ -186,6 +195,21 @@ impl<A: Answers> Column<A> {
         }
     }
 
+    /// Makes room for the answers of so many slots, if there are none yet. Memory that one thread gets for
+    /// all of them goes back and forth less than what each thread gets for itself.
+    pub(super) fn make_room(&mut self, rule: &A::Rule, slots: usize) {
+        if let State::Prepared(room) = &mut self.state {
+            *room = A::with_room(rule, self.prepared.as_deref(), slots);
+        }
+    }
+
+    /// No room is kept for answers that are not there.
+    pub(super) fn give_room_back(&mut self) {
+        if let State::Prepared(room) = &mut self.state {
+            *room = A::default();
+        }
+    }
+
     /// Works out the answers of all nodes, if that was not done yet.
     pub(super) fn fill<M: Meter>(
         &mut self,
@@ -193,9 +217,9 @@ impl<A: Answers> Column<A> {
         context: Context<'_, M>,
         scratch: &mut A::Scratch,
     ) {
-        if matches!(self.state, State::Prepared) {
+        if let State::Prepared(room) = &mut self.state {
             context.meter.begin();
-            self.state = State::AwaitsFeasible(A::default());
+            self.state = State::AwaitsFeasible(std::mem::take(room));
             if self.reads_feasible() {
                 self.rewritten = context.cluster.generation();
             } else {
@@ -207,7 +231,8 @@ impl<A: Answers> Column<A> {
     /// What the rule was shown last does not hold any more.
     pub(super) fn forget_feasible(&mut self) {
         if self.reads_feasible()
-            && let State::Filled(answers) = std::mem::replace(&mut self.state, State::Prepared)
+            && let State::Filled(answers) =
+                std::mem::replace(&mut self.state, State::Prepared(A::default()))
         {
             self.state = State::AwaitsFeasible(answers);
         }
@@ -229,7 +254,7 @@ impl<A: Answers> Column<A> {
         }
         meter.whole(A::POINT, || A::status(self.prepared.as_deref()));
         self.rewritten = cluster.generation();
-        if !matches!(self.state, State::Prepared) {
+        if !matches!(self.state, State::Prepared(_)) {
             self.fill_now(rule, context, scratch);
         }
     }
@@ -242,7 +267,7 @@ impl<A: Answers> Column<A> {
     ) {
         self.rewritten = context.cluster.generation();
         let is_due = match &self.state {
-            State::Prepared => false,
+            State::Prepared(_) => false,
             State::AwaitsFeasible(_) => !self.reads_feasible(),
             State::Filled(_) => true,
         };
@@ -260,9 +285,10 @@ impl<A: Answers> Column<A> {
         let Context { cluster, meter, .. } = context;
         cluster.progress().beat();
         self.rewritten = cluster.generation();
-        let mut answers = match std::mem::replace(&mut self.state, State::Prepared) {
-            State::Filled(answers) | State::AwaitsFeasible(answers) => answers,
-            State::Prepared => A::default(),
+        let mut answers = match std::mem::replace(&mut self.state, State::Prepared(A::default())) {
+            State::Filled(answers) | State::AwaitsFeasible(answers) | State::Prepared(answers) => {
+                answers
+            }
         };
         answers.fill(rule, self.prepared(), cluster, scratch, meter);
         self.state = State::Filled(answers);
@@ -277,8 +303,9 @@ impl<A: Answers> Column<A> {
     /// What it holds besides itself. A prepared rule is asked again only where that may be another.
     pub(super) fn weigh(&mut self) -> usize {
         let answers = match &self.state {
-            State::Filled(answers) | State::AwaitsFeasible(answers) => answers.heap_bytes(),
-            State::Prepared => 0,
+            State::Filled(answers) | State::AwaitsFeasible(answers) | State::Prepared(answers) => {
+                answers.heap_bytes()
+            }
         };
         let held = match (self.prepared_bytes, self.prepared.as_deref()) {
             (_, None) => HeldBytes::Fixed(0),

@@ -63,6 +63,14 @@ impl Answers for FilterAnswers {
     type Scratch = ();
     const POINT: Point = Point::PreFilter;
 
+    fn with_room(
+        _: &FilterRule,
+        prepared: Option<&(dyn PreparedFilter + 'static)>,
+        slots: usize,
+    ) -> Self {
+        Self(Vec::with_capacity(active(prepared).map_or(0, |_| slots)))
+    }
+
     fn prepare(rule: &FilterRule, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         rule.prepare(pod, cluster)
     }

@@ -9,10 +9,13 @@ mod ahead;
 pub mod best;
 mod column;
 mod context;
+mod filling;
 mod filter_answers;
 mod fit_error;
+mod lent;
 mod node_memos;
 pub(crate) mod post_filter;
+mod raw_scores;
 pub(crate) mod reference;
 mod run;
 mod run_kept;
@@ -249,11 +252,7 @@ impl Cycle {
                     false => of_all_nodes(upcoming(), program),
                 };
                 if prospects.are_enough(prospects.pods.len()) {
-                    let mut make = || shapes.make_ahead(&prospects, program, cluster, stopwatch);
-                    match cluster.nodes().may_be_asked_at_once() {
-                        true => question.threads.inside(make),
-                        false => make(),
-                    }
+                    shapes.make_ahead(&prospects, question, cluster, stopwatch);
                     stages = Stages::begin(stopwatch);
                 }
                 self.shapes.find_or_make(&self.key, context)

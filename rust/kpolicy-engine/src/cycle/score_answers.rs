@@ -17,6 +17,7 @@ use crate::timing::{Meter, Point, StatusCode};
 
 use super::column::{Answers, Column, touched};
 use super::context::Context;
+use super::raw_scores::{Extremes, Raw};
 
 /// Raw scores that are finished before the next are worked out: they never leave the nearest cache.
 const LANES_AT_ONCE: usize = 1_024;
@@ -30,71 +31,6 @@ pub(super) enum ScoreAnswers {
     /// Finished, 0 to 100.
     Ready(Vec<u8>),
     Raw(Raw),
-}
-
-/// Raw scores, with their extremes, and when any of them became another.
-#[derive(Debug)]
-pub(super) struct Raw {
-    scores: Vec<f64>,
-    extremes: Extremes,
-    altered: Generation,
-}
-
-/// What is known of the lowest and the highest raw score of all nodes.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Extremes {
-    /// Not asked yet.
-    Unknown,
-    /// All scores lie within; nothing says that any lies on them.
-    Within(Fitted),
-    /// Some lie on them.
-    Exact(Fitted),
-}
-
-impl Extremes {
-    fn bounds(&self) -> Option<&Fitted> {
-        match self {
-            Self::Unknown => None,
-            Self::Within(fitted) | Self::Exact(fitted) => Some(fitted),
-        }
-    }
-
-    /// One score was written over, or its node is gone.
-    fn loosen(&mut self, old: f64, new: Option<f64>) {
-        if let Some(bounds) = self.bounds() {
-            let mut bounds = bounds.clone();
-            // An extreme may have gone with it.
-            let is_within = bounds.lowest < old && old < bounds.highest;
-            if let Some(value) = new {
-                bounds.lowest = bounds.lowest.min(value);
-                bounds.highest = bounds.highest.max(value);
-            }
-            *self = match self {
-                Self::Exact(_) if is_within => Self::Exact(bounds),
-                _ => Self::Within(bounds),
-            };
-        }
-    }
-}
-
-impl Raw {
-    /// The score of one node, or none if it is gone.
-    #[allow(clippy::float_cmp, reason = "whether it is another")]
-    fn put(&mut self, slot: NodeSlot, value: Option<f64>, now: Generation) {
-        let Some(cell) = self.scores.get_mut(slot.index()) else { return };
-        let old = *cell;
-        let bounds = self.extremes.bounds();
-        // A node that is new has not counted so far, whatever stands in its place.
-        let is_beyond = |value: f64| {
-            bounds.is_some_and(|bounds| value < bounds.lowest || bounds.highest < value)
-        };
-        if value.is_some_and(|value| value == old && !is_beyond(value)) {
-            return;
-        }
-        *cell = value.unwrap_or(old);
-        self.extremes.loosen(old, value);
-        self.altered = now;
-    }
 }
 
 /// Room for raw scores that are not kept.
@@ -273,6 +209,24 @@ impl Answers for ScoreAnswers {
     type Scratch = Scratch;
     const POINT: Point = Point::PreScore;
 
+    fn with_room(
+        rule: &ScoreRule,
+        prepared: Option<&(dyn PreparedScore + 'static)>,
+        slots: usize,
+    ) -> Self {
+        match active(prepared) {
+            None => Self::None,
+            Some(prepared) if is_ready(rule.scale.normalization(prepared)) => {
+                Self::Ready(Vec::with_capacity(slots))
+            }
+            Some(_) => Self::Raw(Raw {
+                scores: Vec::with_capacity(slots),
+                extremes: Extremes::Unknown,
+                altered: Generation::default(),
+            }),
+        }
+    }
+
     fn prepare(rule: &ScoreRule, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
         rule.prepare(pod, cluster)
     }
@@ -330,9 +284,10 @@ impl Answers for ScoreAnswers {
             return;
         }
         let mut raw = match std::mem::take(self) {
-            Self::Raw(raw) if raw.scores.len() == slots => raw.scores,
-            _ => vec![0.0; slots],
+            Self::Raw(raw) => raw.scores,
+            Self::Ready(_) | Self::None => Vec::with_capacity(slots),
         };
+        raw.resize(slots, 0.0);
         raw_all(prepared, cluster, &mut raw);
         meter.scored(cluster.nodes().len());
         let known = match normalization.reads_extremes() {

@@ -18,7 +18,7 @@ use super::filter_answers::FilterColumn;
 use super::fit_error::{FitError, FitErrorMemo};
 use super::node_memos::{self, NodeMemos};
 use super::score_answers::{ScoreColumn, Scratch};
-use super::store::{ColumnId, Store};
+use super::store::{ColumnId, Columns, Store};
 use super::totals::{Movement, ScoreStore, Totals};
 
 #[derive(Debug)]
@@ -85,6 +85,10 @@ impl Shape {
         &self.totals
     }
 
+    pub(super) fn totals_mut(&mut self) -> &mut Totals {
+        &mut self.totals
+    }
+
     /// Whether everything was worked out for so many slots.
     pub(super) fn has_columns(&self, slots: usize) -> bool {
         self.feasible.len() == slots && self.totals.len() == slots
@@ -126,7 +130,7 @@ impl Shape {
         cluster: &Cluster,
         stores: &mut Stores,
     ) -> (ColumnId, NodeMemos) {
-        let active = self.active(stores).into_iter().map(|(position, _)| position);
+        let active = self.active(&stores.filters).into_iter().map(|(position, _)| position);
         let columns = active.filter_map(|position| {
             let id = self.filters.get(position)?;
             stores.filters.key(*id)
@@ -176,12 +180,12 @@ impl Shape {
     /// Whether more than the touched nodes may have changed since a generation, in what active filters
     /// say.
     fn is_rewritten(&self, seen: Generation, stores: &Stores) -> bool {
-        self.active(stores).into_iter().any(|(_, column)| column.rewritten() > seen)
+        self.active(&stores.filters).into_iter().any(|(_, column)| column.rewritten() > seen)
     }
 
     /// As [`Shape::is_rewritten`], or filters may have come to have a say or lost it.
-    fn is_rearranged(&self, seen: Generation, stores: &Stores) -> bool {
-        let columns = self.filters.iter().filter_map(|id| stores.filters.get(*id));
+    fn is_rearranged(&self, seen: Generation, filters: &dyn Columns<FilterColumn>) -> bool {
+        let columns = self.filters.iter().filter_map(|id| filters.get(*id));
         columns.into_iter().any(|column| column.rewritten() > seen)
     }
 
@@ -224,9 +228,9 @@ impl Shape {
     }
 
     /// Columns of active filters, with their positions.
-    fn active<'a>(&self, stores: &'a Stores) -> Vec<(usize, &'a FilterColumn)> {
+    fn active<'a>(&self, filters: &'a dyn Columns<FilterColumn>) -> Vec<(usize, &'a FilterColumn)> {
         let active = |(position, id): (usize, &ColumnId)| {
-            let column = stores.filters.get(*id).filter(|column| column.is_active())?;
+            let column = filters.get(*id).filter(|column| column.is_active())?;
             Some((position, column))
         };
         self.filters.iter().enumerate().filter_map(active).collect()
@@ -244,33 +248,37 @@ impl Shape {
                 column.fill(rule, context.at(position), &mut ());
             }
         }
-        self.judge_changed(context.cluster, stores);
+        self.judge_changed(context.cluster, &stores.filters);
     }
 
     /// What it will hold once everything is worked out for so many slots.
     pub(super) fn bytes_to_fill(&self, slots: usize, profile: &Profile, stores: &Stores) -> usize {
-        let active = self.active(stores).into_iter();
+        let active = self.active(&stores.filters).into_iter();
         let of_filters =
             active.filter(|(_, column)| column.is_unfilled()).count() * size_of::<Code>();
         let own = size_of::<bool>() + self.totals.bytes_to_fill(profile, &stores.scores.columns);
         slots * (own + of_filters)
     }
 
-    /// The columns of filters that are to be filled, with the positions of their rules.
-    pub(super) fn unfilled_filters(&self, stores: &Stores) -> Vec<(ColumnId, usize)> {
-        let is_unfilled =
-            |id: &ColumnId| stores.filters.get(*id).is_some_and(FilterColumn::is_unfilled);
-        let positions = self.filters.iter().enumerate();
-        let unfilled = positions.filter(|(_, id)| is_unfilled(id));
-        unfilled.map(|(position, id)| (*id, position)).collect()
+    /// Makes room for what it will hold of so many slots.
+    pub(super) fn make_room(&mut self, slots: usize) {
+        if self.feasible.is_empty() {
+            self.feasible.reserve_exact(slots);
+            self.totals.make_room(slots);
+        }
+    }
+
+    /// The places of its filters' columns, with the positions of their rules.
+    pub(super) fn filter_places(&self) -> Vec<(ColumnId, usize)> {
+        self.filters.iter().copied().zip(0..).collect()
     }
 
     /// Works out which nodes are feasible. The columns are filled.
-    pub(super) fn judge_changed(&mut self, cluster: &Cluster, stores: &Stores) {
+    pub(super) fn judge_changed(&mut self, cluster: &Cluster, filters: &dyn Columns<FilterColumn>) {
         let seen = self.seen.replace(cluster.generation());
         let changes =
-            cluster.changes_since(seen).filter(|(seen, _)| !self.is_rearranged(*seen, stores));
-        let columns = self.active(stores);
+            cluster.changes_since(seen).filter(|(seen, _)| !self.is_rearranged(*seen, filters));
+        let columns = self.active(filters);
         match changes {
             None => self.judge_all(&columns, cluster),
             Some((_, changes)) => {
@@ -283,7 +291,12 @@ impl Shape {
     }
 
     fn judge_all(&mut self, columns: &[(usize, &FilterColumn)], cluster: &Cluster) {
-        let mut feasible = cluster.nodes().columns().live.clone();
+        // The first time, in the room that was made for it.
+        let mut feasible = match self.feasible.is_empty() {
+            true => std::mem::take(&mut self.feasible),
+            false => Vec::new(),
+        };
+        feasible.extend_from_slice(&cluster.nodes().columns().live);
         ranges(&mut feasible, |first, feasible| {
             for (_, column) in columns {
                 for (is_feasible, code) in feasible.iter_mut().zip(behind(column.codes(), first)) {
@@ -316,7 +329,7 @@ impl Shape {
 
     /// The first filter that rejects each node that is not feasible.
     pub(super) fn rejections(&self, cluster: &Cluster, stores: &Stores) -> Vec<NodeRejection> {
-        let columns = self.active(stores);
+        let columns = self.active(&stores.filters);
         let first = |slot: NodeSlot| {
             columns.iter().find_map(|(filter, column)| {
                 let code = column.code(slot);
@@ -329,7 +342,7 @@ impl Shape {
 
     /// Nodes that could not be judged.
     pub(super) fn failures(&self, cluster: &Cluster, stores: &Stores) -> Vec<NodeRejection> {
-        if !self.active(stores).iter().any(|(_, column)| column.has_failure()) {
+        if !self.active(&stores.filters).iter().any(|(_, column)| column.has_failure()) {
             return Vec::new();
         }
         let mut rejections = self.rejections(cluster, stores);
@@ -364,25 +377,11 @@ impl Shape {
         self.sum_up(context, columns, scratch);
     }
 
-    /// The shared columns of scores that are to be filled, with the positions of their rules.
-    pub(super) fn unfilled_scores(&self, stores: &Stores) -> Vec<(ColumnId, usize)> {
-        self.totals.unfilled(&stores.scores.columns)
-    }
-
-    /// As [`Totals::leave_shared`].
-    pub(super) fn leave_shared<M: Meter>(
-        &mut self,
-        context: Context<'_, M>,
-        stores: &Stores,
-    ) -> Vec<ColumnId> {
-        self.totals.leave_shared(context, &stores.scores.columns)
-    }
-
     /// Works out the total of every feasible node. The shared columns are filled.
     pub(super) fn sum_up<M: Meter>(
         &mut self,
         context: Context<'_, M>,
-        columns: &Store<ScoreColumn>,
+        columns: &dyn Columns<ScoreColumn>,
         scratch: &mut Scratch,
     ) {
         let feasible = Feasible { mask: &self.feasible, count: self.feasible_count };

@@ -9,7 +9,7 @@ use crate::timing::{Meter, Point, StatusCode};
 use super::column::Column;
 use super::context::Context;
 use super::score_answers::{ScoreColumn, Scratch, is_ready};
-use super::store::{ColumnId, Store};
+use super::store::{ColumnId, Columns};
 use super::totals::{Movement, ScoreStore};
 
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl ShapeScore {
         }
     }
 
-    fn column<'a>(&'a self, columns: &'a Store<ScoreColumn>) -> Option<&'a ScoreColumn> {
+    fn column<'a>(&'a self, columns: &'a dyn Columns<ScoreColumn>) -> Option<&'a ScoreColumn> {
         match &self.source {
             Source::Own(column) => Some(column),
             Source::Shared(id) => columns.get(*id),
@@ -91,7 +91,7 @@ impl ShapeScore {
 
     pub(super) fn prepared<'a>(
         &'a self,
-        columns: &'a Store<ScoreColumn>,
+        columns: &'a dyn Columns<ScoreColumn>,
     ) -> Option<&'a dyn PreparedScore> {
         self.column(columns)?.prepared()
     }
@@ -99,7 +99,7 @@ impl ShapeScore {
     /// The column and its rule, if the rule is active in this cycle.
     fn active<'a>(
         &'a self,
-        columns: &'a Store<ScoreColumn>,
+        columns: &'a dyn Columns<ScoreColumn>,
     ) -> Option<(&'a ScoreColumn, &'a dyn PreparedScore)> {
         let column = self.column(columns)?;
         Some((column, column.active()?))
@@ -130,7 +130,7 @@ impl ShapeScore {
         &mut self,
         rule: &ScoreRule,
         context: Context<'_, M>,
-        columns: &Store<ScoreColumn>,
+        columns: &dyn Columns<ScoreColumn>,
     ) -> Option<ColumnId> {
         let id = self.shared().filter(|id| columns.get(*id).is_some_and(Column::reads_feasible))?;
         self.source = Source::Own(Box::new(ScoreColumn::new(rule, context)));
@@ -138,7 +138,11 @@ impl ShapeScore {
     }
 
     /// What the score will hold of each node.
-    pub(super) fn bytes_to_fill(&self, rule: &ScoreRule, columns: &Store<ScoreColumn>) -> usize {
+    pub(super) fn bytes_to_fill(
+        &self,
+        rule: &ScoreRule,
+        columns: &dyn Columns<ScoreColumn>,
+    ) -> usize {
         let Some((column, prepared)) = self.active(columns) else { return 0 };
         let normalization = rule.scale.normalization(prepared);
         let normalized = match normalization {
@@ -160,7 +164,7 @@ impl ShapeScore {
         movement: Movement,
         seen: Option<Generation>,
         context: Context<'_, M>,
-        columns: &Store<ScoreColumn>,
+        columns: &dyn Columns<ScoreColumn>,
         scratch: &mut Scratch,
     ) -> bool {
         let Context { cluster, meter, .. } = context;
@@ -207,7 +211,7 @@ impl ShapeScore {
     pub(super) fn add_some(
         &self,
         slots: &[NodeSlot],
-        columns: &Store<ScoreColumn>,
+        columns: &dyn Columns<ScoreColumn>,
         sums: &mut [i32],
     ) {
         let Some((column, prepared)) = self.active(columns) else { return };
@@ -222,7 +226,7 @@ impl ShapeScore {
     }
 
     /// What every node gets, where all get the same.
-    pub(super) fn alike(&self, columns: &Store<ScoreColumn>) -> Option<i32> {
+    pub(super) fn alike(&self, columns: &dyn Columns<ScoreColumn>) -> Option<i32> {
         let (column, prepared) = self.active(columns)?;
         let constant = column.constant()?;
         Some(self.weight * narrow(self.scale.normalization(prepared).apply(&self.fitted, constant)))
@@ -231,7 +235,7 @@ impl ShapeScore {
     /// Adds the weighted scores of the nodes from a slot on to their totals.
     pub(super) fn add_all(
         &self,
-        columns: &Store<ScoreColumn>,
+        columns: &dyn Columns<ScoreColumn>,
         first: usize,
         totals: &mut [i32],
         meter: impl Meter,

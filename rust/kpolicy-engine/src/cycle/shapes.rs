@@ -23,6 +23,8 @@ use super::totals::Totals;
 pub const CACHE_BYTES_MAX: usize = 96 * 1024 * 1024;
 /// Shapes that are made ahead together may hold this part of it.
 const AHEAD_SHARE: usize = 4;
+/// One shape in so many is dropped at once.
+const DROPPED_PART: usize = 16;
 /// At most this many shapes, however small.
 const SHAPES_MAX: usize = 4096;
 
@@ -319,8 +321,9 @@ impl Shapes {
         true
     }
 
-    /// Drops a quarter of the shapes, so that this is not done for every new one: those other than
-    /// `kept` that were used longest ago. Tells whether there was any.
+    /// Drops some shapes other than `kept` at once, so that this is not done for every new one: those
+    /// that were used longest ago. Not many, because memory that is not used again at once goes back to the
+    /// system, and getting it again costs more than filling it. Tells whether there was any.
     fn drop_oldest(&mut self, kept: Option<usize>) -> bool {
         let mut by_age: Vec<(u64, usize)> = self
             .entries
@@ -329,9 +332,13 @@ impl Shapes {
             .filter(|(id, _)| Some(*id) != kept)
             .filter_map(|(id, entry)| Some((entry.as_ref()?.used_at, id)))
             .collect();
+        let count = by_age.len().div_ceil(DROPPED_PART);
+        if count < by_age.len() {
+            by_age.select_nth_unstable(count);
+            by_age.truncate(count);
+        }
         by_age.sort_unstable();
-        let count = by_age.len().div_ceil(4);
-        by_age.into_iter().take(count).for_each(|(_, id)| self.drop_shape(id));
+        by_age.into_iter().for_each(|(_, id)| self.drop_shape(id));
         count > 0
     }
 

@@ -7,6 +7,11 @@ use crate::heap::table_bytes;
 /// A column's place in its store.
 pub(super) type ColumnId = usize;
 
+/// Columns that are found by their places: all of a store, or those that a task has at hand.
+pub(super) trait Columns<C>: Sync {
+    fn get(&self, id: ColumnId) -> Option<&C>;
+}
+
 #[derive(Debug)]
 struct Entry<C> {
     column: C,
@@ -31,13 +36,15 @@ impl<C> Default for Store<C> {
     }
 }
 
+impl<C: Sync> Columns<C> for Store<C> {
+    fn get(&self, id: ColumnId) -> Option<&C> {
+        self.entries.get(id)?.as_ref().map(|entry| &entry.column)
+    }
+}
+
 impl<C> Store<C> {
     pub(super) fn len(&self) -> usize {
         self.by_key.len()
-    }
-
-    pub(super) fn get(&self, id: ColumnId) -> Option<&C> {
-        self.entries.get(id)?.as_ref().map(|entry| &entry.column)
     }
 
     /// By what it is found.

@@ -16,7 +16,7 @@ use super::best::Best;
 use super::context::Context;
 use super::score_answers::{ScoreColumn, Scratch};
 use super::shape_score::ShapeScore;
-use super::store::{ColumnId, Store};
+use super::store::{ColumnId, Columns, Store};
 
 /// The total of a node that is not feasible.
 pub(super) const INFEASIBLE: i32 = i32::MIN;
@@ -112,6 +112,18 @@ impl Totals {
         }
     }
 
+    /// As [`Totals::follow`], only for shared columns; none is left.
+    pub(super) fn follow_shared<M: Meter>(&self, context: Context<'_, M>, store: &mut ScoreStore) {
+        context.meter.begin();
+        let ScoreStore { columns, scratch } = store;
+        for (position, (score, rule)) in self.scores.iter().zip(&context.profile.scores).enumerate()
+        {
+            if let Some(column) = score.shared().and_then(|id| columns.get_mut(id)) {
+                column.follow(rule, context.at(position), scratch);
+            }
+        }
+    }
+
     /// Why nodes cannot be scored, if so.
     pub(super) fn failure(&self, profile: &Profile, store: &ScoreStore) -> Option<String> {
         let prepared = self.scores.iter().map(|score| score.prepared(&store.columns));
@@ -154,17 +166,25 @@ impl Totals {
     }
 
     /// What totals and scores will hold of each node.
-    pub(super) fn bytes_to_fill(&self, profile: &Profile, columns: &Store<ScoreColumn>) -> usize {
+    pub(super) fn bytes_to_fill(
+        &self,
+        profile: &Profile,
+        columns: &dyn Columns<ScoreColumn>,
+    ) -> usize {
         let scores = self.scores.iter().zip(&profile.scores);
         let of_scores = scores.map(|(score, rule)| score.bytes_to_fill(rule, columns));
         size_of::<i32>() + of_scores.sum::<usize>()
     }
 
-    /// The shared columns that are to be filled, with the positions of their rules.
-    pub(super) fn unfilled(&self, columns: &Store<ScoreColumn>) -> Vec<(ColumnId, usize)> {
+    /// Makes room for the totals of so many slots.
+    pub(super) fn make_room(&mut self, slots: usize) {
+        self.totals.reserve_exact(slots);
+    }
+
+    /// The places of the shared columns, with the positions of their rules.
+    pub(super) fn places(&self) -> Vec<(ColumnId, usize)> {
         let shared = self.scores.iter().map(ShapeScore::shared).enumerate();
-        let is_unfilled = |id: &ColumnId| columns.get(*id).is_some_and(ScoreColumn::is_unfilled);
-        shared.filter_map(|(position, id)| Some((id.filter(is_unfilled)?, position))).collect()
+        shared.filter_map(|(position, id)| Some((id?, position))).collect()
     }
 
     /// Takes columns of its own for rules that read the feasible nodes; gives the places of those that
@@ -172,7 +192,7 @@ impl Totals {
     pub(super) fn leave_shared<M: Meter>(
         &mut self,
         context: Context<'_, M>,
-        columns: &Store<ScoreColumn>,
+        columns: &dyn Columns<ScoreColumn>,
     ) -> Vec<ColumnId> {
         let rules = context.profile.scores.iter().enumerate();
         let leave = |((position, rule), score): ((usize, &ScoreRule), &mut ShapeScore)| {
@@ -187,7 +207,7 @@ impl Totals {
         feasible: Feasible<'_>,
         movement: Movement,
         context: Context<'_, M>,
-        columns: &Store<ScoreColumn>,
+        columns: &dyn Columns<ScoreColumn>,
         scratch: &mut Scratch,
     ) {
         let Context { cluster, meter, .. } = context;
@@ -213,7 +233,12 @@ impl Totals {
         }
     }
 
-    fn sum_all(&mut self, feasible: Feasible<'_>, columns: &Store<ScoreColumn>, meter: impl Meter) {
+    fn sum_all(
+        &mut self,
+        feasible: Feasible<'_>,
+        columns: &dyn Columns<ScoreColumn>,
+        meter: impl Meter,
+    ) {
         // What every node gets alike is added once.
         let alike = self.scores.iter().filter_map(|score| score.alike(columns)).sum();
         self.totals.clear();
@@ -237,7 +262,12 @@ impl Totals {
     }
 
     /// Of some nodes, at most [`SLOTS_AT_ONCE`].
-    fn sum(&mut self, slots: &[NodeSlot], feasible: Feasible<'_>, columns: &Store<ScoreColumn>) {
+    fn sum(
+        &mut self,
+        slots: &[NodeSlot],
+        feasible: Feasible<'_>,
+        columns: &dyn Columns<ScoreColumn>,
+    ) {
         let mut sums = [0_i32; SLOTS_AT_ONCE];
         for score in &self.scores {
             score.add_some(slots, columns, &mut sums);

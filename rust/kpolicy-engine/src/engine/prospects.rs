@@ -15,7 +15,7 @@ use crate::timing::SAMPLED_OF;
 use super::admission::admission;
 
 /// One pod is looked ahead at for so many nodes.
-pub(super) const NODES_A_PROSPECT: usize = 500;
+pub(super) const NODES_A_PROSPECT: usize = 250;
 /// The most pods that are looked ahead at.
 const PROSPECTS_MAX: usize = 32;
 /// In so large a cluster a shape is made on all threads even if it is alone. In smaller ones waking

@@ -19,7 +19,7 @@ default/fits   n2
 default/giant  (pending)
 
 1 of 2 pods placed on 4 nodes, 1 pending
-1 pod more with a schedulerName that is not served
+1 pod more with a schedulerName that is not served; `--every-pod` includes them
 
 what keeps pods pending
   1  0/4 nodes are available: 1 node(s) had untolerated taint(s), 1 node(s) were unschedulable, \
@@ -155,3 +155,15 @@ def test_a_golden_cluster_is_placed_pod_by_pod(
     # The first pod finds the cluster as it was recorded, and goes where kube-scheduler's would.
     assert pods[0].get("node") in (first.get("best") or [None])
     assert summary["summary"]["placed"] == sum("node" in pod for pod in pods)
+
+
+def test_where_no_pod_is_served_the_nodes_are_counted_all_the_same(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "small.yaml").write_text(
+        POLICY.replace("schedulerName: kpolicy", "schedulerName: a")
+    )
+    assert run() == 0
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first == "0 of 0 pods placed on 4 nodes, 0 pending"
+    assert second.startswith("3 pods more with a schedulerName")

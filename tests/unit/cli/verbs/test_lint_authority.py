@@ -80,3 +80,21 @@ def test_a_settings_file_that_makes_no_sense_is_named(
     (folder / "kpolicy.toml").write_text(f"[lint]\n{line}\n")
     assert cli.main(["lint", "a.yaml"]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_plugins_that_a_process_will_have_may_be_named(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "gate_of_lint.py").write_text(
+        "class Gate:\n"
+        "    def __init__(self, handle): ...\n"
+        "    async def permit(self, pod, node): ...\n"
+    )
+    (folder / "a.yaml").write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\n"
+        "kind: KubeSchedulerConfiguration\n"
+        "profiles: [{plugins: {permit: {enabled: [{name: Gate}]}}}]\n"
+    )
+    monkeypatch.syspath_prepend(str(folder))
+    assert "KP103" in lint(capsys)[1]
+    assert "KP103" not in lint(capsys, "--plugin=gate_of_lint:Gate")[1]

@@ -85,7 +85,7 @@ def test_every_flag_is_a_variable_and_a_key_of_the_file(tmp_path: Path) -> None:
     numbers = {"port", "seed", "engine_threads", "traces_per_second", "kept_traces_per_second"}
     numbers |= {"tenant_weight", "binds_in_flight", "flush_after", "flush_period"}
     numbers |= {"lease_duration", "lease_renew_deadline", "lease_retry_period"}
-    numbers |= {"pod_initial_backoff", "pod_max_backoff"}
+    numbers |= {"pod_initial_backoff", "pod_max_backoff", "plugin_timeout"}
     for name in set(names) - numbers - {"params", "once", "leader_elect", "feature_gates"}:
         word = {"log_format": "json", "log_level": "error", "auth": "token"}.get(name, "word")
         word = {"extender_hosts": "a:1", "extender_pod_fields": "args"}.get(name, word)
@@ -279,6 +279,25 @@ def test_lint_looks_at_it_and_run_refuses_it(
     error = capsys.readouterr().err
     assert f"{bad}:3:1: error[KP102]" in error
     assert "KPS203" in error
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n",
+        "apiVersion: v1\nkind: Policy\n",
+        "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\n",
+    ],
+    ids=lambda head: head.split()[-1],
+)
+def test_a_policy_in_its_place_is_answered_with_the_flag_for_policies(
+    head: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "scheduler.yaml"
+    file.write_text(head)
+    assert main(["run", "--config", str(file)]) == 2
+    hint = f"policies and files of kube-scheduler are given with `--policy {file}`"
+    assert hint in capsys.readouterr().err
 
 
 def test_lint_looks_at_policies_beside_it(

@@ -196,7 +196,7 @@ def test_watching_sees_policies_and_goes_on_after_what_cannot_work(
 
     monkeypatch.setattr("kpolicy.cli.verbs.test.time.sleep", edit)
     code, out, err = printed(capsys, "--watch")
-    assert code == cli.INTERRUPTED
+    assert code == 130
     assert [line for line in out.splitlines() if "failed" in line] == ["1 failed, 1 passed"] * 3
     assert out.count("expected scores.n1.ssd  81") == 1
     assert err == "kpolicy: there is no test file (*.test.yaml) in .\n"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from kpolicy import cli
+from kpolicy.testing import ControlPlane, node, pod
 from tests.tree.sources import ROOT
 
 Capture = pytest.CaptureFixture[str]
@@ -45,22 +48,26 @@ def pods() -> list[str]:
     return [f"{pod.namespace}/{pod.name}" for pod in pending]
 
 
-def record(file: str, pod: str, *flags: str) -> int:
-    arguments = ["--snapshot", "cluster.kpsnap", "--pod", pod, *flags]
+def record(file: str, chosen: str, *flags: str) -> int:
+    arguments = ["--snapshot", "cluster.kpsnap", "--pod", chosen, *flags]
     return cli.main(["test", "--record", file, *arguments])
+
+
+def documents(file: str) -> list[Any]:
+    return list(yaml.safe_load_all(Path(file).read_text()))
 
 
 def test_a_recorded_case_passes_and_fails_when_the_policy_changes(
     folder: Path, capsys: Capture
 ) -> None:
-    pod = pods()[0]
+    chosen = pods()[0]
     file = "tests/shop.test.yaml"
-    assert record(file, pod, "--policy", "policy.yaml", "--name", "no disk fits") == 0
+    assert record(file, chosen, "--policy", "policy.yaml", "--name", "no disk fits") == 0
     document = yaml.safe_load(Path(file).read_text())
     assert document["policies"] == ["../policy.yaml"]
     assert document["snapshot"] == ["../cluster.kpsnap"]
     (test,) = document["tests"]
-    assert (test["name"], test["podFrom"]) == ("no disk fits", {"snapshot": pod})
+    assert (test["name"], test["podFrom"]) == ("no disk fits", {"snapshot": chosen})
     assert test["expect"]["decision"] == "park"
     assert {"rejectedBy": "disk"} in test["expect"]["filters"].values()
     assert cli.main(["test", "tests"]) == 0
@@ -76,10 +83,10 @@ def test_a_second_case_is_added_and_a_case_of_the_same_name_is_not(capsys: Captu
     assert (
         record("cases.test.yaml", second, "--policy", "policy.yaml", "--param", "wanted=ssd") == 0
     )
-    documents = list(yaml.safe_load_all(Path("cases.test.yaml").read_text()))
-    assert [len(document["tests"]) for document in documents] == [1, 1]
-    assert documents[0]["policies"] == ["bin-packing"]
-    assert documents[1]["tests"][0]["params"] == {"wanted": "ssd"}
+    written = documents("cases.test.yaml")
+    assert [len(document["tests"]) for document in written] == [1, 1]
+    assert written[0]["policies"] == ["bin-packing"]
+    assert written[1]["tests"][0]["params"] == {"wanted": "ssd"}
     assert cli.main(["test", "cases.test.yaml"]) == 0
     assert "2 passed" in capsys.readouterr().out
     assert record("cases.test.yaml", first) == 2
@@ -89,7 +96,7 @@ def test_a_second_case_is_added_and_a_case_of_the_same_name_is_not(capsys: Captu
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--record", "a.test.yaml"], "--record needs --snapshot FILE and --pod NS/NAME"),
+        (["--record", "a.test.yaml"], "--record needs --pod NS/NAME, and --snapshot FILE"),
         (["--pod", "a/b"], "go with --record FILE"),
         (
             ["--record", "a.test.yaml", "--snapshot", "cluster.kpsnap", "--pod", "a/b"],
@@ -107,3 +114,28 @@ def test_what_cannot_be_recorded_writes_nothing(
     assert cli.main(["test", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not Path("a.test.yaml").exists()
+
+
+async def test_a_pod_of_a_live_cluster_is_recorded_with_the_cluster(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    async with ControlPlane() as plane:
+        plane.add(node("n1", labels={"disk": "nvme"}), node("n2"), pod("web"))
+        plane.write_kubeconfig(folder / "kubeconfig")
+        flags = ["--live", "--kubeconfig", "kubeconfig", "--policy", "policy.yaml", "--pod"]
+
+        async def recorded(name: str) -> int:
+            arguments = ["test", "--record", "tests/web.test.yaml", *flags, name]
+            return await asyncio.to_thread(cli.main, arguments)
+
+        assert await recorded("default/wbe") == 2
+        assert list((folder / "tests").iterdir()) == []
+        assert await recorded("default/web") == 0
+        assert await recorded("default/web") == 2
+    assert "tests/web.kpsnap is there already; give it with --snapshot" in capsys.readouterr().err
+    monkeypatch.chdir(folder / "tests")
+    (document,) = documents("web.test.yaml")
+    assert document["snapshot"] == ["web.kpsnap"]
+    assert document["tests"][0]["expect"]["filters"] == {"n2": {"rejectedBy": "disk"}}
+    assert cli.main(["test", "."]) == 0

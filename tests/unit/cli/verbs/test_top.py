@@ -71,9 +71,14 @@ def _parked(world: object) -> int:
     return statistics.parked if statistics is not None else 0
 
 
-def test_nobody_answers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nobody_answers(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert cli.main(["top", "--once", "--scheduler", f"http://127.0.0.1:{free_port()}"]) == 2
     assert "does not answer: " in capsys.readouterr().err
+    monkeypatch.setattr("kpolicy.cli.verbs.top._DEFAULT_URL", f"http://127.0.0.1:{free_port()}")
+    assert cli.main(["top", "--once"]) == 2
+    assert "(--scheduler URL says where kpolicy is)" in capsys.readouterr().err
     assert cli.main(["top", "--once", "--scheduler", "localhost"]) == 2
     assert "is no http(s) URL" in capsys.readouterr().err
 

@@ -108,8 +108,11 @@ class TestBesideKubeScheduler:
         )
 
     async def test_json_has_the_explanation(self, capsys: Capture) -> None:
+        assert await why("shop/search", "-o", "jsonl") == 0
+        (line,) = capsys.readouterr().out.splitlines()
         assert await why("shop/search", "-o", "json") == 0
         shown = json.loads(capsys.readouterr().out)
+        assert shown == {"version": 1, "kind": "why", **json.loads(line)}
         assert (shown["version"], shown["kind"]) == (1, "why")
         assert shown["situation"] == "fits nowhere"
         assert shown["rejectedBy"] == {"NodeResourcesFit": 2, "NodeAffinity": 1}

@@ -14,7 +14,14 @@ UNBOUNDED = (
     "math.greatest(node.free('cpu'), 100)",
     "double(node.free('cpu')) * 0.5",
 )
+SHARES = (
+    "ratio(node.free('cpu'), node.allocatable('cpu'))",
+    "1.0 - node.utilization('cpu')",
+    "(node.utilization('cpu') + node.utilization('memory')) / 2.0",
+)
 BOUNDED = (
+    "node.utilization('cpu') > 0.5 ? 1.0 : 0.0",
+    "50.0 + 50.0 * node.utilization('cpu')",
     "node.ready ? 100 : 0",
     "clamp(node.free('cpu'), 0, 100)",
     "math.least(node.free('cpu'), 100)",
@@ -33,6 +40,13 @@ def test_a_score_without_a_bound_is_reported(expression: str) -> None:
     for method in ("none", "max", "minmax", "reverse"):
         normalized = of_priority(expression, f"normalize: {{method: {method}}}")
         assert "KP322" not in dict(normalized)
+
+
+@pytest.mark.parametrize("expression", SHARES)
+def test_a_share_that_is_no_percentage_is_reported(expression: str) -> None:
+    assert of_priority(expression) == [("KP322", expression)]
+    assert "KP322" not in dict(of_priority(f"100.0 * ({expression})"))
+    assert "KP322" not in dict(of_priority(expression, "normalize: {method: max}"))
 
 
 @pytest.mark.parametrize("expression", BOUNDED)

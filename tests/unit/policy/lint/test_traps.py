@@ -10,6 +10,7 @@ from kpolicy.policy.yaml.source import Source
 from tests.unit.policy.lint.judged import of_predicate, of_priority
 from tests.unit.policy.policies import policy
 
+ALLOCATABLE = "node.allocatable('cpu')"
 SHARE = "node.requested('cpu') / node.allocatable('cpu')"
 
 
@@ -19,6 +20,12 @@ SHARE = "node.requested('cpu') / node.allocatable('cpu')"
         (f"{SHARE} * 100", True),
         (f"100 * ({SHARE})", True),
         ("node.podCount / node.podLimit", True),
+        (f"(node.allocatable('cpu') - node.requested('cpu')) / {ALLOCATABLE} * 100", True),
+        (f"100 * (node.allocatable('cpu') - node.requested('cpu')) / {ALLOCATABLE}", False),
+        ("(node.free('cpu') - node.free('memory')) / node.podLimit", False),
+        ("1 / 2 * node.podCount", True),
+        ("7 / 0 * node.podCount", False),
+        ("4 / 2 * node.podCount", False),
         ("100 * node.requested('cpu') / node.allocatable('cpu')", False),
         ("100.0 * ratio(node.requested('cpu'), node.allocatable('cpu'))", False),
         ("node.free('memory') / node.podLimit", False),
@@ -52,6 +59,10 @@ def test_a_quantity_compared_as_text_is_reported(expression: str, is_found: bool
     [
         (f"{SHARE} * 100", "100 * node.requested('cpu') / node.allocatable('cpu')"),
         (f"({SHARE}) * 100", "100 * node.requested('cpu') / node.allocatable('cpu')"),
+        (
+            f"({ALLOCATABLE} - node.requested('cpu')) / {ALLOCATABLE} * 100",
+            f"100 * ({ALLOCATABLE} - node.requested('cpu')) / {ALLOCATABLE}",
+        ),
         (f"5 + 100 * ({SHARE})", "5 + 100 * node.requested('cpu') / node.allocatable('cpu')"),
         (
             "label(node, 'm') < '9Gi' ? 100 : 0",

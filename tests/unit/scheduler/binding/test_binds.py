@@ -30,7 +30,7 @@ from kpolicy.cluster.writes.binder import (
     Unknown,
 )
 from kpolicy.engine import Decision, Engine, Outcome, PreBindWrite, Verdict, VolumeWork
-from kpolicy.scheduler.binding.binds import Binds
+from kpolicy.scheduler.binding.binds import Binds, BindSteps
 from kpolicy.scheduler.binding.reservations import BindEnd, Reservations, bind_end
 from kpolicy.scheduler.loop.pod_try import Basis, Placement
 from kpolicy.scheduler.loop.queue import Queue
@@ -194,14 +194,8 @@ async def rig_of(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]
     binder = ScriptedBinder(*outcomes)
     binder.answer.set()
     pre_binder = ScriptedPreBinder()
-    binds = Binds(
-        runtime,
-        feed,
-        reservations,
-        reporter,
-        binder=binder,  # type: ignore[arg-type]
-        pre_binder=pre_binder,  # type: ignore[arg-type]
-    )
+    steps = BindSteps(pre_binder, binder)  # type: ignore[arg-type]
+    binds = Binds(runtime, feed, reservations, reporter, steps)
     async with asyncio.TaskGroup() as group:
         settling = group.create_task(binds.run())
         yield Rig(

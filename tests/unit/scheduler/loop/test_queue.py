@@ -7,13 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 from kpolicy.engine import PodChange
 from kpolicy.release_table import RELEASE_NAMES, RELEASES
-from kpolicy.scheduler.loop.queue import (
-    ATTEMPT_FAILED,
-    BACKOFF_COMPLETE,
-    PARKED_TIMEOUT,
-    POPPED_EARLY,
-    Queue,
-)
+from kpolicy.scheduler.loop.lanes import BACKOFF_COMPLETE, POPPED_EARLY
+from kpolicy.scheduler.loop.queue import ATTEMPT_FAILED, PARKED_TIMEOUT, Queue
 from kpolicy.scheduler.loop.queued_pod import QueuePeriods
 from tests.unit.scheduler.pods import SECOND, pending
 
@@ -461,6 +456,6 @@ def test_leaving_pods_do_not_fill_the_heap() -> None:
         queue.changed(pending(str(number)), number)
         if number >= 10:
             queue.gone(str(number - 10))
-    held = len(queue._active._entries)
+    held = len(queue._lanes.active._entries)
     assert held < 3_000, held
     assert len(popped(queue, 1)) == 10

@@ -1,0 +1,1 @@
+"""Tests of plugins in Python, without a scheduler."""
