@@ -53,6 +53,9 @@ pub(super) struct Attempt<'a> {
     pub(super) constraints: Vec<Vec<Constraint<'a>>>,
     pub(super) counters: Counters<'a>,
     pub(super) marks: Marks,
+    /// Trying a device in vain leaves no trace: 1.36 may leave counters taken and forget what
+    /// constraints compare with.
+    pub(super) undoes_all: bool,
     /// By claim.
     pub(super) chosen: Vec<Vec<Chosen>>,
     /// Whether selectors accept a device, by request and place: 0 where not asked yet.
@@ -92,6 +95,7 @@ impl<'a> Attempt<'a> {
             constraints: Vec::with_capacity(claims.len()),
             counters: Counters::new(followed),
             marks: Marks::new(places),
+            undoes_all: true,
             chosen: claims.iter().map(|_| Vec::new()).collect(),
             selected: Vec::new(),
             remembered: Remembered::default(),
@@ -111,6 +115,10 @@ impl<'a> Attempt<'a> {
         let candidates = attempt.candidates.iter().enumerate();
         let left = candidates.filter(|(_, candidate)| !attempt.is_used_up(candidate));
         attempt.free = left.map(|(place, _)| place).collect();
+        let is_plain = |device: &Device| device.consumes.is_empty() && !device.is_shared;
+        attempt.undoes_all = followed.traits().repairs_allocator
+            || (claims.iter().all(|claim| claim.constraints.is_empty())
+                && attempt.candidates.iter().all(|candidate| is_plain(candidate.device)));
         for (index, claim) in claims.iter().enumerate() {
             attempt.reached = (index, "");
             attempt.work.charge_each(claim.constraints.len(), CONSTRAINT)?;

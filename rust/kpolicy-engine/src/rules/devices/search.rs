@@ -101,6 +101,9 @@ impl Attempt<'_> {
         }
         let mut after = start;
         loop {
+            if self.are_too_few(index, after, count - at.device)? {
+                return Ok(false);
+            }
             let (place, passed) = self.next_free(at.claim, index, after);
             self.work.charge(STEP + (passed / DEVICES_IN_A_ROW) as u64)?;
             if place >= self.candidates.len() {
@@ -181,6 +184,30 @@ impl Attempt<'_> {
         let passed = free.iter().position(|place| !self.marks.is_chosen(*place));
         let passed = passed.unwrap_or(free.len());
         (free.get(passed).copied().unwrap_or(end.max(from)), passed)
+    }
+
+    /// Whether the devices from here on are known to be too few for a request that wants several: there
+    /// are very many ways to choose of them in vain. Each of them was asked for before, so that none can
+    /// fail the cycle.
+    fn are_too_few(&mut self, index: usize, from: usize, wanted: usize) -> Result<bool, Stop> {
+        if wanted < 2 || !self.undoes_all || self.is_admin(index) {
+            return Ok(false);
+        }
+        let first = self.free.partition_point(|place| *place < from);
+        let (mut looked_at, mut left) = (0, 0);
+        for place in self.free.get(first..).unwrap_or_default() {
+            looked_at += 1;
+            match self.known(index, *place) {
+                _ if self.marks.is_chosen(*place) => {}
+                Some(accepted) => left += usize::from(accepted),
+                None => left = wanted,
+            }
+            if left >= wanted {
+                break;
+            }
+        }
+        self.work.charge((looked_at / DEVICES_IN_A_ROW) as u64)?;
+        Ok(left < wanted)
     }
 
     /// What is asked of a device before it is tried.

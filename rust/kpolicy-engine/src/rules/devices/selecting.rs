@@ -56,7 +56,8 @@ impl<'a> Attempt<'a> {
         self.note(index, place, accepted, &left)
     }
 
-    fn known(&self, index: usize, place: usize) -> Option<bool> {
+    /// What was said of a device before.
+    pub(super) fn known(&self, index: usize, place: usize) -> Option<bool> {
         match self.selected.get(index * self.candidates.len() + place) {
             Some(&YES) => Some(true),
             Some(&NO) => Some(false),
