@@ -16,9 +16,8 @@ use crate::draws::Draws;
 
 /// What finding devices may take on each of 5,000 nodes.
 const UNITS_A_NODE: u64 = 500;
-/// What is enough for ordinary claims on each kind of nodes: 5,000 nodes may be of so many kinds that each
-/// has twice as much.
-const UNITS_OF_ALIKE: u64 = 20_000;
+/// What finding devices may take on each kind of nodes where there are 1,024 kinds of them.
+const UNITS_OF_ALIKE: u64 = 2_500_000 / 1_024;
 
 /// What a case publishes, and the claims of its pod.
 pub(crate) struct Case {

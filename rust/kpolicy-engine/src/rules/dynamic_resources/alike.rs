@@ -1,15 +1,14 @@
 //! One answer about the claims of a pod for all nodes that are alike.
 //!
-//! Only the answer is shared. Which devices they are is found out on the node that gets the pod, and what
-//! a failure says of a device on the node that is described.
+//! Only the answer is shared. Which devices they are is found out on the node that gets the pod, and why
+//! the cycle fails on the node that is described.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::heap::HeapBytes;
-use crate::rules::decision_work::units_max;
+use crate::rules::decision_work::work_per_call;
 use crate::rules::devices::{Detail, Work};
-use crate::rules::{Code, Rejection, Status};
+use crate::rules::{Code, Status};
 use crate::snapshot::device_groups::Groups;
 use crate::snapshot::{Cluster, NodeView};
 
@@ -19,6 +18,9 @@ use super::state::State;
 
 /// Nodes differ in which of so many extended resources they list themselves.
 const RESOURCES_MAX: usize = 4;
+
+/// What a node says that fails after much work: on every node it would take too long to say more.
+const UNSAID: &str = "the devices of the node cannot be judged, and saying why takes too much work";
 
 /// What came of claims on a node, wherever those of them are that are allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,18 +61,14 @@ impl Answer {
     }
 }
 
-/// Why the cycle fails.
-#[derive(Debug)]
-struct Failure {
-    /// The node that said so.
-    node: Box<str>,
-    status: Status,
-}
-
+/// What came of it on the node of a group that was asked.
 #[derive(Debug)]
 struct Known {
     answer: Answer,
-    failure: Option<Box<Failure>>,
+    /// What asking took.
+    units: u64,
+    /// Where it takes too much: how far it got.
+    part: Option<Box<str>>,
 }
 
 /// The answers of nodes that are alike, as far as they are known.
@@ -81,8 +79,8 @@ pub(super) struct Answers {
     resources: usize,
     /// By group, and which of the extended resources devices stand for.
     known: Box<[OnceLock<Known>]>,
-    /// What asking other nodes of a group for their words may still take, in units.
-    words: AtomicU64,
+    /// A node says itself why the cycle fails, unless that takes more units.
+    words_max: u64,
 }
 
 impl Answers {
@@ -94,7 +92,8 @@ impl Answers {
         });
         let count = groups.as_ref().map_or(0, |groups| groups.groups << resources);
         let known = (0..count).map(|_| OnceLock::new()).collect();
-        Self { groups, resources, known, words: units_max(nodes).into() }
+        let words_max = work_per_call(nodes) / nodes.max(1) as u64;
+        Self { groups, resources, known, words_max }
     }
 
     /// How often devices are looked for at most; `None`: on each node.
@@ -119,7 +118,8 @@ impl Answers {
 
 impl HeapBytes for Answers {
     fn heap_bytes(&self) -> usize {
-        size_of_val(self) + size_of_val(&*self.known)
+        let parts = self.known.iter().filter_map(|known| known.get()?.part.as_deref());
+        size_of_val(self) + size_of_val(&*self.known) + parts.map(str::len).sum::<usize>()
     }
 }
 
@@ -148,41 +148,28 @@ impl State {
     }
 
     fn found_out(&self, cluster: &Cluster, node: NodeView<'_>) -> Known {
-        let found = self.found(cluster, node, Detail::Devices);
+        let mut work = Work::of(self.units_a_node);
+        let found = self.found_within(&mut work, cluster, node, Detail::Devices);
+        let units = self.units_a_node - work.left();
+        cluster.objects().add_units_of_devices(units);
         let answer = Answer::of(&found);
-        let status = found.err().and_then(|judged| judged.failure(self.units_a_node));
-        let failure =
-            status.map(|status| Failure { node: (&*node.node.name).into(), status }.into());
-        Known { answer, failure }
+        let part = match found {
+            Err(Lack::TooMuch(part)) => Some(part.into()),
+            _ => None,
+        };
+        Known { answer, units, part }
     }
 
-    /// Why the cycle fails on a node.
+    /// Why the cycle fails on a node, in its own words: they may name its devices.
     pub(super) fn failure(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Status> {
         let backed = self.backed(node).ok()?;
-        let known = self.answers.known(cluster, &node.node.name, &backed);
-        let Some(known) = known.and_then(OnceLock::get) else {
-            return self.found(cluster, node, Detail::Devices).err()?.failure(self.units_a_node);
+        let known = self.answers.known(cluster, &node.node.name, &backed).and_then(OnceLock::get);
+        let lack = match known {
+            Some(Known { part: Some(part), .. }) => Lack::TooMuch(part.to_string()),
+            Some(known) if known.units > self.answers.words_max => Lack::Failed(UNSAID.to_owned()),
+            _ => self.found(cluster, node, Detail::Devices).err()?,
         };
-        let Failure { node: asked, status } = known.failure.as_deref()?;
-        let is_own = status.rejection == Rejection::TooMuch || **asked == *node.node.name;
-        let own = if is_own { None } else { self.own_words(cluster, node) };
-        Some(own.unwrap_or_else(|| status.clone()))
-    }
-
-    /// What a node of a group that fails says itself, which may name its devices. Beyond the units for
-    /// it, the words of the first one have to do.
-    fn own_words(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Status> {
-        let words = &self.answers.words;
-        let units = words.load(Ordering::Relaxed).min(self.units_a_node);
-        let mut work = Work::of(units);
-        let found = self.found_within(&mut work, cluster, node, Detail::Devices);
-        let spent = |left: u64| Some(left.saturating_sub(units - work.left()));
-        // It cannot fail.
-        let _ = words.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spent);
-        match found {
-            Err(judged @ Lack::Failed(_)) => judged.failure(self.units_a_node),
-            _ => None,
-        }
+        lack.failure(self.units_a_node)
     }
 
     /// Whether the node itself answers the same.
