@@ -87,12 +87,13 @@ coverage: dev ## Report the lines and branches of Python that tests without a cl
 		--cov-report=html:coverage tests/unit tests/spec tests/docs
 
 .PHONY: e2e
-e2e: release control-plane ## Run tests on a real kube-apiserver and etcd
+e2e: release control-plane ## Run tests on a real kube-apiserver and etcd (of another release: KUBERNETES=1.37)
 	$(BIN)/pytest -q -m "(cluster or peer) and not full" tests
 
 .PHONY: e2e-full
-e2e-full: release control-plane ## Run the tests of e2e, and all tests that take minutes
+e2e-full: release control-plane ## Run the tests of e2e, all tests that take minutes, and e2e on Kubernetes 1.37
 	$(BIN)/pytest -q -m "cluster or peer or full" tests
+	$(MAKE) e2e KUBERNETES=1.37
 
 .PHONY: control-plane
 control-plane: ## Build etcd, kube-apiserver, kube-scheduler (Go; takes minutes the first time, then cached)

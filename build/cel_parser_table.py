@@ -18,7 +18,7 @@ from typing import Any, Final
 import lark
 from lark import Lark
 from lark.grammar import Rule
-from lark.lexer import TerminalDef
+from lark.parsers.lalr_analysis import Shift
 
 from kpolicy.policy.cel import parser_table
 
@@ -41,21 +41,63 @@ def fingerprint() -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _listed(value: Any) -> Any:
-    """Dicts as lists of pairs under the key `~`, as JSON has only strings for keys."""
-    if isinstance(value, dict):
-        return {"~": [[key, _listed(item)] for key, item in value.items()]}
-    if isinstance(value, list | tuple):
-        return [_listed(item) for item in value]
-    return value
+def table(parser: Lark) -> dict[str, Any]:
+    """What `policy/cel/table_parser.py` reads, of a parser that lark has made."""
+    lexer: Any = parser.parser.lexer
+    made: Any = parser.parser.parser
+    parsing = made._parse_table
+    lexers: list[Any] = []
+    numbers = [_number(lexers, lexer.lexers[state]) for state in range(len(parsing.states))]
+    rules = {rule: position for position, rule in enumerate(parser.rules)}
+    return {
+        "patterns": {each.name: each.pattern.to_regexp() for each in parser.terminals},
+        "ignored": sorted(parser.ignore_tokens),
+        "rules": [_rule(rule) for rule in parser.rules],
+        "actions": [
+            {
+                symbol: target if action is Shift else -1 - rules[target]
+                for symbol, (action, target) in sorted(parsing.states[state].items())
+            }
+            for state in range(len(parsing.states))
+        ],
+        "lexer_of": numbers,
+        "every": _number(lexers, lexer.root_lexer),
+        "lexers": lexers,
+        "start": parsing.start_states["expr"],
+        "end": parsing.end_states["expr"],
+    }
+
+
+def _number(lexers: list[Any], lexer: Any) -> int:
+    """The place of the lexer among those that are told apart: the names of its terminals in order,
+    and the words that are no identifiers there."""
+    names = [terminal.name for terminal in lexer.scanner.terminals]
+    words = {
+        word.pattern.value: word.name
+        for name, callback in lexer.callback.items()
+        for word in callback.scanner.terminals
+        if name == "IDENT"
+    }
+    if set(lexer.callback) - {"IDENT"}:
+        raise ValueError(f"words that are other terminals too: {lexer.callback}")
+    if [names, words] not in lexers:
+        lexers.append([names, words])
+    return lexers.index([names, words])
+
+
+def _rule(rule: Rule) -> list[Any]:
+    inner = [at for at, symbol in enumerate(rule.expansion) if symbol.name.startswith("__")]
+    inner = [at for at in inner if not rule.expansion[at].is_term]
+    if len(inner) > 1 or rule.alias:
+        raise ValueError(f"the parser has no rules as {rule}")
+    return [rule.origin.name, len(rule.expansion), rule.options.expand1, *(inner or [-1])]
 
 
 def rendered() -> str:
     """The text of the module that holds the table."""
     parser = Lark(patched(shipped_grammar()), **OPTIONS)
-    data, memo = parser.memo_serialize([TerminalDef, Rule])
-    text = json.dumps(_listed({"data": data, "memo": memo}), separators=(",", ":"))
-    packed = base64.b85encode(zlib.compress(text.encode(), 9)).decode()
+    text = json.dumps(table(parser), separators=(",", ":"))
+    packed = base64.b64encode(zlib.compress(text.encode(), 9)).decode()
     lines = [packed[at : at + _LINE] for at in range(0, len(packed), _LINE)]
     body = "\n".join(f'    "{line}"' for line in lines)
     return (

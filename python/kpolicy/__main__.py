@@ -6,14 +6,13 @@ between, `kpolicy.cli.interrupts` says what it does.
 
 from __future__ import annotations
 
-import atexit
-import contextlib
-import gc
+# No more than a handler needs: until it is set, ctrl-C prints a traceback.
 import os
 import signal
-import sys
-import threading
-from types import FrameType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
 
 _INTERRUPTED = 130
 # Loading modules makes many objects and no garbage: collecting less often saves a fifth of the
@@ -27,13 +26,12 @@ def _end_now(_number: int, _frame: FrameType | None) -> None:
 
 def main() -> int:
     """The exit code of the process."""
-    is_main = threading.current_thread() is threading.main_thread()
-    # A shell that starts a command in the background has SIGINT ignored; that stays.
-    gc.set_threshold(_OBJECTS_A_COLLECTION)
-    is_watched = is_main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
-    if is_watched:
-        signal.signal(signal.SIGINT, _end_now)
+    is_watched = _is_watched()
     # Loaded while ctrl-C is safe.
+    import gc  # noqa: PLC0415
+    import sys  # noqa: PLC0415
+
+    gc.set_threshold(_OBJECTS_A_COLLECTION)
     from kpolicy.cli import main as run  # noqa: PLC0415
     from kpolicy.cli.interrupts import end_if_lost, interrupt  # noqa: PLC0415
 
@@ -51,10 +49,27 @@ def main() -> int:
     return code
 
 
+def _is_watched() -> bool:
+    """Whether ctrl-C ends the process at once from here on. A shell that starts a command in the
+    background has SIGINT ignored; that stays."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        return False
+    try:
+        signal.signal(signal.SIGINT, _end_now)
+    except ValueError:  # not the main thread
+        return False
+    return True
+
+
 def _end_with(code: int) -> None:
     """Without the time that Python takes to remove each object: a fifth of a short command, in
     which ctrl-C would end the process by the signal. With other threads, and where the output
     cannot be written, Python ends it as always."""
+    import atexit  # noqa: PLC0415
+    import contextlib  # noqa: PLC0415
+    import sys  # noqa: PLC0415
+    import threading  # noqa: PLC0415
+
     if threading.active_count() > 1 and code != _INTERRUPTED:
         return
     atexit._run_exitfuncs()
@@ -65,4 +80,4 @@ def _end_with(code: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -120,6 +120,7 @@ _Decision: TypeAlias = tuple[
     list[str],
     list[str],
     list[_PreBindWrite],
+    bool,
 ]
 
 # How long a stage of cycles, or a rule, took: (profile or rule, extension point, status, counts by

@@ -7,10 +7,12 @@ misspelt name is the most similar name that exists.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final
+
+from kpolicy.quick_dataclass import dataclass
 
 
 class Severity(StrEnum):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final  # the first module of all that load does without `typing`
 
 VERSION: Final = "0.1.0"
 # Of JSON documents. Changes when a field is removed or gets another meaning. New fields may come

@@ -11,9 +11,10 @@ import threading
 from collections.abc import Sequence
 from types import FrameType
 
-from tests.cluster.build import binary_path, control_plane_binary
+from tests.cluster.build import RELEASE, VERSIONS, binary_path, control_plane_binary
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.errors import ControlPlaneError
+from tests.cluster.progress import to_stderr
 
 ZONES = 3
 
@@ -24,6 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verbs.add_parser("build", help="build the control plane's binary if it is not cached")
     verbs.add_parser("path", help="print the path of the binary")
     run = verbs.add_parser("run", help="run a control plane until ctrl-C")
+    for verb in verbs.choices.values():
+        verb.add_argument(
+            "--release", choices=tuple(VERSIONS), default=RELEASE, help="of Kubernetes"
+        )
     run.add_argument("--nodes", type=int, default=0, metavar="N", help="create N ready nodes")
     run.add_argument(
         "--controller-manager",
@@ -36,12 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         if chosen.verb == "path":
-            return _path()
+            return _path(chosen.release)
         if chosen.verb == "build":
-            built = control_plane_binary()
+            built = control_plane_binary(to_stderr, chosen.release)
             print(f"{built.path}\n{built.harness.version}")
             return 0
-        return _run(chosen.nodes, chosen.controller_manager, chosen.kube_scheduler)
+        plane = ControlPlane(control_plane_binary(to_stderr, chosen.release))
+        return _run(plane, chosen.nodes, chosen.controller_manager, chosen.kube_scheduler)
     except ControlPlaneError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -49,8 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _path() -> int:
-    path = binary_path()
+def _path(release: str) -> int:
+    path = binary_path(release)
     print(path)
     if path.exists():
         return 0
@@ -58,13 +64,13 @@ def _path() -> int:
     return 1
 
 
-def _run(nodes: int, controller_manager: bool, kube_scheduler: bool) -> int:
+def _run(made: ControlPlane, nodes: int, controller_manager: bool, kube_scheduler: bool) -> int:
     ended = threading.Event()
 
     def end(_number: int, _frame: FrameType | None) -> None:
         ended.set()
 
-    with ControlPlane() as plane:
+    with made as plane:
         if nodes:
             plane.admin.create_nodes(
                 nodes,

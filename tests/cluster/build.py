@@ -2,22 +2,27 @@
 sources.
 
 Chooses between Go modules and the source package of Debian. `controlplane/` beside this file is the
-Go module.
+Go module, with a file of versions for each release.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.cluster.cached import cache_folder, locked, publishing
-from tests.cluster.errors import ModulesUnavailableError
+from tests.cluster.errors import ControlPlaneError, ModulesUnavailableError
 from tests.cluster.go_module import COMPILING, GoModule
 from tests.cluster.progress import Report, to_stderr
 
 MODULE = Path(__file__).parent / "controlplane"
+# By release of Kubernetes.
+VERSIONS = {"1.36": "go.mod", "1.37": "go-1.37.mod"}
+DEFAULT_RELEASE = "1.36"
+RELEASE = os.environ.get("KUBERNETES", DEFAULT_RELEASE)
 BINARY_NAME = "controlplane"
 RECIPE = COMPILING
 
@@ -46,22 +51,27 @@ class ControlPlaneBinary:
     harness: Harness
 
 
-def binary_path() -> Path:
+def binary_path(release: str = RELEASE) -> Path:
     """Where the binary is, or will be once it has been built."""
-    return _home() / BINARY_NAME
+    return _home(_module(release)) / BINARY_NAME
 
 
-def control_plane_binary(report: Report = to_stderr) -> ControlPlaneBinary:
-    """The cached binary; builds it first if it is not there, which takes minutes when cold."""
-    home = _home()
+def control_plane_binary(report: Report = to_stderr, release: str = RELEASE) -> ControlPlaneBinary:
+    """The cached binary; builds it first if it is not there, which takes minutes when cold.
+
+    Debian's old release stands in for the default only: who asks for another must get that."""
+    module = _module(release)
+    home = _home(module)
     if found := _published(home):
         return found
     with locked(home.parent, report):
         if found := _published(home):  # by whoever held the lock
             return found
         try:
-            return _publish(home, lambda partial: _build_from_modules(partial, report))
+            return _publish(home, lambda partial: _build_from_modules(module, partial, report))
         except ModulesUnavailableError as unavailable:
+            if release != DEFAULT_RELEASE:
+                raise
             report(f"{unavailable}")
         from tests.cluster.debian import build_from_debian, debian_key
 
@@ -72,8 +82,14 @@ def control_plane_binary(report: Report = to_stderr) -> ControlPlaneBinary:
         )
 
 
-def _linker_flags() -> str:
-    kubernetes = GoModule(MODULE).required("k8s.io/kubernetes")
+def _module(release: str) -> GoModule:
+    if release not in VERSIONS:
+        raise ControlPlaneError(f"no Kubernetes {release} here: there are {', '.join(VERSIONS)}")
+    return GoModule(MODULE, VERSIONS[release])
+
+
+def _linker_flags(module: GoModule) -> str:
+    kubernetes = module.required("k8s.io/kubernetes")
     major, minor, _ = kubernetes.removeprefix("v").split(".")
     stamps = {
         "gitVersion": kubernetes,
@@ -87,8 +103,8 @@ def _linker_flags() -> str:
     return " ".join(("-s", "-w", *stamped))
 
 
-def _home() -> Path:
-    digest = GoModule(MODULE).digest((*RECIPE, _linker_flags()))
+def _home(module: GoModule) -> Path:
+    digest = module.digest((*RECIPE, _linker_flags(module)))
     return cache_folder() / "controlplane" / digest
 
 
@@ -107,12 +123,11 @@ def _publish(home: Path, build: Callable[[Path], Harness]) -> ControlPlaneBinary
     return ControlPlaneBinary(home / BINARY_NAME, harness)
 
 
-def _build_from_modules(target: Path, report: Report) -> Harness:
-    module = GoModule(MODULE)
+def _build_from_modules(module: GoModule, target: Path, report: Report) -> Harness:
     go = module.chosen_go().version
     kubernetes = module.required("k8s.io/kubernetes")
     etcd = module.required("go.etcd.io/etcd/server/v3")
     report(f"building Kubernetes {kubernetes} and etcd {etcd} with Go {go}, once;")
     report("about 5 minutes on two cores when nothing is cached")
-    module.build(target, RECIPE, _linker_flags(), report)
+    module.build(target, RECIPE, _linker_flags(module), report)
     return Harness("Go modules", kubernetes, etcd, go)

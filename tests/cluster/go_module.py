@@ -22,7 +22,10 @@ OUR_FAULT = re.compile(r"missing go\.sum entry|updates to go\.mod|checksum misma
 
 @dataclass(frozen=True)
 class GoModule:
+    """`versions`: the file that takes the place of go.mod, for the same sources with others."""
+
     folder: Path
+    versions: str = "go.mod"
 
     def required(self, module: str) -> str:
         """The version of a module in go.mod."""
@@ -35,7 +38,8 @@ class GoModule:
         """The hash of everything that goes into the binary: sources, build flags, the version of
         Go."""
         digest = hashlib.sha256()
-        names = (*self.folder.glob("*.go"), self.folder / "go.mod", self.folder / "go.sum")
+        versions = self.folder / self.versions
+        names = (*self.folder.glob("*.go"), versions, versions.with_suffix(".sum"))
         for path in sorted(names):
             digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
         for word in (*words, self.chosen_go().version):
@@ -46,9 +50,10 @@ class GoModule:
         """Fetches the dependencies and compiles."""
         go = installed(self.chosen_go(), cache_folder(), report)
 
-        def run_go(*words: str | Path, describe: Callable[[int], str]) -> Outcome:
+        def run_go(verb: str, *words: str | Path, describe: Callable[[int], str]) -> Outcome:
+            command = [go, verb, f"-modfile={self.versions}", *words]
             return run_reporting(
-                [go, *words], describe, report, folder=self.folder, environment=GO_ENVIRONMENT
+                command, describe, report, folder=self.folder, environment=GO_ENVIRONMENT
             )
 
         listed = run_go("list", "-deps", ".", describe=lambda _: "fetching Go modules")
@@ -77,6 +82,6 @@ class GoModule:
         report(f"built in {listed.elapsed_s + built.elapsed_s:.0f} s")
 
     def _match(self, pattern: str) -> str:
-        found = re.search(pattern, (self.folder / "go.mod").read_text(), re.MULTILINE)
+        found = re.search(pattern, (self.folder / self.versions).read_text(), re.MULTILINE)
         assert found is not None, pattern
         return found[1]

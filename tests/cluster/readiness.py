@@ -18,14 +18,20 @@ LOOK_EVERY_S = 0.05
 ANSWER_WITHIN_S = 5.0
 # Below the range from which the kernel picks ports for outgoing connections.
 PORTS = range(20_000, 32_000)
+# Ports that this process has found before: who was to listen there may not have begun yet.
+_found_before: set[int] = set()
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Ports on which nobody listens now. Another process may take one before it is used."""
+    """Ports on which nobody listens now, each found once. Another process may take one before it
+    is used."""
     found: list[int] = []
     for port in random.sample(PORTS, len(PORTS)):
         if len(found) == count:
+            _found_before.update(found)
             return tuple(found)
+        if port in _found_before:
+            continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

@@ -12,6 +12,7 @@ import pytest
 from tests.cluster import build, debian
 from tests.cluster.build import Harness
 from tests.cluster.errors import ControlPlaneError, ModulesUnavailableError
+from tests.cluster.go_module import GoModule
 from tests.cluster.progress import Report, run_reporting
 
 HARNESS = Harness("test", "v1.36.2", "v3.6.8", "1.26.8")
@@ -31,7 +32,7 @@ def test_builders_at_the_same_time_build_once(monkeypatch: pytest.MonkeyPatch) -
     builds: list[int] = []
     output: list[str] = []
 
-    def slowly(target: Path, _report: Report) -> Harness:
+    def slowly(_module: GoModule, target: Path, _report: Report) -> Harness:
         builds.append(threading.get_ident())
         time.sleep(0.2)
         target.write_text("binary")
@@ -50,7 +51,7 @@ def test_builders_at_the_same_time_build_once(monkeypatch: pytest.MonkeyPatch) -
 def test_a_build_that_fails_leaves_nothing(
     cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(target: Path, _report: Report) -> Harness:
+    def fails(_module: GoModule, target: Path, _report: Report) -> Harness:
         target.write_text("half a binary")
         raise ControlPlaneError("it does not build")
 
@@ -63,7 +64,7 @@ def test_a_build_that_fails_leaves_nothing(
 def test_debians_source_is_for_when_the_modules_cannot_be_had(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def unavailable(_target: Path, _report: Report) -> Harness:
+    def unavailable(_module: GoModule, _target: Path, _report: Report) -> Harness:
         raise ModulesUnavailableError("the proxy is down")
 
     def from_debian(target: Path, _report: Report) -> Harness:
@@ -78,6 +79,16 @@ def test_debians_source_is_for_when_the_modules_cannot_be_had(
     assert "Debian" in built.harness.version
     assert built.path != build.binary_path()
     assert "the proxy is down" in output
+    with pytest.raises(ModulesUnavailableError, match="the proxy is down"):
+        build.control_plane_binary(output.append, "1.37")
+
+
+def test_each_release_is_built_from_versions_of_its_own() -> None:
+    binaries = {build.binary_path(release) for release in build.VERSIONS}
+    assert len(binaries) == len(build.VERSIONS) == 2
+    for release, versions in build.VERSIONS.items():
+        kubernetes = GoModule(build.MODULE, versions).required("k8s.io/kubernetes")
+        assert kubernetes.startswith(f"v{release}.")
 
 
 def test_what_went_in_names_the_binary(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

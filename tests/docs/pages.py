@@ -39,6 +39,7 @@ def pages() -> list[Path]:
         ROOT / "docs" / "reference" / "README.md",
         ROOT / "docs" / "testing-policies.md",
         ROOT / "docs" / "kube-scheduler-files.md",
+        ROOT / "docs" / "guides" / "autoscalers.md",
         ROOT / "docs" / "guides" / "snapshots.md",
         ROOT / "docs" / "guides" / "siblings.md",
         ROOT / "docs" / "guides" / "tenants.md",

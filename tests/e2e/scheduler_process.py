@@ -17,7 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
+from weakref import WeakSet
 
 from tests.cluster.client import wait_for
 from tests.cluster.readiness import free_ports
@@ -27,11 +28,14 @@ KPOLICY = Path(sys.executable).with_name("kpolicy")
 READY_WITHIN_S = 90
 STOPS_WITHIN_S = 8
 READ_WITHIN_S = 20
+STACKS_WITHIN_S = 1.0
 
 
 class SchedulerProcess:
     """A context manager: ready when entered, gone when exited. `start` it again after its end.
     `tls`: a folder for a certificate; what is served is served over TLS then."""
+
+    started: ClassVar[WeakSet[SchedulerProcess]] = WeakSet()
 
     def __init__(
         self,
@@ -97,6 +101,7 @@ class SchedulerProcess:
             self._process = subprocess.Popen(
                 self._command, stdout=output, stderr=subprocess.STDOUT, env=self._environment
             )
+        self.started.add(self)
 
     def wait_ready(self) -> None:
         wait_for(self._ready, f"kpolicy run to be ready; {self.tail()}", timeout_s=READY_WITHIN_S)
@@ -189,6 +194,17 @@ class SchedulerProcess:
 
     def tail(self) -> str:
         return "\n".join(self.log().splitlines()[-20:]) if self._log.exists() else ""
+
+    def seen_after_failure(self) -> str:
+        """Where each of its threads is, and the end of its log before that."""
+        before = self.tail()
+        length = len(self.log()) if self._log.exists() else 0
+        if not self.alive or not self.has_log:
+            return before
+        self._running().send_signal(signal.SIGCONT)
+        self._running().send_signal(signal.SIGUSR1)
+        time.sleep(STACKS_WITHIN_S)
+        return f"{before}\n{self.log()[length:]}"
 
     def _running(self) -> subprocess.Popen[bytes]:
         assert self._process is not None, "it was not started"

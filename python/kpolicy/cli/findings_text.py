@@ -9,11 +9,11 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Place, Severity
 from kpolicy.policy.yaml.source import Source, SourceText
+from kpolicy.quick_dataclass import dataclass
 
 _NOWHERE: Final = Place("", 1, 1, 1, 1)
 

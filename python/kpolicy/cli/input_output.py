@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeVar
 from kpolicy.cli.findings_text import print_findings
 from kpolicy.cli.verb import CannotWorkError, PolicyErrorsError
 from kpolicy.diagnostics import did_you_mean
-from kpolicy.offline.input_files import POLICY_SUFFIXES, files_in, read_source
+from kpolicy.offline.policy_files import POLICY_SUFFIXES, files_in, read_source
 from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
 from kpolicy.policy.yaml.source import Source
 from kpolicy.version import DOCUMENT_VERSION

@@ -61,6 +61,7 @@ _EXPLANATION: Final = _object(
     ),
     best=_list({"type": "string"}, "The nodes that share the highest total."),
     time=_text("The time of the decision."),
+    keptBackBy=_list({"type": "string"}, "The rules because of which no new node would help."),
 )
 _DECISION: Final = _object(
     {"pod": _POD},

@@ -11,10 +11,11 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Final
 
+from kpolicy.quick_dataclass import dataclass
 from kpolicy.release_table import RELEASES
 
 FINE: Final = 0

@@ -5,11 +5,11 @@ Its reader is the person who wrote the kubeconfig.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.cluster.limits import MESSAGE_CHARACTERS_MAX
 from kpolicy.diagnostics import Coded
+from kpolicy.quick_dataclass import dataclass
 
 # The meaning of each code, for `kpolicy rule CODE`. A code is never reused.
 CATALOGUE: Final = {

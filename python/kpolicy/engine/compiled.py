@@ -303,7 +303,7 @@ def _decision(answer: _engine._Decision) -> Decision:
     if decision.victims:
         decision.victims[:] = map(Victim._make, decision.victims)
     if decision.writes:
-        decision.writes[:] = list(map(_write, answer[-1]))
+        decision.writes[:] = list(map(_write, answer[-2]))
     return decision
 
 

@@ -203,7 +203,8 @@ class Decision(NamedTuple):
 
     `message` is empty if placed; `victims` are in order of importance, to evict from
     `nominated_node`; `rejected_by` names the rules that rejected nodes; `writes` are made before
-    the bind, in order."""
+    the bind, in order. `is_helped_by_node`: whether a node that the cluster does not have yet could
+    help a pod that was not placed."""
 
     verdict: int
     uid: str
@@ -224,6 +225,7 @@ class Decision(NamedTuple):
     # Uids of pods of lower priority that lost their nomination to `nominated_node`.
     displaced: list[str]
     writes: list[PreBindWrite]
+    is_helped_by_node: bool = True
 
     @property
     def volumes(self) -> list[VolumeWork]:

@@ -1,4 +1,4 @@
-"""Files of policies, tests and snapshots: finds them in folders, reads and unpacks them.
+"""Files of snapshots: finds them in folders, reads and unpacks them.
 
 Gzip and recorded snapshots are recognized by their first bytes.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from kpolicy.offline.limits import CHUNK_BYTES, FILE_BYTES_MAX, FILES_MAX
+from kpolicy.offline.policy_files import files_in
 from kpolicy.offline.snapshot_file.reader import Header, is_recording, read_recording
 from kpolicy.offline.snapshots.snapshot_problem import (
     CUT_SHORT,
@@ -22,29 +22,7 @@ from kpolicy.offline.snapshots.snapshot_problem import (
     TOO_LARGE_WHOLE,
     Problem,
 )
-from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
-from kpolicy.policy.yaml.source import Source
-
-POLICY_SUFFIXES: Final = (".yaml", ".yml", ".json", ".cfg")
-
-
-def files_in(folder: Path, suffixes: Sequence[str]) -> list[Path]:
-    """The files with these suffixes, in the order of names. Skips names that begin with a dot: they
-    are hidden, or a volume's own (`..data`)."""
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.name.endswith(tuple(suffixes))
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and path.is_file()
-    )
-
-
-def read_source(path: str | Path, *, is_named: bool = True) -> Source:
-    """One byte more than a document may have is read, so that a longer one is noticed."""
-    with Path(path).open("rb") as file:
-        return Source(str(path), file.read(DOCUMENT_BYTES_MAX + 1), is_named=is_named)
-
+from kpolicy.quick_dataclass import dataclass
 
 STDIN: Final = "-"
 RECORDED: Final = ".kpsnap"

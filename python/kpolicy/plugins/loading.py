@@ -9,13 +9,13 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, Final
 
 from kpolicy.diagnostics import Coded
 from kpolicy.plugins import limits
 from kpolicy.plugins.points import Point
+from kpolicy.quick_dataclass import dataclass
 
 GROUP: Final = "kpolicy.plugins"
 

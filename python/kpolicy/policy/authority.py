@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
+
+from kpolicy.quick_dataclass import dataclass
 
 # The words that stand for a list of hosts.
 ANY: Final = "any"

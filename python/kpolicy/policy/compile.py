@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from functools import cache
-from importlib.resources import files
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Span, has_errors
 from kpolicy.policy.assembly.assemble import Program, assemble, encode
 from kpolicy.policy.assembly.expressions import ExpressionSets
 from kpolicy.policy.assembly.extender_checks import check_authority, check_extenders
+from kpolicy.policy.assembly.helped_by import check_helped_by
 from kpolicy.policy.assembly.params import ParamValues, uncalled
 from kpolicy.policy.assembly.policy_checks import beyond, check_policies
 from kpolicy.policy.assembly.read_policy import Policy, read_policies, written_rules
@@ -31,6 +32,7 @@ from kpolicy.policy.limits import DIAGNOSTICS_MAX, EXPRESSION_NODES_MAX, PROGRAM
 from kpolicy.policy.lint import check_rules
 from kpolicy.policy.models.scheduling_policy import BASE_DEFAULT, Profile
 from kpolicy.policy.yaml.source import Source, SourceText, named_sources, placed
+from kpolicy.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kpolicy.policy.tenants.outcome import TenantOutcome
@@ -39,6 +41,8 @@ _COMMENT: Final = re.compile(r"(?m)(?:^|(?<=\s))#[ \t]*kpolicy:[ \t]*ignore\[([^
 # A line that begins a block scalar: the comment on it also covers the lines of the block.
 _BLOCK: Final = re.compile(r"[|>][-+0-9]{0,3}[ \t]*(?:#.*)?$")
 _CODE: Final = re.compile(r"[A-Za-z0-9]+")
+# The policies of the package. `importlib.resources` would load a dozen modules to find them.
+_SHIPPED: Final = Path(__file__).parents[1] / "policies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +257,9 @@ def examine(
         *chain.from_iterable(
             beyond(policy, expressions.own[policy.name], 1) for policy in policies
         ),
+        *chain.from_iterable(
+            check_helped_by(policy, expressions.own[policy.name]) for policy in policies
+        ),
         *check_rules(policies, expressions.own, resolution),
         *uncalled(found.config_maps, policies),
     ]
@@ -388,13 +395,13 @@ def _tie_break(policies: Sequence[Policy], findings: list[Diagnostic]) -> str:
 @cache
 def shipped_source(name: str) -> Source:
     file = f"{name}.yaml"
-    return Source(file, files("kpolicy").joinpath("policies", file).read_text("utf-8"))
+    return Source(file, (_SHIPPED / file).read_text("utf-8"))
 
 
 @cache
 def shipped_names() -> tuple[str, ...]:
     """The names of the policies in the package, without their tests."""
-    names = [entry.name for entry in files("kpolicy").joinpath("policies").iterdir()]
+    names = [entry.name for entry in _SHIPPED.iterdir()]
     policies = (n for n in names if n.endswith(".yaml") and not n.endswith(".test.yaml"))
     return tuple(sorted(name.removesuffix(".yaml") for name in policies))
 

@@ -7,7 +7,7 @@ manifests that carry one of these as text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Span, did_you_mean
@@ -26,6 +26,7 @@ from kpolicy.policy.yaml.nodes import (
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import Source, SourceText, placed
 from kpolicy.policy.yaml.tree_reader import Documents, read_documents, read_text
+from kpolicy.quick_dataclass import dataclass
 
 POLICY_KEYS: Final = (".yaml", ".yml", ".json", ".cfg")
 

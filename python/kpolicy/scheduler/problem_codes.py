@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.cluster.connection_problem import ConnectionProblem
 from kpolicy.diagnostics import Coded
 from kpolicy.plugins.loading import PluginProblem
+from kpolicy.quick_dataclass import dataclass
 
 # The meaning of each code, for `kpolicy rule CODE`. A code is never reused.
 CATALOGUE: Final = {

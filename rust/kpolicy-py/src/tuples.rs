@@ -198,6 +198,7 @@ pub(crate) fn decision<'py>(py: Python<'py>, decision: &Decision) -> Tuple<'py> 
         texts(py, &decision.rejected_by)?.into_any(),
         texts(py, &decision.displaced)?.into_any(),
         list(py, &decision.writes, pre_bind_write)?.into_any(),
+        decision.is_helped_by_node.into_bound_py_any(py)?,
     ];
     PyTuple::new(py, fields)
 }

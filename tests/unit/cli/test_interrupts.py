@@ -69,6 +69,35 @@ def test_ctrl_c_ends_the_process_wherever_it_comes(place: str, tmp_path: Path) -
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+# Some before kpolicy.cli, some after; before all of these are only `signal` and what it needs.
+@pytest.mark.parametrize("module", ["gc", "typing", "threading", "kpolicy.cli", "pathlib"])
+def test_ctrl_c_is_heard_before_other_modules_load(module: str) -> None:
+    code = f"""
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+class Press:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(60)
+
+assert {module!r} not in sys.modules
+sys.meta_path.insert(0, Press())
+from kpolicy.__main__ import main
+sys.exit(main())
+"""
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code, "version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+        env=ENVIRONMENT,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_processes_of_test_print_nothing_at_ctrl_c(tmp_path: Path) -> None:
     examples = ROOT / "docs" / "examples"
     (tmp_path / "gpu.yaml").write_text((examples / "gpu.yaml").read_text())

@@ -122,19 +122,40 @@ With --to kube-scheduler, reads policies of any kind and prints a KubeSchedulerC
 their built-ins, weights, arguments, preemption and extenders. Each rule that kube-scheduler cannot
 have is named (KP608) and left out; the rest is read again and must decide the same.
 
+With --to cluster-autoscaler, prints what the --scheduler-config-file of cluster-autoscaler reads:
+the predicates that are built-ins, of one profile, so that it simulates the same filters. What it
+cannot have is named too.
+
+With --to admission-policy, prints MutatingAdmissionPolicies with their bindings, one for each rule
+that reads only fields of pods and labels of nodes. They give each new pod the rule as node
+affinity, where autoscalers and Kueue see it. What affinity cannot say exactly is named too.
+
 exit: 0 converted, 1 the file has errors, or a rule was left out, 2 could not work
 """
 
 
 def _convert(args: argparse.Namespace) -> int:
+    from kpolicy.policy.format.admission_policy import write_admission_policies
+    from kpolicy.policy.format.cluster_autoscaler import write_simulation
     from kpolicy.policy.format.conversion import convert_policy
     from kpolicy.policy.format.kube_scheduler import write_configuration
 
     sources = all_sources(args.paths)
+    if args.templates and args.to != "admission-policy":
+        raise CannotWorkError("--templates goes with --to admission-policy")
     if args.to == "kube-scheduler":
         converted = write_configuration(sources, release=args.release, params=dict(args.param))
+    elif args.to == "cluster-autoscaler":
+        converted = write_simulation(sources, release=args.release, params=dict(args.param))
+    elif args.to == "admission-policy":
+        converted = write_admission_policies(
+            sources,
+            release=args.release,
+            params=dict(args.param),
+            templates=args.templates,
+        )
     elif args.param:
-        raise CannotWorkError("--param goes with --to kube-scheduler; a policy keeps its params")
+        raise CannotWorkError("--to kpolicy takes no --param; a policy keeps its params")
     else:
         converted = convert_policy(sources, release=args.release)
     if converted.diagnostics:
@@ -147,15 +168,20 @@ def _convert(args: argparse.Namespace) -> int:
 CONVERT: Final = Verb(
     "convert",
     "Print a legacy policy or a kube-scheduler configuration as a SchedulingPolicy that decides "
-    "the same, or a policy as a kube-scheduler configuration.",
+    "the same, or a policy for kube-scheduler, cluster-autoscaler or admission.",
     _convert,
     (
         PATHS,
         argument(
             "--to",
-            choices=("kpolicy", "kube-scheduler"),
+            choices=("kpolicy", "kube-scheduler", "cluster-autoscaler", "admission-policy"),
             default="kpolicy",
             help="what to print (default: %(default)s)",
+        ),
+        argument(
+            "--templates",
+            action="store_true",
+            help="with --to admission-policy: also for the pod templates of Jobs and DaemonSets",
         ),
         RELEASE,
         PARAM,

@@ -7,9 +7,8 @@ working directory, or the nearest one above it. Flags come on top.
 from __future__ import annotations
 
 import argparse
-import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -20,6 +19,7 @@ from kpolicy.cli.verbs.setting_values import hosts, names, whole
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.policy.authority import UNLIMITED, Authority
 from kpolicy.policy.limits import TENANT_WEIGHT_DEFAULT
+from kpolicy.quick_dataclass import dataclass
 
 _LEVELS: Final = {
     "error": Severity.ERROR,
@@ -190,6 +190,8 @@ def _from_files(folder: Path) -> Settings:
 
 
 def _table(path: Path, keys: Sequence[str]) -> dict[str, Any] | None:
+    import tomllib  # a command without a settings file does without
+
     try:
         with path.open("rb") as file:
             here: Any = tomllib.loads(file.read(_FILE_BYTES_MAX).decode("utf-8"))

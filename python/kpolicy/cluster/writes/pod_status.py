@@ -21,7 +21,9 @@ from kpolicy.cluster.writes.outbox import Outbox, write
 
 
 class ConditionReason(StrEnum):
-    UNSCHEDULABLE = "Unschedulable"  # no node fits now
+    UNSCHEDULABLE = "Unschedulable"  # no node fits now, and autoscalers may add one
+    # No node fits now, and a new one would not either. Autoscalers leave such pods alone.
+    REJECTED_BY_POLICY = "RejectedByPolicy"
     SCHEDULER_ERROR = "SchedulerError"  # an error of ours
 
 

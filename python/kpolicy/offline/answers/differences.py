@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
 
 from kpolicy.offline.answers.diff_overview import Overview
 from kpolicy.offline.reports.columns import largest_first
+from kpolicy.quick_dataclass import dataclass
 
 Which = Literal["old", "new"]
 _KINDS: Final = ("moved", "placedByOld", "placedByNew", "servedByOld", "servedByNew")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Severity, Span, did_you_mean, has_errors
@@ -40,6 +40,7 @@ from kpolicy.policy.cel import CompiledExpression, Environment, Type, compile_ex
 from kpolicy.policy.cel.facts import NOW
 from kpolicy.policy.cel.scope import Parameter
 from kpolicy.policy.compile import Examined
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

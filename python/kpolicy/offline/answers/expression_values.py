@@ -12,12 +12,12 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Span
 from kpolicy.policy.cel.types import INT_MAX, INT_MIN, UINT_MAX
 from kpolicy.policy.quantities import read_quantity
+from kpolicy.quick_dataclass import dataclass
 
 # A value in the exact form: JSON in which everything without a JSON type of its own is tagged.
 Exact: TypeAlias = Any

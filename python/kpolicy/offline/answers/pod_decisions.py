@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kpolicy.engine import Decision, Engine, PodChange, Verdict
@@ -35,6 +35,7 @@ from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.offline.snapshots.survey import Utilisation, utilisation
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import EVERY_POD
+from kpolicy.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kpolicy.plugins.loading import PluginClass

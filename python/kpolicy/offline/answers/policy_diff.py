@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from kpolicy.engine import Decision, Outcome, PodChange
@@ -40,6 +40,7 @@ from kpolicy.offline.snapshots.cluster_snapshot import (
 )
 from kpolicy.offline.snapshots.json_objects import Json, key_of, uid_of
 from kpolicy.policy.assembly.assemble import Program
+from kpolicy.quick_dataclass import dataclass
 
 Explanation = Mapping[str, Any]
 # Rules that are listed for a difference in scores, the largest first.
@@ -61,8 +62,9 @@ def diff(
     All pending pods are placed under each; with `all_pods`, every pod on a node is judged again
     under each as well. Without `labels`, shares are counted by zone, capacity type and rack."""
     cluster, on_nodes = Cluster(), _OnNodes()
-    inventory = snapshot.walk(cluster.see, on_nodes.see)
-    placed = on_nodes.pods() if all_pods else []
+    seers = (cluster.see, on_nodes.see) if all_pods else (cluster.see,)
+    inventory = snapshot.walk(*seers)
+    placed = on_nodes.pods()
     first, second = (PolicyOnSnapshot(snapshot, program, seed=seed) for program in (old, new))
     queue = queue_order(
         pod

@@ -8,13 +8,14 @@ the policies under test count.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Place
 from kpolicy.offline.limits import QUOTED_CHARACTERS_MAX
 from kpolicy.policy.assembly.rule_places import ExpressionParts, RuleParts
 from kpolicy.policy.codes.registry import remark
+from kpolicy.quick_dataclass import dataclass
 
 TRUE: Final = "true"
 FALSE: Final = "false"

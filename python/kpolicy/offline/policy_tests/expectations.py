@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from kpolicy.object_kinds import OBJECT_KINDS, KindWord
@@ -23,6 +22,7 @@ from kpolicy.offline.policy_tests.results import Mismatch, Rewrite
 from kpolicy.offline.snapshots.cluster_snapshot import full_key
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.yaml.nodes import Path, Plain, dotted
+from kpolicy.quick_dataclass import dataclass
 from kpolicy.release_table import RELEASE_NAMES
 
 # Scores are shown, and compared, to this precision.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,7 @@ from kpolicy.offline.snapshots.cluster_snapshot import Text, key_of_pod, loaded_
 from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import Examined
+from kpolicy.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kpolicy.offline.answers.cross_check import CrossCheck

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Span
@@ -34,6 +33,7 @@ from kpolicy.offline.snapshots.cluster_snapshot import (
 )
 from kpolicy.offline.snapshots.json_objects import Json, key_of, mapping_at
 from kpolicy.policy.cel import Environment, Type, compile_expression
+from kpolicy.quick_dataclass import dataclass
 
 _MIRROR: Final = "kubernetes.io/config.mirror"
 _QUANTILE: Final = 0.99

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from kpolicy.diagnostics import Diagnostic, Place, Span, has_errors
@@ -11,6 +11,7 @@ from kpolicy.offline.policy_tests.coverage import PolicyCoverage, merged
 from kpolicy.policy.format.conversion import flow
 from kpolicy.policy.yaml.nodes import Path, Plain
 from kpolicy.policy.yaml.source import SourceText
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

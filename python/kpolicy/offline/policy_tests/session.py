@@ -9,13 +9,13 @@ import re
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kpolicy.diagnostics import Diagnostic
-from kpolicy.offline.input_files import files_in, read_source
 from kpolicy.offline.limits import JOBS_MAX, TESTS_A_JOB_MIN
+from kpolicy.offline.policy_files import files_in, read_source
 from kpolicy.offline.policy_tests.coverage import merged
 from kpolicy.offline.policy_tests.results import PolicyTestRun, SuiteResult, TestResult
 from kpolicy.offline.policy_tests.suite_run import SuiteRun, Terms
@@ -30,6 +30,7 @@ from kpolicy.offline.policy_tests.suites import (
     read_suites,
 )
 from kpolicy.policy.yaml.source import Source, SourceText
+from kpolicy.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kpolicy.plugins.loading import PluginClass

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain, islice
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -50,6 +50,7 @@ from kpolicy.policy.assembly.rule_places import rule_parts
 from kpolicy.policy.authority import with_plugins
 from kpolicy.policy.compile import Examined, examine
 from kpolicy.policy.yaml.nodes import Path, find
+from kpolicy.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
     from kpolicy.plugins.loading import PluginClass

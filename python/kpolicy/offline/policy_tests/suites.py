@@ -6,12 +6,12 @@ It can be wrong by itself, or name rules that its profile does not have (KP501).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path as File
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Note, Place, Span, did_you_mean, has_errors
-from kpolicy.offline.input_files import POLICY_SUFFIXES, files_in, read_source
+from kpolicy.offline.policy_files import POLICY_SUFFIXES, files_in, read_source
 from kpolicy.offline.policy_tests.document_model import (
     KIND,
     OF_REPLAYS,
@@ -39,6 +39,7 @@ from kpolicy.policy.yaml.nodes import (
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import Source, SourceText, placed
 from kpolicy.policy.yaml.tree_reader import read_documents
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,15 @@ def text(explained: Explanation, top: int = TOP, width: int = WIDTH) -> list[str
     lines += preemption_text(explained.get("preemption"))
     if explained.get("message"):
         lines += ["", f"  {explained['message']}"]
+    lines += kept_back_text(explained)
     return lines + waits_text(explained.get("waitsFor", ()))
+
+
+def kept_back_text(explained: Explanation) -> list[str]:
+    """Whether autoscalers leave the pod alone."""
+    rules = explained.get("keptBackBy", ())
+    because = f"because of {listed(rules, _NAMES_SHOWN)}"
+    return [f"  no new node would help, {because}"] if rules else []
 
 
 # As the engine calls it.

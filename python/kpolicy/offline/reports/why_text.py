@@ -26,6 +26,7 @@ def why_text(
             else:
                 lines += explanation_text.rejections_text(explained.get("nodes", []))
             lines += explanation_text.preemption_text(explained.get("preemption"))
+            lines += explanation_text.kept_back_text(explained)
             lines += _steps(why)
             lines += explanation_text.waits_text(explained.get("waitsFor", ()))
         case _:

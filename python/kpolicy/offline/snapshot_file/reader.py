@@ -10,7 +10,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from kpolicy.offline.limits import FILE_BYTES_MAX
@@ -22,6 +22,7 @@ from kpolicy.offline.snapshots.snapshot_problem import (
     TOO_LARGE_WHOLE,
     Problem,
 )
+from kpolicy.quick_dataclass import dataclass
 from kpolicy.version import VERSION
 
 

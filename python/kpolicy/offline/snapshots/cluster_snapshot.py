@@ -10,7 +10,6 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +33,7 @@ from kpolicy.offline.snapshots.snapshot_problem import CUT_SHORT, NOT_A_SNAPSHOT
 from kpolicy.offline.snapshots.yaml_objects import json_documents
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import compile_policy
+from kpolicy.quick_dataclass import dataclass
 
 _NOT_JSON: Final = "NotJson"
 Progress = Callable[[int, int], None]

@@ -182,27 +182,25 @@ def _doubles(twice: Mapping[tuple[str, str, str, bool], list[str]]) -> Iterable[
 
 def _entry(source: str, item: Json) -> Entry:
     kind = str(item["kind"])
-    named = Entry(kind, key_of(item), uid_of(item), source, {})
+    key, uid = key_of(item), uid_of(item)
     try:
         if kind == "Node":
-            return _node(named, item)
+            return Entry(kind, key, uid, source, *_node(item))
         if kind == "Pod":
-            return _pod(named, item)
+            return Entry(kind, key, uid, source, *_pod(item))
     except (TypeError, AttributeError, ValueError):
         pass
-    return named
+    return Entry(kind, key, uid, source, {})
 
 
-def _node(named: Entry, node: Json) -> Entry:
+def _node(node: Json) -> tuple[Amounts, str, State | None, bool]:
     info = mapping_at(mapping_at(node, "status"), "nodeInfo")
-    return named._replace(
-        amounts=allocatable(node),
-        word=str(info.get("kubeletVersion") or "(unknown)"),
-        is_unschedulable=bool(mapping_at(node, "spec").get("unschedulable")),
-    )
+    version = str(info.get("kubeletVersion") or "(unknown)")
+    is_unschedulable = bool(mapping_at(node, "spec").get("unschedulable"))
+    return allocatable(node), version, None, is_unschedulable
 
 
-def _pod(named: Entry, pod: Json) -> Entry:
+def _pod(pod: Json) -> tuple[Amounts, str, State]:
     spec = mapping_at(pod, "spec")
     if mapping_at(pod, "status").get("phase") in ENDED:
         state = State.ENDED
@@ -210,5 +208,4 @@ def _pod(named: Entry, pod: Json) -> Entry:
         state = State.ON_NODE
     else:
         state = State.GATED if spec.get("schedulingGates") else State.PENDING
-    scheduler = str(spec.get("schedulerName") or DEFAULT_SCHEDULER)
-    return named._replace(amounts=requested(pod), word=scheduler, state=state)
+    return requested(pod), str(spec.get("schedulerName") or DEFAULT_SCHEDULER), state

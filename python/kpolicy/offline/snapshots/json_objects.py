@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kpolicy.object_kinds import OBJECT_KINDS
 from kpolicy.offline.limits import LIST_NESTING_MAX
+from kpolicy.quick_dataclass import dataclass
 
 _SERVED: Final[Mapping[str, frozenset[str]]] = {
     group: frozenset(kind.name for kind in OBJECT_KINDS if kind.group == group)

@@ -5,8 +5,9 @@ The engine has the codes for single objects.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from kpolicy.quick_dataclass import dataclass
 
 # About a whole file or folder: nothing of it could be used.
 NOT_READABLE: Final = "NotReadable"

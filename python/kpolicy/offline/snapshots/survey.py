@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.offline.snapshots.inventory import Amounts, Inventory, State, total
 from kpolicy.offline.snapshots.snapshot_problem import OTHER_KIND, Problem
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(slots=True)

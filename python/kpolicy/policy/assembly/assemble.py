@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.assembly.expressions import Expressions, ExpressionSets
+from kpolicy.policy.assembly.helped_by import helped_by
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths
 from kpolicy.policy.assembly.releases import Followed, is_followed
 from kpolicy.policy.assembly.resolve import AppliedRule, Served
@@ -31,6 +32,7 @@ from kpolicy.policy.models.scheduling_policy import (
     in_largest_unit,
     minor_of,
 )
+from kpolicy.quick_dataclass import dataclass
 
 FORMAT: Final = 1
 # Places in files are cited in messages and decide nothing. No map of the document has keys that an
@@ -166,11 +168,15 @@ class Entries:
     def filter(self, applied: AppliedRule) -> dict[str, Any]:
         written, rule = applied.written, applied.written.rule
         assert isinstance(rule, Predicate)
+        # Only where it is not what the engine assumes of a rule.
+        is_beyond = helped_by(applied, self._expressions) == "other"
+        helped = {"helpedBy": "other"} if is_beyond else {}
         if written.builtin is not None:
-            return self._builtin(applied)
+            return {**self._builtin(applied), **helped}
         is_audit = rule.enforcement == "audit" or written.policy.model.spec.shadow
         return {
             **self._expression(applied),
+            **helped,
             "failurePolicy": written.policy.model.spec.failure_policy,
             "message": one_line(rule.message or f"node(s) didn't pass {written.name}"),
             "messageExpression": self._of(applied).ir((*written.path, "messageExpression")),

@@ -7,7 +7,7 @@ the caller hands in: nothing here reads a file or asks the API server.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from kpolicy.policy.yaml import nodes
 from kpolicy.policy.yaml.nodes import Path, Scalar, plain
 from kpolicy.policy.yaml.source import Source, SourceText
 from kpolicy.policy.yaml.tree_reader import read_text
+from kpolicy.quick_dataclass import dataclass
 
 _SIMPLE: Final = ("bool", "int", "double", "string", "quantity")
 _DEPTH_MAX: Final = 5

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
@@ -20,6 +19,7 @@ from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.assembly.resolve import Resolution, Served
 from kpolicy.policy.limits import COST_PER_NODE_MAX, WEIGHTS_MAX
 from kpolicy.policy.yaml.nodes import Path, scalars
+from kpolicy.quick_dataclass import dataclass
 from kpolicy.version import VERSION
 
 _WEIGHT_SHARE_MAX: Final = 50

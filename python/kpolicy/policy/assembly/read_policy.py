@@ -7,7 +7,7 @@ rule with both `builtin` and `expression`. Expressions are compiled elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from kpolicy.diagnostics import (
@@ -53,6 +53,7 @@ from kpolicy.policy.yaml.nodes import (
     mappings,
 )
 from kpolicy.policy.yaml.source import SourceText, placed
+from kpolicy.quick_dataclass import dataclass
 
 PREDICATES: Final = ("spec", "predicates")
 PRIORITIES: Final = ("spec", "priorities")

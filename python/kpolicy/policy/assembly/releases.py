@@ -7,7 +7,7 @@ A user's `--release` counts before what a policy says (`compatibility.release`),
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from kpolicy.diagnostics import Diagnostic, did_you_mean
 from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.models.scheduling_policy import AUTO, minor_of
+from kpolicy.quick_dataclass import dataclass
 from kpolicy.release_table import FEATURE_GATES, RELEASES
 
 OLDEST: Final = RELEASES[0]

@@ -10,7 +10,7 @@ the document replaces.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 from kpolicy.diagnostics import Diagnostic, Note, did_you_mean
@@ -32,6 +32,7 @@ from kpolicy.policy.models.scheduling_policy import (
     Profile,
 )
 from kpolicy.policy.yaml.nodes import Path
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Place, Span
@@ -19,6 +18,7 @@ from kpolicy.policy.models.scheduling_policy import Predicate, Priority
 from kpolicy.policy.yaml.nodes import Path, Scalar, find
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import Source, SourceText
+from kpolicy.quick_dataclass import dataclass
 
 _CONNECTIVES: Final = ("and", "or")
 _VARYING: Final = ("fact", "present", "member", "present_member", "slot")

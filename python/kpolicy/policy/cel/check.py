@@ -8,7 +8,6 @@ of the syntax tree bounds its recursion.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, assert_never
 
 from kpolicy.policy.cel import calls, macros, members, syntax
@@ -42,6 +41,7 @@ from kpolicy.policy.cel.types import (
     map_of,
     optional_of,
 )
+from kpolicy.quick_dataclass import dataclass
 
 _COMPARE: Final = "compare it, for example `!= 0`"
 _KEY_TYPES: Final = frozenset({"bool", "int", "uint", "string", "dyn", "error"})

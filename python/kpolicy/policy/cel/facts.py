@@ -9,7 +9,7 @@ them), and a value that may be a number or a string is `dyn`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Final
@@ -27,6 +27,7 @@ from kpolicy.policy.cel.types import (
     list_of,
     map_of,
 )
+from kpolicy.quick_dataclass import dataclass
 
 
 class Time(IntEnum):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kpolicy.policy.cel.types import Type, parse_type
+from kpolicy.quick_dataclass import dataclass
 
 # Suffix of the overload id, types of the operands, type of the result. Types have no spaces.
 Row: TypeAlias = tuple[str, str, str]

@@ -8,7 +8,7 @@ the operands, with the variables of a loop in force.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from kpolicy.diagnostics import Span
@@ -45,6 +45,7 @@ from kpolicy.policy.cel.types import (
     map_of,
     optional_of,
 )
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,22 +5,14 @@ Never raises on any text: a syntax error comes back as a diagnostic.
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-import zlib
-from collections.abc import Callable
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Severity, Span
-from kpolicy.policy.cel import parser_table
 from kpolicy.policy.cel.familiar_words import for_word
-from kpolicy.policy.cel.reductions import SyntaxRefused, TreeMaker, beyond_limit
+from kpolicy.policy.cel.reductions import SyntaxRefused, beyond_limit
 from kpolicy.policy.cel.syntax import Expression
-
-if TYPE_CHECKING:
-    from lark import Lark
+from kpolicy.policy.cel.table_parser import END, Token, UnexpectedCharacter, UnexpectedToken, parser
 
 EXPRESSION_BYTES_MAX: Final = 10 * 1024
 NESTING_MAX: Final = 64
@@ -68,20 +60,14 @@ def parse(text: str) -> Expression | Diagnostic:
     refused = _beyond_limits(text)
     if refused is not None:
         return refused
-    from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken  # noqa: PLC0415
-
     try:
-        tree: Expression = _parser().parse(text)  # type: ignore[assignment]
+        return parser().parse(text)
     except SyntaxRefused as refusal:
         return refusal.diagnostic
     except UnexpectedToken as error:
-        return _unexpected_token(text, error.token, set(error.expected))
-    except UnexpectedCharacters as error:
-        return _unexpected_character(text, error.pos_in_stream or 0, set(error.allowed or ()))
-    except UnexpectedInput as error:
-        at = error.pos_in_stream or 0
-        return _syntax("this is not an expression", Span(at, min(at + 1, len(text))))
-    return tree
+        return _unexpected_token(text, error.token, error.expected)
+    except UnexpectedCharacter as error:
+        return _unexpected_character(text, error.at, error.allowed)
 
 
 def _beyond_limits(text: str) -> Diagnostic | None:
@@ -110,31 +96,15 @@ def _beyond_limits(text: str) -> Diagnostic | None:
     return None
 
 
-def _pairs(value: list[tuple[str, Any]]) -> Any:
-    (_, items), *_rest = value
-    return dict(items)
-
-
-@lru_cache(maxsize=1)
-def _parser() -> Lark:
-    from lark import Lark  # noqa: PLC0415
-
-    packed = zlib.decompress(base64.b85decode(parser_table.PACKED))
-    table = json.loads(packed, object_pairs_hook=_pairs)
-    # As lark's own stand-alone parsers: a table made in advance, and reductions while it parses.
-    load: Callable[..., Lark] = Lark._load_from_dict
-    return load(table["data"], table["memo"], transformer=TreeMaker())
-
-
 def _syntax(message: str, span: Span, hint: str = "") -> Diagnostic:
     return Diagnostic("KP110", Severity.ERROR, message, hint, span)
 
 
-def _unexpected_token(text: str, token: Any, expected: set[str]) -> Diagnostic:
-    start = token.start_pos or 0
-    span = Span(start, max(start + 1, token.end_pos or 0))
+def _unexpected_token(text: str, token: Token, expected: set[str]) -> Diagnostic:
+    start = token.start_pos
+    span = Span(start, max(start + 1, token.end_pos))
     message = f"`{_short(str(token))}` is not expected here"
-    if token.type == "$END":
+    if token.type == END:
         span = Span(len(text), len(text))
         operator = _LAST_OPERATOR.search(text) if expected & _VALUES else None
         message = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from kpolicy.policy.cel.types import (
     TYPE,
     Type,
 )
+from kpolicy.quick_dataclass import dataclass
 
 COST_MAX: Final = 10_000
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from kpolicy.policy.cel.facts import (
 )
 from kpolicy.policy.cel.prices import ENTRY_MADE, ITEM_MADE
 from kpolicy.policy.cel.types import Type
+from kpolicy.quick_dataclass import dataclass
 
 # Sizes and costs beyond this are not told apart.
 SIZE_MAX: Final = 2**62

@@ -6,10 +6,11 @@ of a chain, so that a long chain is not deep.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from kpolicy.diagnostics import Span
+from kpolicy.quick_dataclass import dataclass
 
 AND: Final = "_&&_"
 OR: Final = "_||_"

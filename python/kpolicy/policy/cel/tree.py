@@ -7,7 +7,7 @@ loops, and names have become facts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from enum import StrEnum
 from typing import Any, TypeAlias, cast
 
@@ -17,6 +17,7 @@ from kpolicy.policy.cel.sizes import SCALAR, Size
 from kpolicy.policy.cel.types import (
     Type,
 )
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

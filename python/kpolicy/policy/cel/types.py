@@ -5,8 +5,10 @@ An int may carry a unit (milli-cpu, bytes). Comparing types ignores the unit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
+
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

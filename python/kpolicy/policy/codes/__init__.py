@@ -5,10 +5,10 @@ Pages are data. `registry` finds them by code and makes diagnostics of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.diagnostics import Severity
+from kpolicy.quick_dataclass import dataclass
 
 ERROR: Final = Severity.ERROR
 WARNING: Final = Severity.WARNING

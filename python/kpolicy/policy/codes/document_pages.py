@@ -324,6 +324,15 @@ DOCUMENT_PAGES: Final = (
         "priorities: [{name: ssd, weight: 10, expression: '1'}]",
     ),
     Page(
+        "KP137",
+        ERROR,
+        "new node that cannot help",
+        "A pod that a rule rejects on every node may wait for a new node only where the rule "
+        "could accept one. A rule that reads no fact of nodes says the same of every node.",
+        "predicates:\n  - {name: high, helpedBy: newNode, expression: pod.priority > 1000}",
+        "predicates:\n  - {name: high, expression: pod.priority > 1000}",
+    ),
+    Page(
         "KP142",
         WARNING,
         "mounted with subPath",

@@ -24,10 +24,11 @@ MEANING_PAGES: Final = (
         "KP303",
         WARNING,
         "constant condition",
-        "The condition has the same value for all pods and nodes: it is a literal, or its parts "
-        "exclude or include each other. Params and variables are not reported, because policies "
-        "use them as switches. It is an error if a predicate without conditions would reject every "
-        "node for every pod.",
+        "The condition has the same value for all pods and nodes: it is a literal, its parts "
+        "exclude or include each other, or it compares what a function or a fact can never be: no "
+        "`size(x)` is below 0, and no `getHours()` of a time above 23. Params and variables are "
+        "not reported, because policies use them as switches. It is an error if a predicate "
+        "without conditions would reject every node for every pod.",
         "pod.name == 'a' && pod.name == 'b'",
         "pod.name == 'a' || pod.name == 'b'",
     ),

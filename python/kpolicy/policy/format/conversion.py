@@ -11,7 +11,7 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Diagnostic, Place
@@ -26,6 +26,7 @@ from kpolicy.policy.models.scheduling_policy import KIND, Extender, Preemption, 
 from kpolicy.policy.yaml.nodes import Path, find, items, plain
 from kpolicy.policy.yaml.source import Source, named_sources, placed
 from kpolicy.policy.yaml.tree_reader import plain_value, yaml_1_1_kind
+from kpolicy.quick_dataclass import dataclass
 
 _ANNOTATIONS: Final = ("kpolicy.dev/converted-from", "kpolicy.dev/legacy-release")
 # Findings that become comments, because they say what the conversion chose or left out.

@@ -32,8 +32,8 @@ from kpolicy.policy.models.scheduling_policy import (
 )
 from kpolicy.policy.yaml.source import Source, named_sources
 
-_API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
-_KIND: Final = "KubeSchedulerConfiguration"
+API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
+KIND: Final = "KubeSchedulerConfiguration"
 _EXTENDER_HINT: Final = "an extender can ask this of a service; kpolicy itself reads the policy"
 # Plugins with arguments that only their filter reads, and those that only their score reads. Of all
 # others, both sides read every argument.
@@ -47,8 +47,8 @@ _ARGS_OF_SIDES: Final = {
         frozenset({"hardPodAffinityWeight", "ignorePreferredTermsOfExistingPods"}),
     ),
 }
-_FILTER, _SCORE = 0, 1
-_SIDE_NAMES: Final = ("predicate", "priority")
+FILTER, SCORE = 0, 1
+SIDE_NAMES: Final = ("predicate", "priority")
 # Their score reads what their filter prepared.
 _SCORES_AFTER_ITS_FILTER: Final = frozenset({"DynamicResources"})
 _SUCCESSORS: Final = {
@@ -85,7 +85,7 @@ def write_configuration(
 
 
 @dataclass(slots=True)
-class _PluginProfile:
+class PluginProfile:
     """The part of a profile that a configuration can say."""
 
     name: str
@@ -129,7 +129,7 @@ class _Writing:
 
     def configuration(self) -> dict[str, Any]:
         percentages = {profile.percentage for profile in self._profiles}
-        data: dict[str, Any] = {"apiVersion": _API_VERSION, "kind": _KIND}
+        data: dict[str, Any] = {"apiVersion": API_VERSION, "kind": KIND}
         if len(percentages) == 1:
             data["percentageOfNodesToScore"] = self._profiles[0].percentage
         data["profiles"] = [
@@ -148,19 +148,23 @@ class _Writing:
             for resource in extender.managed_resources
         )
 
-    def _plugin_profile(self, entry: dict[str, Any]) -> _PluginProfile:
-        profile = _PluginProfile(
+    def _plugin_profile(self, entry: dict[str, Any]) -> PluginProfile:
+        profile = PluginProfile(
             entry["schedulerName"], percentage=entry["percentageOfNodesToScore"]
         )
         served = self._examined.resolution.profiles.get(profile.name, ())
-        for side, entries in ((_FILTER, entry["filters"]), (_SCORE, entry["scores"])):
+        for side, entries in ((FILTER, entry["filters"]), (SCORE, entry["scores"])):
             for rule in entries:
-                why, hint = self._why_not(profile, side, rule)
+                why, hint = why_not(profile, side, rule)
                 if why:
-                    what = f"the {_SIDE_NAMES[side]} `{rule['name']}`"
-                    self._leave_out(f"{what} {why}", _place(served, side, rule), hint)
-                else:
-                    profile.rules[side][rule["builtin"]] = rule
+                    what = f"the {SIDE_NAMES[side]} `{rule['name']}`"
+                    self._leave_out(f"{what} {why}", rule_place(served, side, rule), hint)
+                    continue
+                profile.rules[side][rule["builtin"]] = rule
+                if rule.get("helpedBy"):
+                    what = f"that no new node helps the predicate `{rule['name']}`"
+                    why = "kube-scheduler's reason is always `Unschedulable`"
+                    self._leave_out(f"{what}; {why}", rule_place(served, side, rule))
         preemption = entry["preemption"]
         profile.preempts = preemption["policy"] != "Never"
         profile.preemption_args = {
@@ -177,30 +181,6 @@ class _Writing:
                     self._setting("preemption", key),
                 )
         return profile
-
-    def _why_not(self, profile: _PluginProfile, side: int, rule: dict[str, Any]) -> tuple[str, str]:
-        """Why kube-scheduler cannot have the rule, and a hint; two empty texts if it can."""
-        name = rule.get("builtin")
-        if name is None:
-            return "is an expression, which kube-scheduler does not have", _EXTENDER_HINT
-        if not BUILTINS[name].is_default:
-            hint = _SUCCESSORS.get(name, _EXTENDER_HINT)
-            return f"is the built-in `{name}`, which kube-scheduler does not have", hint
-        if rule.get("match"):
-            return "concerns some pods only; a plugin of kube-scheduler concerns all pods", ""
-        if (minor := rule.get("release")) is not None:
-            scale = " (from 0 to 10)" if minor <= SCORES_TO_TEN_MINOR_LAST else ""
-            hint = "without `compatibility.release`, it scores as the release that is followed"
-            return f"scores as release 1.{minor} did{scale}", hint
-        if name in profile.rules[side]:
-            return f"is `{name}` a second time; a profile has a plugin once", ""
-        if side == _SCORE and name in profile.rules[_FILTER]:
-            other = profile.rules[_FILTER][name]
-            if name not in _ARGS_OF_SIDES and other["args"] != rule["args"]:
-                return f"has other arguments than the predicate `{other['name']}`", ""
-        elif side == _SCORE and name in _SCORES_AFTER_ITS_FILTER:
-            return f"has no predicate `{name}` beside it, which kube-scheduler needs", ""
-        return "", ""
 
     def _common_extenders(self, asked: Sequence[tuple[Extender, ...]]) -> tuple[Extender, ...]:
         """The extenders that all profiles have. kube-scheduler asks extenders for every profile."""
@@ -251,10 +231,35 @@ class _Writing:
             self.left_out.append(finding)
 
 
-def _place(served: Iterable[Served], side: int, rule: Mapping[str, Any]) -> Place | None:
+def why_not(profile: PluginProfile, side: int, rule: Mapping[str, Any]) -> tuple[str, str]:
+    """Why kube-scheduler cannot have the rule, and a hint; two empty texts if it can."""
+    name = rule.get("builtin")
+    if name is None:
+        return "is an expression, which kube-scheduler does not have", _EXTENDER_HINT
+    if not BUILTINS[name].is_default:
+        hint = _SUCCESSORS.get(name, _EXTENDER_HINT)
+        return f"is the built-in `{name}`, which kube-scheduler does not have", hint
+    if rule.get("match"):
+        return "concerns some pods only; a plugin of kube-scheduler concerns all pods", ""
+    if (minor := rule.get("release")) is not None:
+        scale = " (from 0 to 10)" if minor <= SCORES_TO_TEN_MINOR_LAST else ""
+        hint = "without `compatibility.release`, it scores as the release that is followed"
+        return f"scores as release 1.{minor} did{scale}", hint
+    if name in profile.rules[side]:
+        return f"is `{name}` a second time; a profile has a plugin once", ""
+    if side == SCORE and name in profile.rules[FILTER]:
+        other = profile.rules[FILTER][name]
+        if name not in _ARGS_OF_SIDES and other["args"] != rule["args"]:
+            return f"has other arguments than the predicate `{other['name']}`", ""
+    elif side == SCORE and name in _SCORES_AFTER_ITS_FILTER:
+        return f"has no predicate `{name}` beside it, which kube-scheduler needs", ""
+    return "", ""
+
+
+def rule_place(served: Iterable[Served], side: int, rule: Mapping[str, Any]) -> Place | None:
     """The place of a rule of the program in its file."""
     for policy in served:
-        for applied in policy.predicates if side == _FILTER else policy.priorities:
+        for applied in policy.predicates if side == FILTER else policy.priorities:
             written = applied.written
             # A rule of the same name as another is POLICY/NAME in the program.
             if written.rule.builtin == rule.get("builtin") and (
@@ -270,18 +275,18 @@ def _is_unverified(extender: Extender) -> bool:
     return extender.url_prefix.startswith("https:") and extender.enable_https and not is_stated
 
 
-def _profile(profile: _PluginProfile, is_ignored: bool, *, has_percentage: bool) -> dict[str, Any]:
+def _profile(profile: PluginProfile, is_ignored: bool, *, has_percentage: bool) -> dict[str, Any]:
     written: dict[str, Any] = {"schedulerName": profile.name}
     if has_percentage:
         written["percentageOfNodesToScore"] = profile.percentage
-    if plugins := _plugins(profile):
+    if plugins := plugins_of(profile):
         written["plugins"] = plugins
-    if config := list(_plugin_config(profile, is_ignored=is_ignored)):
+    if config := list(plugin_config(profile, is_ignored=is_ignored)):
         written["pluginConfig"] = config
     return written
 
 
-def _plugins(profile: _PluginProfile) -> dict[str, Any]:
+def plugins_of(profile: PluginProfile) -> dict[str, Any]:
     """The differences from the default profile, at the extension points that they concern."""
     filters, scores = profile.rules
     defaults = [builtin for builtin in BUILTINS.values() if builtin.is_default]
@@ -320,7 +325,7 @@ def _names(builtins: Iterable[Builtin]) -> list[dict[str, str]]:
     return [{"name": builtin.name} for builtin in builtins]
 
 
-def _plugin_config(profile: _PluginProfile, *, is_ignored: bool) -> Iterator[dict[str, Any]]:
+def plugin_config(profile: PluginProfile, *, is_ignored: bool) -> Iterator[dict[str, Any]]:
     preemption = DefaultPreemptionArgs.model_validate(profile.preemption_args).model_dump(
         by_alias=True, exclude_defaults=True
     )
@@ -329,7 +334,7 @@ def _plugin_config(profile: _PluginProfile, *, is_ignored: bool) -> Iterator[dic
     filters, scores = profile.rules
     for name in (name for name in BUILTINS if name in filters or name in scores):
         sides = (filters.get(name), scores.get(name))
-        read = [_read_args(name, side, rule["args"]) for side, rule in enumerate(sides) if rule]
+        read = [read_args(name, side, rule["args"]) for side, rule in enumerate(sides) if rule]
         args = {key: value for each in read for key, value in each.items()}
         if is_ignored:
             args.pop("ignoredResources", None)
@@ -339,7 +344,7 @@ def _plugin_config(profile: _PluginProfile, *, is_ignored: bool) -> Iterator[dic
             yield {"name": name, "args": written}
 
 
-def _read_args(name: str, side: int, args: Mapping[str, Any]) -> dict[str, Any]:
+def read_args(name: str, side: int, args: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that one side of a plugin reads."""
     sides = _ARGS_OF_SIDES.get(name)
     return {key: value for key, value in args.items() if sides is None or key in sides[side]}
@@ -361,7 +366,7 @@ def _meaning(program: Program) -> list[Any]:
     found = []
     for entry, shell in zip(profiles, program.profiles, strict=True):
         preemption = entry["preemption"]
-        profile = _PluginProfile(
+        profile = PluginProfile(
             entry["schedulerName"],
             (
                 {r["builtin"]: r for r in entry["filters"]},
@@ -375,14 +380,14 @@ def _meaning(program: Program) -> list[Any]:
     return found
 
 
-def _profile_meaning(profile: _PluginProfile, extenders: Iterable[Extender]) -> Any:
+def _profile_meaning(profile: PluginProfile, extenders: Iterable[Extender]) -> Any:
     filters, scores = profile.rules
     return (
         profile.name,
         profile.percentage,
-        [(name, _read_args(name, _FILTER, rule["args"])) for name, rule in filters.items()],
+        [(name, read_args(name, FILTER, rule["args"])) for name, rule in filters.items()],
         [
-            (name, rule["weight"], _read_args(name, _SCORE, rule["args"]))
+            (name, rule["weight"], read_args(name, SCORE, rule["args"]))
             for name, rule in sorted(scores.items())
         ],
         profile.preemption_args if profile.preempts else Preemption.model_fields["policy"].default,

@@ -28,6 +28,7 @@ _RULE: Final = (
     "messageExpression",
     "reason",
     "preemptible",
+    "helpedBy",
     "normalize",
     "onError",
 )

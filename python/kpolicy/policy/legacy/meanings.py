@@ -6,10 +6,11 @@ which predicates ran. A name has the meaning that its documentation gave it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from kpolicy.policy.yaml.nodes import Plain
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
@@ -34,6 +34,7 @@ from kpolicy.policy.cel.types import INT_MAX, INT_MIN, UINT_MAX
 from kpolicy.policy.lint.lookups import is_literal, literal_text, unguarded
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
 from kpolicy.policy.models.scheduling_policy import Predicate
+from kpolicy.quick_dataclass import dataclass
 
 _WORDS: Final = {True: "true", False: "false"}
 
@@ -128,7 +129,7 @@ def _steers(user: And | Or | Conditional, value: bool) -> str:
 def _contradictions(
     policy: WrittenPolicy, expression: WrittenExpression, whole: _Whole
 ) -> Iterator[Diagnostic]:
-    """`x == 'a' && x == 'b'`, `x != 'a' || x != 'b'`, anywhere in it."""
+    """`x == 'a' && x == 'b'`, `x != 'a' || x != 'b'`, `size(x) < 0`, anywhere in it."""
     for tree in _formulas(expression.tree):
         for value in (True, False):
             if policy.formulas.cases(tree, not value) == []:
@@ -152,9 +153,11 @@ def _contradictions(
 
 
 def _formulas(tree: Tree) -> Iterator[Tree]:
-    """The expression, and all `&&` and `||` in it, from outside to inside."""
+    """The expression, and all `&&`, `||` and comparisons in it, from outside to inside."""
     yield tree
-    yield from (part for part in islice(own_nodes(tree), 1, None) if isinstance(part, And | Or))
+    for part in islice(own_nodes(tree), 1, None):
+        if isinstance(part, And | Or) or (isinstance(part, Call) and part.type.name == "bool"):
+            yield part
 
 
 _FOLDED: Final = frozenset({"bool", "int", "uint", "double", "string"})

@@ -7,9 +7,8 @@ never true. What is not understood is a term of its own; beyond a bound of cases
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import Any, Final, TypeAlias
 
@@ -28,27 +27,17 @@ from kpolicy.policy.cel.tree import (
     Tree,
     Variable,
 )
+from kpolicy.policy.lint.intervals import (
+    EQUAL,
+    GREATER,
+    LESS,
+    ORDERS,
+    Interval,
+    half_line,
+    results_of,
+)
 from kpolicy.policy.lint.lookups import Terms, is_literal, is_lookup
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Numbers from `low` to `high`, the ends included or not, but for `without`."""
-
-    low: float = -math.inf
-    high: float = math.inf
-    is_low_open: bool = False
-    is_high_open: bool = False
-    without: frozenset[float] = frozenset()
-
-    def meet(self, other: Interval) -> Interval | None:
-        low = max((self.low, self.is_low_open), (other.low, other.is_low_open))
-        high = min((self.high, not self.is_high_open), (other.high, not other.is_high_open))
-        met = Interval(low[0], high[0], low[1], not high[1], self.without | other.without)
-        is_point = met.low == met.high
-        if met.low > met.high or (is_point and (met.is_low_open or met.is_high_open)):
-            return None
-        return None if is_point and met.low in met.without else met
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +61,8 @@ class Values:
 
 Domain: TypeAlias = Interval | Values
 
-# How two terms may stand to each other.
-LESS: Final = frozenset({"<"})
-EQUAL: Final = frozenset({"="})
-GREATER: Final = frozenset({">"})
-ORDERS: Final = LESS | EQUAL | GREATER
 
-
-def _meet(a: Domain, b: Domain) -> Domain | None:
+def _meet(a: Domain, b: Domain | None) -> Domain | None:
     if isinstance(a, Interval) and isinstance(b, Interval):
         return a.meet(b)
     if isinstance(a, Values) and isinstance(b, Values):
@@ -181,7 +164,9 @@ class Formulas:
             domain = _domain(orders, left, right)
             if domain is None:
                 return self._opaque(tree, value, within)
-            found: Cases = [{("value", self.terms.number(left, within)): part} for part in domain]
+            number = self.terms.number(left, within)
+            possible = (_meet(part, results_of(left)) for part in domain)
+            found: Cases = [{("value", number): part} for part in possible if part is not None]
             return conjunction([found, there])
         if family in ("equals", "not_equals") and left.type != right.type:
             return self._opaque(tree, value, within)
@@ -314,14 +299,4 @@ def _domain(orders: frozenset[str], left: Tree, right: Constant) -> list[Domain]
         return [Interval(value, value)]
     if orders == ORDERS - EQUAL:
         return [Interval(without=frozenset({value}))]
-    return [_half_line(orders, value, is_whole=left.type.name in _NUMBERS)]
-
-
-def _half_line(orders: frozenset[str], value: float, *, is_whole: bool) -> Interval:
-    """The numbers on one side of `value`; whole numbers above 4 are those from 5 on."""
-    is_open = "=" not in orders
-    if is_open and is_whole and float(value).is_integer():
-        return Interval(low=value + 1) if ">" in orders else Interval(high=value - 1)
-    if ">" in orders:
-        return Interval(low=value, is_low_open=is_open)
-    return Interval(high=value, is_high_open=is_open)
+    return [half_line(orders, value, is_whole=left.type.name in _NUMBERS)]

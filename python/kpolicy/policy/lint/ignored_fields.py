@@ -8,7 +8,6 @@ there.
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
@@ -19,6 +18,7 @@ from kpolicy.policy.cel.tree import Fact, Tree, Variable, own_nodes, read_of
 from kpolicy.policy.lint.written import RuleExpression, WrittenPolicy
 from kpolicy.policy.models.scheduling_policy import BASE_DEFAULT, KIND, Predicate
 from kpolicy.policy.yaml.nodes import Path, find
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ lookup is reported once, at its first place.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import Final, TypeAlias, TypeGuard, assert_never
 
@@ -40,6 +40,7 @@ from kpolicy.policy.cel.tree import (
     Variable,
     read_of,
 )
+from kpolicy.quick_dataclass import dataclass
 
 # Nodes that may look up a key: reading them errs where the key, or the object, is absent.
 LookupNode: TypeAlias = Fact | MemberRead | Field | Call

@@ -10,7 +10,6 @@ keys without a guard, must not be too long, and must be one line.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Edit, Fix, Span
@@ -31,6 +30,7 @@ from kpolicy.policy.lint.lookups import (
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
 from kpolicy.policy.models.scheduling_policy import Predicate
 from kpolicy.policy.yaml.nodes import Path, find
+from kpolicy.quick_dataclass import dataclass
 
 # The words for the owner of a map, and for its keys.
 _OWNERS: Final = {"pod": "a pod", "node": "a node", "victim": "a victim"}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from kpolicy.diagnostics import Diagnostic, Edit, Fix, Span
 from kpolicy.policy.assembly.read_policy import Policy, WrittenRule
 from kpolicy.policy.assembly.resolve import Effective
-from kpolicy.policy.models.scheduling_policy import BASE_DEFAULT, KIND, NO_BASE, Priority
+from kpolicy.policy.models.scheduling_policy import BASE_DEFAULT, KIND, NO_BASE, Predicate, Priority
 from kpolicy.policy.yaml.nodes import Mapping, Path, find
 from kpolicy.policy.yaml.source import SourceText
 
@@ -50,6 +50,8 @@ def _is_equal(rule: WrittenRule, base: WrittenRule) -> bool:
     if (rule.name, rule.path[1], rule.rule.builtin) != (base.name, base.path[1], base.rule.builtin):
         return False
     if rule.rule.args or rule.policy.lost(rule.path):
+        return False
+    if isinstance(rule.rule, Predicate) and rule.rule.helped_by == "other":
         return False
     if rule.rule.match_conditions or rule.policy.model.spec.match_conditions:
         return False

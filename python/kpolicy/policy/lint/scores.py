@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic
@@ -28,6 +28,7 @@ from kpolicy.policy.cel.tree import (
 from kpolicy.policy.lint.constant_parts import Folding
 from kpolicy.policy.lint.written import RuleExpression, WrittenPolicy
 from kpolicy.policy.models.scheduling_policy import Priority
+from kpolicy.quick_dataclass import dataclass
 
 
 def scores(policy: WrittenPolicy) -> Iterator[Diagnostic]:

@@ -6,7 +6,7 @@ Expressions with errors have no checked tree and are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from kpolicy.diagnostics import Diagnostic, Fix, Note, Severity, Span
@@ -18,6 +18,7 @@ from kpolicy.policy.lint.formulas import Formulas
 from kpolicy.policy.lint.lookups import Guards, Terms
 from kpolicy.policy.models.scheduling_policy import Predicate, Priority, Rule, Spec
 from kpolicy.policy.yaml.nodes import Path
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import BaseModel, Field, model_validator
 
 from kpolicy.policy.models.builtin_table import BUILTIN_TABLE
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
+from kpolicy.quick_dataclass import dataclass
 
 Percentage = Annotated[int, Field(ge=0, le=100)]
 

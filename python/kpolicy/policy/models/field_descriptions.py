@@ -98,6 +98,10 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "messageExpression": "A CEL expression that gives the message.",
         "reason": "A short text under which rejected nodes are counted.",
         "preemptible": "False: eviction of pods cannot make this rule pass a node that it rejects.",
+        "helpedBy": "What may help a pod that the rule rejects on every node. newNode: also a node "
+        "that the cluster does not have yet. other: no new node, so that no autoscaler adds one "
+        "for it. Default: newNode for a built-in, and for an expression that reads a fact of "
+        "nodes.",
         "enforcement": "deny: the rule rejects nodes. audit: it only reports what it would reject.",
         "onError": "What a node gets on which the expression cannot be evaluated.",
     },

@@ -4,11 +4,11 @@ the plugins of kube-scheduler that it has.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.diagnostics import did_you_mean
 from kpolicy.policy.models.builtins import ALWAYS_ON, BUILTINS, PREEMPTION
+from kpolicy.quick_dataclass import dataclass
 
 OWN_PLUGINS: Final = frozenset({*BUILTINS, *ALWAYS_ON, PREEMPTION})
 _NO_GO_PLUGINS: Final = (

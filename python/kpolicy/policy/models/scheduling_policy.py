@@ -140,6 +140,7 @@ class Predicate(Rule):
     message_expression: Cel | None = None
     reason: Reason | None = None
     preemptible: bool = True
+    helped_by: Literal["newNode", "other"] | None = None
     enforcement: Literal["deny", "audit"] = "deny"
     on_error: Literal["reject", "accept"] = "reject"
 

@@ -6,10 +6,11 @@ A node is found, left out or turned into plain data by its path, such as `("spec
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from kpolicy.diagnostics import Edit, Span
+from kpolicy.quick_dataclass import dataclass
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 Path: TypeAlias = tuple[str | int, ...]

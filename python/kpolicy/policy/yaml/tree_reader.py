@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import yaml
@@ -24,6 +24,7 @@ from kpolicy.policy.limits import (
 )
 from kpolicy.policy.yaml.nodes import Entry, Mapping, Node, Scalar, Sequence
 from kpolicy.policy.yaml.source import BYTE_ORDER_MARK, Source, SourceText
+from kpolicy.quick_dataclass import dataclass
 
 _CONSTANTS: Final[dict[str, bool | None]] = {
     "": None,

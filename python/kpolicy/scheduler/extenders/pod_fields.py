@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
+
+from kpolicy.quick_dataclass import dataclass
 
 ENV: Final = "env"
 ARGS: Final = "args"

@@ -35,6 +35,14 @@ _REPORTED: Final = {
 }
 
 
+def _reason(decision: Decision) -> ConditionReason | None:
+    """None: it is not reported."""
+    verdict = Verdict(decision.verdict)
+    if verdict is Verdict.PARKED and not decision.is_helped_by_node:
+        return ConditionReason.REJECTED_BY_POLICY
+    return _REPORTED.get(verdict)
+
+
 @dataclass(slots=True)
 class DecidedBatch:
     placements: list[Placement] = field(default_factory=list)
@@ -76,7 +84,7 @@ def take(
                 queue.gone(pod.uid)
             case Verdict.GATED:
                 queue.gated(pod.uid, now_ns)
-        if (reason := _REPORTED.get(Verdict(decision.verdict))) is not None:
+        if (reason := _reason(decision)) is not None:
             batch_outcome.rejections.append(Rejection(pod, decision, began_ns, reason))
     for uid in popped:
         if 0 <= last < places[uid]:

@@ -25,6 +25,7 @@ _log = PodLog(__name__)
 _NOT_OURS = "the pod was not ours to bind any more"
 _RESULTS = {
     ConditionReason.UNSCHEDULABLE: UNSCHEDULABLE,
+    ConditionReason.REJECTED_BY_POLICY: UNSCHEDULABLE,
     ConditionReason.SCHEDULER_ERROR: ERROR,
 }
 

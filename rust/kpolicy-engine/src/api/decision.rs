@@ -65,6 +65,9 @@ pub struct Decision {
     /// Names of the rules that rejected nodes, sorted. Empty for a parked pod means that there were
     /// no nodes at all, which backs off like an error (kube-scheduler's no-nodes failure).
     pub rejected_by: Vec<Arc<str>>,
+    /// Whether a node that the cluster does not have yet could help a pod that fits nowhere. It could
+    /// not where rules that no new node helps reject the pod on every node.
+    pub is_helped_by_node: bool,
     /// What is to be written before a placed pod may be bound, or what is to be given up for a pod that
     /// was parked; mostly nothing.
     pub writes: Vec<PreBindWrite>,

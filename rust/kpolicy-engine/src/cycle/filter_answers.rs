@@ -1,8 +1,9 @@
 //! The verdicts of one filter on all nodes.
 
 use crate::heap::flat_bytes;
+use crate::judging::new_node;
 use crate::rules::{Code, FilterRule, HeldBytes, PreparedFilter, Refresh, Stage};
-use crate::snapshot::{Changes, Cluster, NodeSlot, Pod};
+use crate::snapshot::{Changes, Cluster, NodeSlot, NodeView, Pod};
 use crate::threads::ranges;
 use crate::timing::{Meter, Point, StatusCode};
 
@@ -34,6 +35,12 @@ impl FilterColumn {
     pub(super) fn has_failure(&self) -> bool {
         let can_fail = self.active().is_some_and(PreparedFilter::can_fail);
         can_fail && self.codes().iter().fold(false, |failed, code| failed | code.is_failure())
+    }
+
+    /// Whether the filter rejects a node by itself. It is asked only where its answers are not known.
+    pub(super) fn rejects(&self, node: NodeView<'_>, cluster: &Cluster) -> bool {
+        let known = self.answers().map(|_| self.code(node.slot));
+        new_node::rejects(self.active(), node, cluster, known)
     }
 
     pub(super) fn code(&self, slot: NodeSlot) -> Code {

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::heap::{HeapBytes, arc_bytes, flat_bytes};
+use crate::judging::{Question, names_of, new_node};
 use crate::message::{self, Histogram, NO_NODES};
 use crate::preemption::{Trimmed, Unplaced};
 use crate::rules::Rejection;
@@ -21,6 +22,8 @@ pub(crate) struct FitError {
     pub(crate) rejected_by: Vec<Arc<str>>,
     /// Positions of the rejecting filters.
     pub(crate) rules: Vec<usize>,
+    /// Those of them that keep the pod from every node and that no new node helps.
+    pub(crate) kept_back_by: Vec<usize>,
     /// The rule that rejected the pod as a whole, if no node was asked.
     pub(crate) before_nodes: Option<Rejection>,
     pub(crate) room: Room,
@@ -37,7 +40,7 @@ pub(super) enum Say<'a> {
 
 impl FitError {
     /// What the user reads of a pod that fits nowhere, and for which this came of making room.
-    pub(crate) fn of(unplaced: Unplaced<'_>, room: Room) -> Self {
+    pub(crate) fn of(unplaced: Unplaced<'_>, kept_back_by: Vec<usize>, room: Room) -> Self {
         let Unplaced { question, profile, rejected, prepared, cluster } = unplaced;
         let before = rejected.pre_filter.as_deref().map(|(_, status)| status.message());
         let histogram = match before {
@@ -50,22 +53,28 @@ impl FitError {
             &histogram,
             &room.message,
         );
+        let rules = rejected.rules(&kept_back_by);
         Self {
             message: text.into(),
-            rejected_by: rejected.rejected_by(profile),
-            rules: rejected.rules(),
+            rejected_by: names_of(rules.iter().copied(), profile),
+            rules,
+            kept_back_by,
             before_nodes: rejected.pre_filter.as_deref().map(|(_, status)| status.rejection),
             room,
         }
     }
 
     /// The outcome in a cluster without nodes. kube-scheduler clears an earlier nomination then.
-    pub(crate) fn without_nodes() -> Self {
+    pub(crate) fn without_nodes(question: Question<'_>, cluster: &Cluster) -> Self {
+        let profile = question.program.profiles.get(question.profile);
+        let kept_back_by = profile
+            .map(|profile| new_node::kept_back_without_nodes(question.pod, profile, cluster));
         let room = Room { is_tried: true, ..Room::default() };
         Self {
             message: NO_NODES.into(),
             rejected_by: Vec::new(),
             rules: Vec::new(),
+            kept_back_by: kept_back_by.unwrap_or_default(),
             before_nodes: None,
             room,
         }
@@ -116,7 +125,9 @@ impl FitErrorMemo {
 /// The names of rules belong to the program.
 impl HeapBytes for FitError {
     fn heap_bytes(&self) -> usize {
-        let rules = self.rejected_by.capacity() * size_of::<Arc<str>>() + flat_bytes(&self.rules);
+        let rules = self.rejected_by.capacity() * size_of::<Arc<str>>()
+            + flat_bytes(&self.rules)
+            + flat_bytes(&self.kept_back_by);
         arc_bytes(&self.message) + rules + self.room.heap_bytes()
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::judging::pre_filter::{self, NodesToCheck};
 use crate::judging::{
     Failure, NodeRejection, PreparedFilters, Question, Rejected, Told, choose, filter_failure,
-    nominated, pre_filter_failure, score_failure,
+    new_node, nominated, pre_filter_failure, score_failure,
 };
 use crate::preemption::{CandidateMemo, Unplaced};
 use crate::program::{Profile, Program};
@@ -214,8 +214,10 @@ pub(crate) fn decide(
     if feasible.is_empty() {
         let (rejected, prepared) = (&judgement.rejected, &fresh.prepared());
         let unplaced = Unplaced { question, profile, rejected, prepared, cluster };
+        let rejects = new_node::rejects_one_by_one(prepared, cluster);
         return CycleOutcome::Rejected(Arc::new(FitError::of(
             unplaced,
+            new_node::kept_back_by(rejected, profile, cluster, rejects),
             post_filter::run(unplaced, None, &mut CandidateMemo::default()),
         )));
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::judging::pre_filter::{self, NodesToCheck};
 use crate::judging::{
-    Failure, NodeRejection, PreparedFilters, Question, Rejected, filter_failure, nominated,
-    pre_filter_failure,
+    Failure, NodeRejection, PreparedFilters, Question, Rejected, filter_failure, new_node,
+    nominated, pre_filter_failure,
 };
 use crate::preemption::{Candidate, CandidateMemo, Unplaced};
 use crate::program::Profile;
@@ -306,6 +306,7 @@ impl<'a, M: Meter> Run<'a, M> {
 
     fn fit_error(&mut self, rejected: &Rejected, say: Say<'_>) -> FitError {
         let (meter, stopwatch) = (self.meter, self.stages.stopwatch());
+        let kept_back_by = self.kept_back_by(rejected);
         let began_ns = stopwatch.elapsed_ns();
         let mut ended_ns = began_ns;
         let fit_error = self.with_candidate_memo(rejected, |unplaced, memo| {
@@ -315,7 +316,7 @@ impl<'a, M: Meter> Run<'a, M> {
             if unplaced.profile.preemption.is_some() {
                 meter.at(0).whole(Point::PostFilter, || room.status());
             }
-            FitError::of(unplaced, room)
+            FitError::of(unplaced, kept_back_by, room)
         });
         let is_asked = self.profile.preemption.is_some();
         if is_asked || self.profile.dynamic_resources().is_some() {
@@ -323,6 +324,13 @@ impl<'a, M: Meter> Run<'a, M> {
             self.stages.end_within(Point::PostFilter, fit_error.room.status(), took_ns);
         }
         fit_error
+    }
+
+    fn kept_back_by(&self, rejected: &Rejected) -> Vec<usize> {
+        let (shape, stores, cluster) = (&*self.shape, &*self.stores, self.cluster);
+        new_node::kept_back_by(rejected, self.profile, cluster, |position, node| {
+            shape.filter(position, stores).is_some_and(|column| column.rejects(node, cluster))
+        })
     }
 
     /// Nodes on which room can be made, if none of those that extenders kept will do.

@@ -340,6 +340,11 @@ impl Shape {
         cluster.nodes().iter().filter_map(|view| first(view.slot)).collect()
     }
 
+    /// The column of one filter.
+    pub(super) fn filter<'a>(&self, at: usize, stores: &'a Stores) -> Option<&'a FilterColumn> {
+        stores.filters.get(*self.filters.get(at)?)
+    }
+
     /// Nodes that could not be judged.
     pub(super) fn failures(&self, cluster: &Cluster, stores: &Stores) -> Vec<NodeRejection> {
         if !self.active(&stores.filters).iter().any(|(_, column)| column.has_failure()) {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::api::{Batch, Decision, PreBindWrite, Stopwatch, Verdict};
 use crate::cycle::{CycleOutcome, FitError, Timed, Watched, reference};
-use crate::judging::behind;
+use crate::judging::{Question, behind};
 use crate::program::Profile;
 use crate::rules::decision_work::work_per_call;
 use crate::rules::{Reservation, Stage, dynamic_resources, scheduling_gates};
-use crate::snapshot::{NodeSlot, Pod};
+use crate::snapshot::{Cluster, NodeSlot, Pod};
 use crate::timing::{Lasted, Unmetered};
 
 use super::Engine;
@@ -105,7 +105,8 @@ impl Engine {
         let sampled = self.decisions;
         self.decisions += 1;
         if self.cluster.nodes().is_empty() {
-            return Timed { outcome: no_nodes(), lasted: Lasted::default() };
+            let outcome = no_nodes(question, &self.cluster);
+            return Timed { outcome, lasted: Lasted::default() };
         }
         let (program, cluster) = (&self.program, &self.cluster);
         let upcoming = || left.prospects(sampled, self.nodes_a_prospect, program, cluster);
@@ -133,10 +134,10 @@ impl Engine {
             Ok(ready) => ready,
             Err(answer) => return *answer,
         };
-        if self.cluster.nodes().is_empty() {
-            return self.decision_of(&ready.pod, &no_nodes(), &[]);
-        }
         let question = ready.question(&self.program, self.tie(), &self.threads);
+        if self.cluster.nodes().is_empty() {
+            return self.decision_of(&ready.pod, &no_nodes(question, &self.cluster), &[]);
+        }
         let outcome = reference::decide(question, &self.cluster, self.cycle.sampling());
         let reservations = self.reservations_of(&ready.pod, ready.profile, &outcome);
         self.decision_of(&ready.pod, &outcome, &reservations)
@@ -238,6 +239,7 @@ impl Engine {
         let mut decision = self.decision(pod, verdict);
         decision.message = Arc::clone(&fit_error.message);
         decision.rejected_by.clone_from(&fit_error.rejected_by);
+        decision.is_helped_by_node = fit_error.kept_back_by.is_empty();
         decision.victims.clone_from(&fit_error.room.victims);
         decision.writes =
             fit_error.room.gives_up.iter().cloned().map(PreBindWrite::Release).collect();
@@ -314,6 +316,7 @@ impl Engine {
             victims: Vec::new(),
             displaced: Vec::new(),
             rejected_by: Vec::new(),
+            is_helped_by_node: true,
             writes: Vec::new(),
         }
     }
@@ -328,6 +331,6 @@ pub(super) fn with_times(decision: Decision, lasted: &Lasted) -> Decision {
     }
 }
 
-pub(super) fn no_nodes() -> CycleOutcome {
-    CycleOutcome::Rejected(Arc::new(FitError::without_nodes()))
+pub(super) fn no_nodes(question: Question<'_>, cluster: &Cluster) -> CycleOutcome {
+    CycleOutcome::Rejected(Arc::new(FitError::without_nodes(question, cluster)))
 }

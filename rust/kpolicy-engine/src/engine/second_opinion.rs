@@ -53,7 +53,7 @@ impl Engine {
         let question = ready.question(&self.program, tie, &self.threads);
         self.decisions += 1;
         let outcome = match self.cluster.nodes().is_empty() {
-            true => no_nodes(),
+            true => no_nodes(question, &self.cluster),
             false => self.cycle.decide(question, &self.cluster, UNWATCHED, nobody).outcome,
         };
         let (verdict, chosen) = match outcome {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::cycle::post_filter;
 use crate::cycle::reference::{self, Asked, Fresh, Judgement, NodeJudgement};
 use crate::event::{Event, Events, Whose};
-use crate::judging::{Question, Rejected, Tie, choose};
+use crate::judging::{Question, Tie, choose, names_of, new_node};
 use crate::message::{self, Histogram, NO_NODES};
 use crate::parked::events_of;
 use crate::preemption::{self, Attempt, Candidate, CandidateMemo, Search, Unplaced};
@@ -84,6 +84,8 @@ pub(crate) fn explained(pod: &Arc<Pod>, work: Explaining<'_>) -> Option<Explaine
         object.insert("waitsFor".into(), waits.into_iter().collect());
     } else if cluster.nodes().is_empty() {
         object.insert("message".into(), NO_NODES.into());
+        let by = new_node::kept_back_without_nodes(pod, profile, cluster);
+        kept_back(&by, profile, &mut object);
         let waits = vec![waited_for("", Events::of(&[Event::NodeAdd]), Whose::Assigned)];
         object.insert("waitsFor".into(), waits.into());
     } else {
@@ -146,10 +148,13 @@ fn judged(
     let before = before.map(|(_, status)| status.message()).unwrap_or_default();
     let text = |told: &str| message::fit_error(cluster.nodes().len(), &before, &histogram, told);
     object.insert("message".into(), text("").into());
+    let rejects = new_node::rejects_one_by_one(&prepared, cluster);
+    let by = new_node::kept_back_by(rejected, profile, cluster, rejects);
+    kept_back(&by, profile, object);
     if matches!(detail, Detail::Nodes(_)) {
         return lines;
     }
-    object.insert("waitsFor".into(), waits(rejected, pod, profile, cluster));
+    object.insert("waitsFor".into(), waits(&rejected.rules(&by), pod, profile, cluster));
     if let Some((rule, _)) = &devices {
         let own = profile.dynamic_resources();
         // It is not asked where a rule before it rejects.
@@ -179,6 +184,14 @@ fn judged(
     lines
 }
 
+/// The rules because of which no new node would help the pod, if there are any.
+fn kept_back(by: &[usize], profile: &Profile, object: &mut Map<String, Value>) {
+    if !by.is_empty() {
+        let names = names_of(by.iter().copied(), profile);
+        object.insert("keptBackBy".into(), names.iter().map(AsRef::as_ref).collect());
+    }
+}
+
 /// How many nodes there are, fit and are best, where not every node has a line.
 fn counted(judgement: &Judgement, best: usize, detail: Detail<'_>, to: &mut Map<String, Value>) {
     if matches!(detail, Detail::Nodes(_)) {
@@ -203,9 +216,8 @@ fn seen(pod: &Pod, judgement: &Judgement, profile: &Profile, cluster: &Cluster) 
 
 /// What each rejecting rule waits for. kube-scheduler tries the pod again when any of them sees a
 /// chance in an event.
-fn waits(rejected: &Rejected, pod: &Pod, profile: &Profile, cluster: &Cluster) -> Value {
-    let rules = rejected.rules().into_iter();
-    let rules = rules.filter_map(|position| profile.filters.get(position));
+fn waits(rules: &[usize], pod: &Pod, profile: &Profile, cluster: &Cluster) -> Value {
+    let rules = rules.iter().filter_map(|position| profile.filters.get(*position));
     let waits = |rule: &FilterRule| {
         let events = events_of(rule).without(rule.events_of_no_use_to(pod));
         let mut waits = waited_for(&rule.name, events, Whose::Assigned);

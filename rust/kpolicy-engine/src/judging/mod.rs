@@ -7,6 +7,7 @@
 mod by_node;
 mod failure;
 mod hypothetical;
+pub(crate) mod new_node;
 pub(crate) mod nominated;
 pub(crate) mod pre_filter;
 mod question;
@@ -21,4 +22,4 @@ pub(crate) use nominated::{ahead_of, behind};
 pub(crate) use question::Question;
 pub(crate) use tie::{Tie, choose};
 pub(crate) use told::Told;
-pub(crate) use verdicts::{EXTENDER, NodeRejection, PreparedFilters, Rejected};
+pub(crate) use verdicts::{EXTENDER, NodeRejection, PreparedFilters, Rejected, names_of};

@@ -164,19 +164,16 @@ impl Rejected {
         Some(Status::unresolvable(reason))
     }
 
-    /// Names of the rules that rejected the pod or any node, sorted.
-    pub(crate) fn rejected_by(&self, profile: &Profile) -> Vec<Arc<str>> {
-        names_of(self.rules().into_iter(), profile)
-    }
-
-    /// Positions of those rules, in order.
-    pub(crate) fn rules(&self) -> Vec<usize> {
+    /// Positions of the rules that rejected the pod or any node, in order; with those that keep it
+    /// back, of which others may be the first to reject it.
+    pub(crate) fn rules(&self, kept_back_by: &[usize]) -> Vec<usize> {
         let filters = self.pre_filter.as_deref().into_iter().map(|(filter, _)| *filter);
         let of_nodes = self.nodes.chunk_by(|left, right| left.filter == right.filter);
         let mut filters: Vec<usize> = filters
             .chain(self.narrowed_by.iter().copied())
             .chain(of_nodes.filter_map(|nodes| Some(nodes.first()?.filter)))
             .chain(self.is_by_extenders.then_some(EXTENDER))
+            .chain(kept_back_by.iter().copied())
             .collect();
         filters.sort_unstable();
         filters.dedup();
@@ -185,7 +182,7 @@ impl Rejected {
 }
 
 /// What filters are called, each once, sorted.
-fn names_of(filters: impl Iterator<Item = usize>, profile: &Profile) -> Vec<Arc<str>> {
+pub(crate) fn names_of(filters: impl Iterator<Item = usize>, profile: &Profile) -> Vec<Arc<str>> {
     let name = |filter: usize| match filter {
         EXTENDER => Some(EXTENDER_NAME.into()),
         position => Some(Arc::clone(&profile.filters.get(position)?.name)),

@@ -13,7 +13,8 @@ use crate::rules::expression::{
 };
 use crate::rules::gang_scheduling::{self, GangScheduling};
 use crate::rules::{
-    Filter, FilterRule, Scale, Score, ScoreRule, Status, catalog, dynamic_resources, scale,
+    Filter, FilterRule, HelpedBy, Scale, Score, ScoreRule, Status, catalog, dynamic_resources,
+    scale,
 };
 
 use crate::snapshot::{Cluster, Pod};
@@ -217,6 +218,7 @@ fn read_filter(
     let mut fields = Fields::of(item, place, refusals)?;
     let name: Arc<str> = fields.text("name", refusals)?.into();
     let policy = read_policy(&mut fields, policies, refusals)?;
+    let helped_by = read_helped_by(&mut fields, refusals)?;
     let conditions = expression::conditions(&mut fields, &name, refusals)?;
     let mut paths = conditions.as_ref().map(Conditions::paths).unwrap_or_default();
     let (rule, counts, is_audit, part): (Box<dyn Filter>, _, _, _) =
@@ -246,7 +248,7 @@ fn read_filter(
     let kinds = conditions.as_deref().map(Conditions::kinds).unwrap_or_default();
     let witness = Witness::of_filter(&name, conditions.as_ref(), part);
     Some(Read {
-        rule: FilterRule::new(name, conditions, rule),
+        rule: FilterRule::new(name, conditions, rule).helped_by(helped_by),
         counts,
         is_audit,
         witness,
@@ -315,6 +317,18 @@ pub(super) fn read_policy(
     let last = i64::try_from(policies).unwrap_or(i64::MAX).saturating_sub(1);
     let policy = fields.integer_or("policy", 0, 0..=last.max(0), refusals)?;
     usize::try_from(policy).ok()
+}
+
+fn read_helped_by(fields: &mut Fields<'_>, refusals: &mut Refusals) -> Option<HelpedBy> {
+    match fields.text_or("helpedBy", "newNode", refusals)? {
+        "newNode" => Some(HelpedBy::NewNode),
+        "other" => Some(HelpedBy::Other),
+        unknown => {
+            let message = format!("a rule cannot be helped by {unknown:?}");
+            refusals.add(UNKNOWN, &fields.place_of("helpedBy"), message, "newNode or other");
+            None
+        }
+    }
 }
 
 /// The built-in that an entry names, with its args; the inner `None`: it is an expression.

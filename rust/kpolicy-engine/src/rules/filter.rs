@@ -126,6 +126,12 @@ pub trait PreparedFilter: Debug + Send + Sync {
     /// The verdict on one node.
     fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code;
 
+    /// Whether it rejects every node there may be, known without any: a cluster without nodes can ask.
+    fn rejects_any_node(&self, cluster: &Cluster) -> bool {
+        let _ = cluster;
+        false
+    }
+
     /// What one `check` may take besides what any rule takes, in units: that of an expression.
     fn units_a_check(&self) -> u64 {
         0

@@ -78,7 +78,7 @@ pub use filter::{Filter, NodeNames, PreparedFilter, Stage, more_events};
 pub use held::HeldBytes;
 pub use key::Key;
 pub use normalization::{Fitted, IGNORED, Normalization};
-pub use placed::{FilterRule, ScoreRule};
+pub use placed::{FilterRule, HelpedBy, ScoreRule};
 pub use reads::{Reads, Refresh};
 pub use reservation::Reservation;
 pub use scale::Scale;

@@ -29,6 +29,17 @@ pub struct FilterRule {
     rule: Box<dyn Filter>,
     events: Events,
     more_events: Events,
+    helped_by: HelpedBy,
+}
+
+/// What may let a pod through that a filter rejects on every node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HelpedBy {
+    /// Also a node that the cluster does not have yet.
+    #[default]
+    NewNode,
+    /// No new node: one more would be rejected too.
+    Other,
 }
 
 impl FilterRule {
@@ -40,7 +51,18 @@ impl FilterRule {
         let of_conditions = conditions.as_ref().map(|conditions| conditions.needs.events());
         let events = rule.events().with(of_conditions.unwrap_or(Events::NONE));
         let more_events = more_events(&*rule);
-        Self { name, conditions, rule, events, more_events }
+        Self { name, conditions, rule, events, more_events, helped_by: HelpedBy::default() }
+    }
+
+    /// The same rule, helped by what the policy says.
+    #[must_use]
+    pub(crate) fn helped_by(self, helped_by: HelpedBy) -> Self {
+        Self { helped_by, ..self }
+    }
+
+    /// Whether a pod that it rejects on every node would be rejected on a new one too.
+    pub(crate) fn is_beyond_new_nodes(&self) -> bool {
+        self.helped_by == HelpedBy::Other
     }
 
     /// As [`Filter::key`], with all that its conditions read.

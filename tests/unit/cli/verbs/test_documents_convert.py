@@ -260,3 +260,86 @@ def test_what_can_be_said_is_written_without_findings(capsys: Capture) -> None:
     captured = capsys.readouterr()
     assert captured.err == ""
     assert captured.out.endswith("profiles:\n  - schedulerName: kpolicy\n")
+
+
+POLICY_FOR_AUTOSCALERS = """\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata: {name: shop}
+spec:
+  profiles:
+    - {schedulerName: kpolicy}
+    - {schedulerName: equal}
+    - schedulerName: other
+      overrides: {predicates: [{name: NodePorts, enabled: false}]}
+  predicates:
+    - {name: NodeName, enabled: false}
+    - {builtin: NodeResourcesFit, args: {ignoredResources: [example.com/x]}}
+    - {name: pool, expression: "label(node, 'pool') == label(pod, 'pool')"}
+    - {name: crowded, expression: node.podCount < 9}
+    - {name: watched, expression: node.podCount < 8, enforcement: audit}
+  priorities:
+    - {name: ImageLocality, enabled: false}
+  extenders:
+    - {urlPrefix: 'http://127.0.0.1:8001/x', filterVerb: filter}
+"""
+SIMULATED = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: kpolicy
+    plugins:
+      multiPoint:
+        disabled:
+          - name: NodeName
+    pluginConfig:
+      - name: NodeResourcesFit
+        args:
+          ignoredResources: [example.com/x]
+"""
+
+
+def test_cluster_autoscaler_gets_the_filters_and_what_it_cannot_have_is_named(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    code, text, messages = converted(
+        capsys, tmp_path, POLICY_FOR_AUTOSCALERS, "--to", "cluster-autoscaler"
+    )
+    assert code == 1
+    head, _, body = text.partition("apiVersion")
+    assert f"apiVersion{body}" == SIMULATED
+    for what in (
+        "the predicate `pool` is an expression, which cluster-autoscaler does not have",
+        "the predicate `crowded` is an expression",
+        "the extender http://127.0.0.1:8001/x: cluster-autoscaler asks none",
+        "the profile `other`: cluster-autoscaler has one for all pods",
+    ):
+        assert what in head.replace("\n# ", " ")
+        assert what in messages
+    assert messages.count("warning[KP608]") == 4
+
+
+def test_rules_become_admission_policies_for_the_pods_of_their_profiles(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    code, text, messages = converted(
+        capsys, tmp_path, POLICY_FOR_AUTOSCALERS, "--to", "admission-policy", "--templates"
+    )
+    assert code == 1
+    assert messages.count("warning[KP608]") == 1
+    assert "left out: the predicate `crowded`: it reads `node.podCount`" in messages
+    documents = text.split("---\n")
+    for suffix, policy, binding in zip(
+        ("pods", "jobs", "daemonsets"), documents[::2], documents[1::2], strict=True
+    ):
+        assert "kind: MutatingAdmissionPolicy\n" in policy
+        assert "kind: MutatingAdmissionPolicyBinding\n" in binding
+        assert f"policyName: kpolicy-shop-pool-{suffix}" in binding
+        assert f"resources: [{suffix}]" in policy
+        assert "spec.schedulerName in ['equal', 'kpolicy', 'other']" in policy
+
+
+def test_templates_are_for_admission_policies_only(tmp_path: Path, capsys: Capture) -> None:
+    code, _, messages = converted(capsys, tmp_path, POLICY_FOR_AUTOSCALERS, "--templates")
+    assert code == 2
+    assert "--templates goes with --to admission-policy" in messages

@@ -78,6 +78,14 @@ def test_what_a_pod_waits_for_is_printed_once_with_its_rules() -> None:
     ]
 
 
+def test_that_no_new_node_would_help_is_said_with_the_rules() -> None:
+    explained = {"pod": "a/b", "nodes": [], "message": "0/0.", "keptBackBy": ["quota", "window"]}
+    assert text(explained)[-2:] == [
+        "  0/0.",
+        "  no new node would help, because of quota, window",
+    ]
+
+
 def test_a_rule_without_a_raw_score_shows_its_weighted_one() -> None:
     node = {"name": "n", "raw": {"a": 7.5}, "weighted": {"a": 15, "b": 0}, "total": 15}
     explained = {"pod": "a/b", "nodes": [node], "best": ["n"], "selected": "n"}

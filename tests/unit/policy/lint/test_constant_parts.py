@@ -21,11 +21,27 @@ CONSTANT = {
     "node.unschedulable && (node.name == 'a' && node.name == 'b')": "node.unschedulable && (node.name == 'a' && node.name == 'b')",  # noqa: E501
     "node.free('cpu') > pod.request('cpu') && node.free('cpu') < pod.request('cpu')": "node.free('cpu') > pod.request('cpu') && node.free('cpu') < pod.request('cpu')",  # noqa: E501
     "node.free('cpu') >= node.free('cpu')": "node.free('cpu') >= node.free('cpu')",
+    "size(node.labels) < 0": "size(node.labels) < 0",
+    "pod.name.size() >= 0": "pod.name.size() >= 0",
+    "0 > node.taints.filter(t, t.key == 'a').size()": "0 > node.taints.filter(t, t.key == 'a').size()",  # noqa: E501
+    "size(node.labels) == -1 || node.ready": "size(node.labels) == -1",
+    "size(pod.name) > 2 || size(pod.name) != -1": "size(pod.name) > 2 || size(pod.name) != -1",
+    "node.podCount < 0": "node.podCount < 0",
+    "node.pods.size() > -1": "node.pods.size() > -1",
+    "pod.name.indexOf('a') < -1": "pod.name.indexOf('a') < -1",
+    "pod.metadata.creationTimestamp.getHours('UTC') < 24": "pod.metadata.creationTimestamp.getHours('UTC') < 24",  # noqa: E501
+    "pod.metadata.creationTimestamp.getDayOfWeek() == 7": "pod.metadata.creationTimestamp.getDayOfWeek() == 7",  # noqa: E501
     "!('a' in node.labels) && has(node.labels.a)": "!('a' in node.labels) && has(node.labels.a)",
 }
 OPEN = (
     "pod.priority > 5 && pod.priority < 7",
     "pod.priority != 5 || pod.priority > 5",
+    "size(node.labels) < 1",
+    "size(pod.name) > 0",
+    "pod.name.indexOf('a') < 0",
+    "node.free('cpu') >= 0",
+    "now.getHours() < 23",
+    "node.podCount > 0",
     "pod.name == 'a' || pod.name == 'b'",
     "pod.name != 'a' && pod.name != 'b'",
     "label(node, 'a') == 'x' || label(node, 'b') == 'y'",

@@ -79,6 +79,9 @@ _ATOMS: Final = (
     "x / y > 0",
     "1 + 1 == 2",
     "size(s) == 1",
+    "size(m) < 0",
+    "s.indexOf('u') >= -1",
+    "size(m) != 2",
     "[1, 2][5] == x",
     "x * 2 >= 4",
 )
@@ -125,7 +128,7 @@ def _is(outcome: Mapping[str, Any], value: bool) -> bool:
 def test_what_is_proved_holds() -> None:
     chance = Random(20261122)
     claims = dict.fromkeys(("never", "guarded", "known", "fails"), 0)
-    for _ in range(800):
+    for _ in range(900):
         compiled = _compiled(chance)
         tree = compiled.tree
         assert tree is not None

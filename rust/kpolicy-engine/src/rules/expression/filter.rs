@@ -232,6 +232,13 @@ impl PreparedFilter for PreparedCondition {
         }
     }
 
+    /// Where the expression reads no fact of nodes, or none of them matters.
+    fn rejects_any_node(&self, cluster: &Cluster) -> bool {
+        let Some(limit) = self.limit else { return false };
+        let verdict = self.residual.evaluate(&self.world(cluster), &mut Budget::new(limit));
+        matches!(verdict, Ok(Value::Bool(false)))
+    }
+
     /// A node whose pods are put and taken is evaluated by itself each time.
     fn units_a_check(&self) -> u64 {
         let Some(limit) = self.limit else { return 0 };
