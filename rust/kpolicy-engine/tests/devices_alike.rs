@@ -102,7 +102,7 @@ fn slice(draws: &mut Draws, kinds: &[Value]) -> Value {
             device["attributes"]["serial"] = json!({"int": draws.below(1 << 20)});
         }
     }
-    let name = format!("n{node}-{}", if draws.one_in(6) { 1 } else { 0 });
+    let name = format!("n{node}-{}", u8::from(draws.one_in(6)));
     json!({"apiVersion": VERSION, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec})
 }
 

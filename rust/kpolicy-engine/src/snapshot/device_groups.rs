@@ -89,20 +89,16 @@ impl DeviceKinds {
         let may_be_alone = !drivers.is_empty() || by_pool;
         let at_names = looked.at_taint_rules && rules.name_devices();
         let mut by_place = vec![ALONE; self.nodes.len()];
-        let (mut groups, mut alone) = (1_u32, 0_usize);
+        let (mut groups, mut alone) = (1_u32, self.places.len());
         let mut numbers: FxHashMap<Box<[u64]>, u32> = FxHashMap::default();
         let mut columns = Columns::new(looked);
         let mut key: Vec<u64> = Vec::new();
-        for (node, place) in &self.places {
-            let devices = self.nodes.get(*place).and_then(Option::as_ref);
-            let (Some(devices), Some(number)) = (devices, by_place.get_mut(*place)) else {
-                alone += 1;
-                continue;
-            };
-            if may_be_alone && is_alone(node) {
-                alone += 1;
+        for (devices, number) in self.nodes.iter().zip(&mut by_place) {
+            let Some(devices) = devices else { continue };
+            if may_be_alone && is_alone(&devices.node) {
                 continue;
             }
+            alone -= 1;
             key.clear();
             let devices = match &devices.free {
                 Some(free) if !looked.at_devices_in_use => free,

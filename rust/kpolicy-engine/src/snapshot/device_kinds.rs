@@ -28,6 +28,7 @@ pub(super) type Content = Shared<Box<[u8]>>;
 /// What a node has.
 #[derive(Debug)]
 pub(super) struct OwnDevices {
+    pub(super) node: Box<str>,
     /// All of its devices, and which of them are in use.
     pub(super) all: Contents,
     /// Those that no claim has whole. `None`: those that are in use take of what the others need.
@@ -97,7 +98,7 @@ impl DeviceKinds {
                 continue;
             };
             let pools = pools_of(node, own, slices);
-            let devices = pools.map(|pools| self.devices_of(&pools, in_use));
+            let devices = pools.map(|pools| self.devices_of(node, &pools, in_use));
             let place = self.place_for(node);
             if let Some(cell) = self.nodes.get_mut(place) {
                 *cell = devices;
@@ -126,7 +127,7 @@ impl DeviceKinds {
             let Some(own) = slices.of_node(node) else { continue };
             let Some(place) = self.places.get(node).copied() else { continue };
             if self.nodes.get(place).is_some_and(Option::is_some) {
-                let devices = self.devices_of(&own_pools(own), in_use);
+                let devices = self.devices_of(node, &own_pools(own), in_use);
                 if let Some(cell) = self.nodes.get_mut(place) {
                     *cell = Some(devices);
                 }
@@ -154,7 +155,12 @@ impl DeviceKinds {
         place
     }
 
-    fn devices_of(&mut self, pools: &[OwnPool<'_>], in_use: &DevicesInUse) -> OwnDevices {
+    fn devices_of(
+        &mut self,
+        node: &str,
+        pools: &[OwnPool<'_>],
+        in_use: &DevicesInUse,
+    ) -> OwnDevices {
         let mut slices = pools.iter().flat_map(|pool| pool.current.iter());
         let counts = slices.any(|slice| {
             let mut devices = slice.devices.iter();
@@ -162,7 +168,7 @@ impl DeviceKinds {
         });
         let all = self.interned(Written::of(pools, in_use, Which::All));
         let free = (!counts).then(|| self.interned(Written::of(pools, in_use, Which::Free)));
-        OwnDevices { all, free }
+        OwnDevices { node: node.into(), all, free }
     }
 
     fn interned(&mut self, written: Written<'_>) -> Contents {

@@ -194,9 +194,7 @@ pub(super) fn gather<'a>(
             [only] if pool.others.is_empty() && has_counters => Some(only.contradicts_itself),
             _ => None,
         };
-        if !is_whole {
-            pool.state = State::Incomplete;
-        } else {
+        if is_whole {
             let contradicts = match is_known {
                 Some(contradicts) => contradicts,
                 None => {
@@ -207,6 +205,8 @@ pub(super) fn gather<'a>(
             if contradicts {
                 pool.state = State::Invalid;
             }
+        } else {
+            pool.state = State::Incomplete;
         }
         if pool.state != State::Whole {
             pool.seen.clear();

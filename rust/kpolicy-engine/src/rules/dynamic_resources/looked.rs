@@ -28,7 +28,7 @@ pub(super) fn looked<'a>(
     };
     let mut left = SELECTORS_MAX;
     for claim in open {
-        for constraint in claim.constraints.iter() {
+        for constraint in &claim.constraints {
             match &constraint.kind {
                 ConstraintKind::Match(attribute) | ConstraintKind::Distinct(attribute) => {
                     look_at(attribute, &mut looked);
