@@ -58,6 +58,11 @@ pub trait Facts {
     fn is_made(&self, _read: &Read) -> bool {
         false
     }
+
+    /// What the map that `read` makes has under a name, where it can be had without making the map.
+    fn entry(&self, _read: &Read, _name: &str) -> Option<Answer> {
+        None
+    }
 }
 
 /// A world without facts.

@@ -69,6 +69,8 @@ impl Expression {
     }
 }
 
+type Found = Result<(Option<Value>, bool), EvaluationError>;
+
 pub(crate) struct Machine<'a> {
     expression: &'a Expression,
     facts: &'a dyn Facts,
@@ -299,28 +301,54 @@ impl<'a> Machine<'a> {
     }
 
     fn field(&mut self, node: &Node, name: &Name) -> Evaluated {
-        let operand = self.operand(node, 0)?;
-        self.budget.charge(LOOKUP).map_err(|fault| fault.at(node.origin))?;
-        let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
-        match (&operand, found) {
-            (Value::Optional(_), found) => Ok(found.map_or(Value::NONE, Value::some)),
-            (_, Some(value)) => Ok(value),
-            (_, None) => Err(Fault::no_such_key(name.text.clone()).at(node.origin)),
+        match self.found(node, name)? {
+            (found, true) => Ok(found.map_or(Value::NONE, Value::some)),
+            (Some(value), false) => Ok(value),
+            (None, false) => Err(Fault::no_such_key(name.text.clone()).at(node.origin)),
         }
     }
 
     fn has(&mut self, node: &Node, name: &Name) -> Evaluated {
-        let operand = self.operand(node, 0)?;
-        self.budget.charge(LOOKUP).map_err(|fault| fault.at(node.origin))?;
-        let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
-        Ok(Value::Bool(found.is_some()))
+        Ok(Value::Bool(self.found(node, name)?.0.is_some()))
     }
 
     fn optional_field(&mut self, node: &Node, name: &Name) -> Evaluated {
+        Ok(self.found(node, name)?.0.map_or(Value::NONE, Value::some))
+    }
+
+    /// The field of the operand, and whether that is an optional.
+    fn found(&mut self, node: &Node, name: &Name) -> Found {
+        let place = |fault: Fault| fault.at(node.origin);
+        if let Some(answer) = self.entry(node, name)? {
+            self.budget.charge(LOOKUP).map_err(place)?;
+            return match answer {
+                Answer::Known(value) => Ok((Some(value), false)),
+                Answer::Absent => Ok((None, false)),
+                Answer::Unknown => Err(place(unknown(&name.text))),
+                Answer::Failed(fault) => Err(place(fault)),
+            };
+        }
         let operand = self.operand(node, 0)?;
-        self.budget.charge(LOOKUP).map_err(|fault| fault.at(node.origin))?;
-        let found = chosen(&operand, name).map_err(|fault| fault.at(node.origin))?;
-        Ok(found.map_or(Value::NONE, Value::some))
+        self.budget.charge(LOOKUP).map_err(place)?;
+        let found = chosen(&operand, name).map_err(place)?;
+        Ok((found, matches!(operand, Value::Optional(_))))
+    }
+
+    /// The field of a map that a fact would make, where the host need not make it. Who observes sees
+    /// the map.
+    fn entry(&mut self, node: &Node, name: &Name) -> Result<Option<Answer>, EvaluationError> {
+        let expression = self.expression;
+        let made = node.args.first().and_then(|index| expression.node(*index));
+        let Some(made) = made.filter(|made| made.memo.is_none() && self.observer.is_none()) else {
+            return Ok(None);
+        };
+        let Operation::Fact { fact, read: Some(read) } = &made.operation else { return Ok(None) };
+        let read = expression.reads.get(*read as usize);
+        let answer = read.and_then(|read| self.facts.entry(read, &name.text));
+        if answer.is_some() {
+            self.charge(made, fact.units)?;
+        }
+        Ok(answer)
     }
 }
 

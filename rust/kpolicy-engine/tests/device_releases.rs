@@ -222,27 +222,3 @@ fn devices_that_take_too_long_keep_a_pod_away_although_nothing_changed() {
     assert!(is_late(&message), "{message}");
     assert!(!is_late(&message_at(1190)), "the clock was put back");
 }
-
-/// No device has what the last request needs, and there are very many ways to find that out.
-#[test]
-fn a_node_whose_devices_take_too_long_to_search_fails_the_cycle_from_1_36_on() {
-    let devices: Vec<Value> = (0..32).map(|number| json!({"name": format!("d{number}")})).collect();
-    let requests: Vec<Value> = (0..8)
-        .map(|number| {
-            json!({"name": format!("r{number}"), "exactly": {"deviceClassName": "gpu",
-            "allocationMode": "ExactCount", "count": 1}})
-        })
-        .collect();
-    let constraints = json!([{"requests": ["r7"], "matchAttribute": "x/missing"}]);
-    let wanted = json!({"requests": requests, "constraints": constraints});
-    let offered = json!({"nodeName": "n", "devices": devices});
-    let said = "timed out trying to allocate devices";
-    for release in ["1.34", "1.35"] {
-        let message = fate(release, &json!({}), &offered, &wanted);
-        assert_eq!(message, format!("0/1 nodes are available: 1 {said}. still not schedulable"));
-    }
-    for release in ["1.36", "1.37"] {
-        let message = fate(release, &json!({}), &offered, &wanted);
-        assert_eq!(message, format!("running \"DynamicResources\" filter plugin: node n: {said}"));
-    }
-}

@@ -60,7 +60,7 @@ ARGUMENT_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "shape": f"{_SHAPE} With the gate StorageCapacityScoring.",
     },
     "DynamicResourcesArgs": {
-        "filterTimeout": "It is accepted and has no effect: kpolicy bounds a search by its steps.",
+        "filterTimeout": "It is accepted and has no effect: kpolicy bounds a search by its work.",
         "bindingTimeout": "How long a pod waits until its devices are ready.",
     },
     "NodeAffinityArgs": {

@@ -34,7 +34,7 @@ use std::mem;
 use std::sync::Arc;
 
 use crate::api::{Still, Stopwatch};
-use crate::judging::{NodeRejection, Question};
+use crate::judging::{Failure, NodeRejection, Question};
 use crate::preemption::{Candidate, Trimmed};
 use crate::program::{Profile, Program};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
@@ -60,7 +60,7 @@ pub(crate) enum CycleOutcome {
     },
     Rejected(Arc<FitError>),
     /// A rule could not judge.
-    Failed(String),
+    Failed(Failure),
 }
 
 /// What came of a step, and how long its stages took.
@@ -279,5 +279,5 @@ fn of_all_nodes(mut prospects: Prospects, program: &Program) -> Prospects {
 }
 
 fn vanished() -> CycleOutcome {
-    CycleOutcome::Failed("the profile is gone".to_owned())
+    CycleOutcome::Failed("the profile is gone".to_owned().into())
 }

@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use crate::judging::pre_filter::{self, NodesToCheck};
 use crate::judging::{
-    NodeRejection, PreparedFilters, Question, Rejected, Told, choose, filter_failure, new_node,
-    nominated, pre_filter_failure, score_failure,
+    Failure, NodeRejection, PreparedFilters, Question, Rejected, Told, choose, filter_failure,
+    new_node, nominated, pre_filter_failure, score_failure,
 };
 use crate::preemption::{CandidateMemo, Unplaced};
 use crate::program::{Profile, Program};
 use crate::rules::{
-    Fault, Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Rejection,
-    Scale, Stage, Status,
+    Fault, Feasible, Fitted, IGNORED, Normalization, PreparedFilter, PreparedScore, Scale, Stage,
+    Status,
 };
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 use crate::timing::Unmetered;
@@ -56,7 +56,7 @@ pub(crate) struct Judgement {
     /// What was rejected: all, where no node is feasible.
     pub(crate) rejected: Rejected,
     /// Why the cycle fails, where a rule could not judge.
-    pub(crate) failed: Option<String>,
+    pub(crate) failed: Option<Failure>,
     /// In order of names.
     pub(crate) nodes: Vec<NodeJudgement>,
     pub(crate) feasible: Vec<NodeSlot>,
@@ -193,7 +193,7 @@ pub(crate) fn decide(
 ) -> CycleOutcome {
     let (pod, program) = (question.pod, question.program);
     let Some(profile) = program.profiles.get(question.profile) else {
-        return CycleOutcome::Failed(String::new());
+        return CycleOutcome::Failed(String::new().into());
     };
     let mut fresh = Fresh::of(profile, pod, cluster);
     let mut judgement = filter(&fresh, pod, program, profile, cluster, Asked::First);
@@ -225,7 +225,7 @@ pub(crate) fn decide(
     let totals = judgement.totals(&feasible, cluster);
     match choose(&feasible, &totals, question.tie, cluster) {
         Some((slot, total)) => CycleOutcome::Chosen { slot, total, feasible: feasible.len() },
-        None => CycleOutcome::Failed(String::new()),
+        None => CycleOutcome::Failed(String::new().into()),
     }
 }
 
@@ -237,7 +237,7 @@ fn sampled(
     profile: &Profile,
     cluster: &Cluster,
     sampling: &Sampling,
-) -> Result<Vec<NodeSlot>, String> {
+) -> Result<Vec<NodeSlot>, Failure> {
     let inside = judgement.nodes.iter().filter(|node| !node.is_outside);
     let by_slot: BTreeMap<NodeSlot, &NodeJudgement> =
         inside.map(|node| (node.slot, node)).collect();
@@ -250,7 +250,7 @@ fn sampled(
     let mut found: Vec<NodeSlot> = Vec::new();
     for slot in sampling::turned(&in_order, sampling.next_start()) {
         match by_slot.get(&slot).and_then(|node| node.filter.as_ref()) {
-            Some((filter, status)) if status.rejection == Rejection::Error => {
+            Some((filter, status)) if status.rejection.is_failure() => {
                 return Err(filter_failure(profile, *filter, Some(status)));
             }
             Some(_) => {}
@@ -261,7 +261,7 @@ fn sampled(
     if found.len() > 1 {
         let scores = fresh.scores.iter().map(Option::as_deref);
         if let Some(why) = score_failure(profile, scores) {
-            return Err(why);
+            return Err(why.into());
         }
     }
     Ok(found)
@@ -275,7 +275,7 @@ fn failure(
     profile: &Profile,
     cluster: &Cluster,
     nodes: &[NodeJudgement],
-) -> Option<String> {
+) -> Option<Failure> {
     let feasible = || nodes.iter().filter(|node| node.filter.is_none() && !node.is_outside);
     let nominated = cluster.nominations().node_of(&pod.uid);
     let nominated = nominated.and_then(|node| cluster.nodes().find(node));
@@ -284,12 +284,14 @@ fn failure(
     }
     let first_failed = nodes.iter().find_map(|node| {
         let (filter, status) = node.filter.as_ref()?;
-        (status.rejection == Rejection::Error)
-            .then(|| filter_failure(profile, *filter, Some(status)))
+        status.rejection.is_failure().then(|| filter_failure(profile, *filter, Some(status)))
     });
     first_failed.or_else(|| match feasible().count() {
         0 | 1 => None,
-        _ => score_failure(profile, fresh.scores.iter().map(Option::as_deref)),
+        _ => {
+            let scores = fresh.scores.iter().map(Option::as_deref);
+            score_failure(profile, scores).map(Failure::from)
+        }
     })
 }
 

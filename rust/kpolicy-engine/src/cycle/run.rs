@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::judging::pre_filter::{self, NodesToCheck};
 use crate::judging::{
-    NodeRejection, PreparedFilters, Question, Rejected, filter_failure, new_node, nominated,
-    pre_filter_failure,
+    Failure, NodeRejection, PreparedFilters, Question, Rejected, filter_failure, new_node,
+    nominated, pre_filter_failure,
 };
 use crate::preemption::{Candidate, CandidateMemo, Unplaced};
 use crate::program::Profile;
@@ -29,7 +29,7 @@ pub(super) enum Found {
     },
     Rejected(Rejected),
     /// A rule could not judge.
-    Failed(String),
+    Failed(Failure),
 }
 
 /// What passed the filters.

@@ -25,7 +25,7 @@ impl<M: Meter> Run<'_, M> {
         self.end_score(is_scored);
         match chosen {
             Some((slot, total)) => Found::Chosen { slot, total, feasible: slots.len() },
-            None => Found::Failed("no node could be chosen".to_owned()),
+            None => Found::Failed("no node could be chosen".to_owned().into()),
         }
     }
 
@@ -47,7 +47,7 @@ impl<M: Meter> Run<'_, M> {
                 total: i64::from(total),
                 feasible: self.shape.feasible().count,
             },
-            None => Found::Failed("no node could be chosen".to_owned()),
+            None => Found::Failed("no node could be chosen".to_owned().into()),
         }
     }
 
@@ -69,6 +69,6 @@ impl<M: Meter> Run<'_, M> {
     /// A rule could not be made ready to score.
     fn not_scored(&mut self, why: String) -> Found {
         self.stages.end(Point::PreScore, StatusCode::Error);
-        Found::Failed(why)
+        Found::Failed(why.into())
     }
 }

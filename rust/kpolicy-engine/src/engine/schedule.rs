@@ -37,12 +37,12 @@ impl Engine {
         while let Some((uid, after)) = left.split_first()
             && units < units_max
         {
-            let before = self.program.units_spent();
+            let before = self.units_spent();
             let next = Left { uids: left, units: units_max - units };
             let (decision, own) = self.decide_counted(uid, next, stopwatch);
             left = after;
-            let in_expressions = self.program.units_spent().saturating_sub(before);
-            units = units.saturating_add(own).saturating_add(in_expressions);
+            let while_judging = self.units_spent().saturating_sub(before);
+            units = units.saturating_add(own).saturating_add(while_judging);
             decisions.push(decision);
         }
         Batch {
@@ -50,6 +50,12 @@ impl Engine {
             resource_version: Arc::clone(&self.resource_version),
             decisions,
         }
+    }
+
+    /// What was charged so far while it was done: expressions, searches for victims, and for devices.
+    fn units_spent(&self) -> u64 {
+        let of_devices = self.cluster.units_of_devices();
+        self.program.units_spent().saturating_add(of_devices)
     }
 
     pub(super) fn decide(&mut self, uid: &Arc<str>, stopwatch: &dyn Stopwatch) -> Decision {
@@ -218,9 +224,9 @@ impl Engine {
                 decision
             }
             CycleOutcome::Rejected(fit_error) => self.rejected(pod, fit_error),
-            CycleOutcome::Failed(why) => {
-                let mut decision = self.decision(pod, Verdict::Failed);
-                decision.message = why.as_str().into();
+            CycleOutcome::Failed(failure) => {
+                let mut decision = self.decision(pod, failure.verdict());
+                decision.message = failure.why.as_str().into();
                 decision
             }
         }

@@ -59,7 +59,7 @@ impl Engine {
         let (verdict, chosen) = match outcome {
             CycleOutcome::Chosen { slot, .. } => (Verdict::Placed, Some(slot)),
             CycleOutcome::Rejected(_) => (Verdict::Parked, None),
-            CycleOutcome::Failed(_) => (Verdict::Failed, None),
+            CycleOutcome::Failed(failure) => (failure.verdict(), None),
         };
         let accepts = match acted {
             None => false,

@@ -127,8 +127,8 @@ fn judged(
     if let Some((filter, status)) = before {
         object.insert("preFilter".into(), rendered(name_of(profile.filters.get(*filter)), status));
     }
-    if let Some(why) = &judgement.failed {
-        object.insert("message".into(), why.as_str().into());
+    if let Some(failure) = &judgement.failed {
+        object.insert("message".into(), failure.why.as_str().into());
         counted(&judgement, 0, detail, object);
         return lines;
     }

@@ -16,7 +16,7 @@ mod told;
 pub(crate) mod verdicts;
 
 pub(crate) use by_node::ByNode;
-pub(crate) use failure::{filter_failure, pre_filter_failure, score_failure};
+pub(crate) use failure::{Failure, filter_failure, pre_filter_failure, score_failure};
 pub(crate) use hypothetical::{Forks, HypotheticalNode};
 pub(crate) use nominated::{ahead_of, behind};
 pub(crate) use question::Question;

@@ -71,7 +71,7 @@ pub struct Device {
 }
 
 /// The value of an attribute.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Attribute {
     /// `int`.
     Int(i64),
@@ -86,7 +86,7 @@ pub enum Attribute {
 }
 
 /// An amount of something that a device offers.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct DeviceCapacity {
     /// All of it.
     pub value: WrittenQuantity,
@@ -95,7 +95,7 @@ pub struct DeviceCapacity {
 }
 
 /// `requestPolicy` of a capacity.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct RequestPolicy {
     /// What a request takes that names no amount.
     pub default: Option<WrittenQuantity>,
@@ -106,7 +106,7 @@ pub struct RequestPolicy {
 }
 
 /// `validRange` of a request policy.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ValidRange {
     /// The smallest amount.
     pub min: Option<WrittenQuantity>,
@@ -117,7 +117,7 @@ pub struct ValidRange {
 }
 
 /// Counters by name, sorted: what a pool has, or what a device takes of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct CounterSet {
     /// The set's name.
     pub name: Box<str>,
@@ -126,7 +126,7 @@ pub struct CounterSet {
 }
 
 /// A taint of a device.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct DeviceTaint {
     /// The taint's key.
     pub key: Box<str>,

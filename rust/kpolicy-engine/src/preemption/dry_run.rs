@@ -225,7 +225,7 @@ impl<'a> Emptied<'a> {
 
 fn unhelpful(unplaced: Unplaced<'_>, (filter, code, status): Rejection) -> Unhelpful {
     if code.is_failure() {
-        Unhelpful::Failed(judging::filter_failure(unplaced.profile, filter, Some(&status)))
+        Unhelpful::Failed(judging::filter_failure(unplaced.profile, filter, Some(&status)).why)
     } else {
         Unhelpful::Rejected(status)
     }

@@ -106,8 +106,6 @@ pub(crate) struct Traits {
     pub(crate) portworx: Portworx,
     /// Whether rules that taint devices come with the gate of taints, and have none of their own.
     pub(crate) taint_rules_come_with_taints: bool,
-    /// Whether the cycle fails where a node takes too long to find devices; otherwise the node does.
-    pub(crate) slow_devices_fail_cycle: bool,
     /// Whether a pod fails that has claims with devices besides new ones, when nodes are scored: each
     /// of its claims is paired with a new allocation.
     pub(crate) scores_claims_as_new: bool,
@@ -139,7 +137,6 @@ const V1_35: Traits = Traits {
     image_volumes: ImageVolumes::NotCounted,
     portworx: Portworx::OfMigratedNodes,
     taint_rules_come_with_taints: false,
-    slow_devices_fail_cycle: false,
     scores_claims_as_new: true,
     scores_devices: true,
     nothing_to_deallocate: "no new claims to deallocate",
@@ -155,7 +152,6 @@ const V1_36: Traits = Traits {
     balance: BalanceScored::Change,
     image_volumes: ImageVolumes::InSum,
     portworx: Portworx::OfAllNodes,
-    slow_devices_fail_cycle: true,
     scores_claims_as_new: false,
     word_for_owner: "Pod",
     ..V1_35

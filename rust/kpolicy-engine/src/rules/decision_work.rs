@@ -11,6 +11,7 @@ use std::fmt;
 use crate::model::{Labels, NodeSelectorTerm, PodAffinityTerm, Requirement, SpreadConstraint};
 use crate::snapshot::{Cluster, Pod};
 
+use super::claim_work::{asks_for_devices, of_claims};
 use super::placed_terms;
 use super::prices::{
     AFFINITY_TERM, CONSTRAINT, CONTAINER, LABEL_KEY, PAIR, PORT, REQUIREMENT, SCALAR, TERM,
@@ -34,6 +35,17 @@ pub fn units_max(nodes: usize) -> u64 {
 /// What a pod's spec may ask for, of what one decision may take.
 fn spec_units_max(nodes: usize) -> u64 {
     units_max(nodes) / 2
+}
+
+/// The most that finding devices may take on one node.
+const DEVICE_UNITS_MAX: u64 = 500_000;
+
+/// What finding devices may take on each of so many nodes, of what one decision may take: half of it,
+/// shared by nodes in powers of two, so that their shares change rarely.
+pub(super) fn units_of_devices(nodes: usize) -> u64 {
+    let all = units_max(0) / 2;
+    let shared = all / (nodes.max(1) as u64).next_power_of_two();
+    shared.clamp(UNITS_A_NODE / 2, DEVICE_UNITS_MAX)
 }
 
 /// What finding out why nodes were rejected may take, of what one decision may take: as much as the
@@ -68,7 +80,7 @@ struct Part {
 /// What judging a pod takes besides the expressions of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecisionWork {
-    parts: [Part; 10],
+    parts: [Part; 11],
     /// Affinity terms of placed pods that may mean the pod.
     of_placed: Part,
     units_max: u64,
@@ -149,11 +161,18 @@ impl DecisionWork {
                 template.ports.len(),
                 on_nodes(template.ports.len(), PORT),
             ),
+            part("spec.resourceClaims", template.resource_claims.len(), of_claims(pod, cluster)),
             part("spec.volumes", template.volumes.len(), on_nodes(template.volumes.len(), VOLUME)),
         ];
+        let nodes = cluster.nodes().len();
+        // Who asks for devices leaves them half of it.
+        let units_max = match asks_for_devices(pod, cluster) {
+            true => spec_units_max(nodes) / 2,
+            false => spec_units_max(nodes),
+        };
         let (terms, units) = placed_terms::terms_and_units(pod, cluster);
         let of_placed = part("affinity terms of placed pods that may select the pod", terms, units);
-        Self { parts, of_placed, units_max: spec_units_max(cluster.nodes().len()) }
+        Self { parts, of_placed, units_max }
     }
 
     /// Units of work of a decision about the pod, summed over the parts of its spec and what placed pods

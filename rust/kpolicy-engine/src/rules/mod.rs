@@ -8,6 +8,7 @@
 //! a call.
 
 pub mod catalog;
+mod claim_work;
 pub(crate) mod container_limits;
 pub mod decision_work;
 pub(crate) mod default_selector;

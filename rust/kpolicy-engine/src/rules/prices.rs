@@ -16,6 +16,7 @@ pub(super) const SCALAR: u64 = 10;
 pub(super) const CONSTRAINT: u64 = 20;
 pub(super) const AFFINITY_TERM: u64 = 20;
 pub(super) const VOLUME: u64 = 10;
+pub(super) const CLAIM: u64 = 3;
 pub(super) const PORT: u64 = 5;
 pub(super) const CONTAINER: u64 = 1;
 

@@ -50,6 +50,8 @@ pub enum Rejection {
     Unresolvable,
     /// The rule could not judge.
     Error,
+    /// Judging takes more work than one decision may.
+    TooMuch,
 }
 
 impl Rejection {
@@ -58,8 +60,13 @@ impl Rejection {
         match self {
             Self::Unschedulable => "Unschedulable",
             Self::Unresolvable => "UnschedulableAndUnresolvable",
-            Self::Error => "Error",
+            Self::Error | Self::TooMuch => "Error",
         }
+    }
+
+    /// Whether there is no verdict: the whole cycle fails.
+    pub(crate) const fn is_failure(self) -> bool {
+        matches!(self, Self::Error | Self::TooMuch)
     }
 }
 
@@ -99,6 +106,10 @@ impl Status {
 
     pub(crate) fn error(reason: impl Into<Cow<'static, str>>) -> Self {
         Self { rejection: Rejection::Error, reasons: vec![reason.into()], fault: None }
+    }
+
+    pub(crate) fn too_much(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { rejection: Rejection::TooMuch, reasons: vec![reason.into()], fault: None }
     }
 
     /// Adds the fault that caused it.

@@ -3,13 +3,58 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::model::{Object, ResourceSlice};
+use crate::model::{CounterSet, Device, Object, ResourceSlice};
 
 use super::objects::Replaced;
 
-type Slices = Vec<Arc<ResourceSlice>>;
+type Slices = Vec<Published>;
+
+/// A slice, and what is found out about it once.
+#[derive(Debug, Clone)]
+pub(crate) struct Published {
+    pub(crate) slice: Arc<ResourceSlice>,
+    /// It has two devices or two counter sets of one name, or a device that takes of what the slice
+    /// has not.
+    pub(crate) contradicts_itself: bool,
+    pub(crate) has_binding_conditions: bool,
+}
+
+impl Published {
+    fn new(slice: &Arc<ResourceSlice>) -> Self {
+        let devices = || slice.devices.iter();
+        Self {
+            contradicts_itself: contradict(devices(), || slice.shared_counters.iter()),
+            has_binding_conditions: devices().any(|device| !device.binding_conditions.is_empty()),
+            slice: Arc::clone(slice),
+        }
+    }
+}
+
+/// Whether two devices or two counter sets have one name, or a device takes of what there is not.
+pub(crate) fn contradict<'a, S: Iterator<Item = &'a CounterSet>>(
+    devices: impl Iterator<Item = &'a Device> + Clone,
+    sets: impl Fn() -> S,
+) -> bool {
+    let mut set_names = FxHashSet::default();
+    let is_defined = |wanted: &CounterSet| {
+        let set = sets().find(|set| set.name == wanted.name);
+        set.is_some_and(|set| {
+            let mut counters = wanted.counters.iter();
+            counters.all(|(name, _)| set.counters.iter().any(|(have, _)| have == name))
+        })
+    };
+    share_a_name(devices.clone())
+        || !sets().all(|set| set_names.insert(&*set.name))
+        || !devices.flat_map(|device| device.consumes.iter()).all(is_defined)
+}
+
+/// Whether two devices have one name.
+pub(crate) fn share_a_name<'a>(mut devices: impl Iterator<Item = &'a Device>) -> bool {
+    let mut names = FxHashSet::default();
+    !devices.all(|device| names.insert(&*device.name))
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct DeviceSlices {
@@ -27,24 +72,47 @@ impl DeviceSlices {
         &self,
         node: &str,
         all_counters: bool,
-    ) -> impl Iterator<Item = &ResourceSlice> {
+    ) -> impl Iterator<Item = &Published> {
         let own = self.by_node.get(node).into_iter().flatten();
         let others = self
             .counting
             .iter()
-            .filter(move |slice| all_counters && slice.place.node_name.as_deref() != Some(node));
-        own.chain(&self.elsewhere).chain(others).map(AsRef::as_ref)
+            .filter(move |one| all_counters && one.slice.place.node_name.as_deref() != Some(node));
+        own.chain(&self.elsewhere).chain(others)
+    }
+
+    /// Slices that name a node.
+    pub(super) fn of_node(&self, node: &str) -> Option<&[Published]> {
+        self.by_node.get(node).map(Vec::as_slice)
+    }
+
+    /// Slices that name no node.
+    pub(super) fn elsewhere(&self) -> &[Published] {
+        &self.elsewhere
+    }
+
+    /// Whether any slice has counters.
+    pub(super) fn has_counters(&self) -> bool {
+        let mut elsewhere = self.elsewhere.iter();
+        !self.counting.is_empty() || elsewhere.any(|one| !one.slice.shared_counters.is_empty())
+    }
+
+    /// Among how many nodes at most the work of looking at slices is shared, of so many.
+    pub(crate) fn nodes_reached(&self, nodes: usize, all_counters: bool) -> usize {
+        let is_everywhere =
+            !self.elsewhere.is_empty() || (all_counters && !self.counting.is_empty());
+        if is_everywhere { nodes } else { self.by_node.len().min(nodes) }
     }
 
     /// All slices of a pool, of every generation.
-    pub(crate) fn in_pool(&self, driver: &str, pool: &str) -> &[Arc<ResourceSlice>] {
+    pub(crate) fn in_pool(&self, driver: &str, pool: &str) -> &[Published] {
         self.by_pool.get(&(driver.into(), pool.into())).map_or(&[], Vec::as_slice)
     }
 
     pub(super) fn follow(&mut self, replaced: &Replaced) {
         if let Some(Object::ResourceSlice(old)) = &replaced.old {
             let forget = |slices: &mut Slices| {
-                slices.retain(|have| have.meta.name != old.meta.name);
+                slices.retain(|have| have.slice.meta.name != old.meta.name);
                 slices.is_empty()
             };
             if let Some(node) = &old.place.node_name {
@@ -60,18 +128,19 @@ impl DeviceSlices {
                 self.by_pool.remove(&pool);
             }
         }
-        if let Some(Object::ResourceSlice(new)) = &replaced.new {
-            match &new.place.node_name {
+        if let Some(Object::ResourceSlice(slice)) = &replaced.new {
+            let new = Published::new(slice);
+            match &slice.place.node_name {
                 Some(node) => {
-                    self.by_node.entry(node.clone()).or_default().push(Arc::clone(new));
-                    if !new.shared_counters.is_empty() {
-                        self.counting.push(Arc::clone(new));
+                    self.by_node.entry(node.clone()).or_default().push(new.clone());
+                    if !slice.shared_counters.is_empty() {
+                        self.counting.push(new.clone());
                     }
                 }
-                None => self.elsewhere.push(Arc::clone(new)),
+                None => self.elsewhere.push(new.clone()),
             }
-            let pool = (new.driver.clone(), new.pool.clone());
-            self.by_pool.entry(pool).or_default().push(Arc::clone(new));
+            let pool = (slice.driver.clone(), slice.pool.clone());
+            self.by_pool.entry(pool).or_default().push(new);
         }
     }
 }

@@ -8,8 +8,12 @@ pub(crate) mod attached;
 pub(crate) mod census;
 pub(crate) mod columns;
 pub(crate) mod covering;
+pub(crate) mod device_groups;
+pub(crate) mod device_kinds;
+pub(crate) mod device_reads;
 pub(crate) mod device_selectors;
 pub(crate) mod device_slices;
+pub(crate) mod device_taint_rules;
 pub(crate) mod devices_in_use;
 pub(crate) mod domains;
 pub(crate) mod evictions;
@@ -144,6 +148,11 @@ impl Cluster {
 
     pub(crate) fn objects(&self) -> &Objects {
         &self.objects
+    }
+
+    /// What finding devices has taken so far, in units.
+    pub fn units_of_devices(&self) -> u64 {
+        self.objects.units_of_devices()
     }
 
     /// Objects that stand as decided, not as the API server has them yet.

@@ -3,13 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::model::{Kind, Meta, Object};
 
 use super::attached::Attached;
 use super::covering::Covering;
+use super::device_groups::{Groups, Looked};
+use super::device_kinds::DeviceKinds;
 use super::device_selectors::Selectors;
 use super::device_slices::DeviceSlices;
+use super::device_taint_rules::DeviceTaintRules;
 use super::devices_in_use::DevicesInUse;
 use super::extended_resources::ExtendedResources;
 
@@ -96,17 +100,33 @@ macro_rules! stores {
             pub(crate) attached: Attached,
             /// Slices of devices by node and pool.
             pub(crate) device_slices: DeviceSlices,
+            /// Rules that taint devices by pool.
+            pub(crate) rules_of_taints: DeviceTaintRules,
             /// The devices that claims hold.
             pub(crate) devices_in_use: DevicesInUse,
+            /// What each node has of devices, apart from names.
+            device_kinds: DeviceKinds,
             /// Classes of devices by the resource that each stands behind.
             extended_resources: ExtendedResources,
             /// Compiled selectors of devices.
             pub(crate) selectors: Selectors,
             /// The disruption budgets by pod.
             pub(crate) covering: Covering,
+            /// What finding devices has taken so far, in units.
+            units_of_devices: AtomicU64,
         }
 
         impl Objects {
+            /// What finding devices has taken so far, in units.
+            pub(crate) fn units_of_devices(&self) -> u64 {
+                self.units_of_devices.load(Ordering::Relaxed)
+            }
+
+            /// Adds to what finding devices has taken.
+            pub(crate) fn add_units_of_devices(&self, units: u64) {
+                self.units_of_devices.fetch_add(units, Ordering::Relaxed);
+            }
+
             pub(crate) fn len(&self) -> usize {
                 0 $($(+ self.$store.len())?)*
             }
@@ -155,14 +175,25 @@ impl Objects {
         self.extended_resources.class_of(resource, &self.device_classes)
     }
 
+    /// Groups of nodes that have the same of what is looked at of devices; `None`: no two nodes are
+    /// known to be alike.
+    pub(crate) fn device_groups(&self, looked: &Looked) -> Option<Arc<Groups>> {
+        self.device_kinds.groups(looked, &self.device_slices, &self.rules_of_taints)
+    }
+
+    /// Which of these groups a node is in; `None`: it is alone.
+    pub(crate) fn device_group(&self, groups: &Groups, node: &str) -> Option<usize> {
+        self.device_kinds.group(groups, node)
+    }
+
     fn followed(&mut self, replaced: Replaced) -> Replaced {
         self.attached.follow(&replaced);
         self.device_slices.follow(&replaced);
+        self.rules_of_taints.follow(&replaced);
         self.devices_in_use.follow(&replaced);
+        self.device_kinds.follow(&replaced, &self.device_slices, &self.devices_in_use);
         self.extended_resources.follow(&replaced);
-        if let Some(new) = &replaced.new {
-            self.selectors.see(new);
-        }
+        self.selectors.follow(&replaced);
         self.covering.follow(&replaced);
         replaced
     }

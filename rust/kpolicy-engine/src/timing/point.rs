@@ -80,7 +80,7 @@ impl From<Rejection> for StatusCode {
         match rejection {
             Rejection::Unschedulable => Self::Unschedulable,
             Rejection::Unresolvable => Self::Unresolvable,
-            Rejection::Error => Self::Error,
+            Rejection::Error | Rejection::TooMuch => Self::Error,
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) const COMMON_LABELS: usize = 20;
 const PLACED: usize = 5_000;
 const APPLICATIONS: usize = 500;
 
-fn empty_cluster(program: &Value) -> Engine {
+pub(crate) fn empty_cluster(program: &Value) -> Engine {
     let mut engine = support::loaded(1, program);
     let node = |index: usize| {
         let name = format!("node-{index:05}");
@@ -94,6 +94,10 @@ pub(crate) fn expression_units(engine: &Engine) -> u64 {
     profiles.flat_map(|profile| &profile.counts).map(|(_, counts)| counts.units()).sum()
 }
 
+fn units_while_judging(engine: &Engine) -> u64 {
+    expression_units(engine) + engine.cluster().units_of_devices()
+}
+
 /// What the engine and this test have allocated now.
 pub(crate) fn allocated_bytes() -> usize {
     ALLOCATOR.current_usage()
@@ -123,7 +127,7 @@ pub(crate) struct Taken {
 
 /// Decides about a pod that is there.
 pub(crate) fn decide(engine: &mut Engine, uid: &str) -> Taken {
-    let spent_before = expression_units(engine);
+    let spent_before = units_while_judging(engine);
     let spec_units = spec_units(engine, uid);
     let before = allocated_bytes();
     ALLOCATOR.reset_peak_usage();
@@ -132,7 +136,7 @@ pub(crate) fn decide(engine: &mut Engine, uid: &str) -> Taken {
     let time = processor_time().saturating_sub(began);
     let peak_bytes = ALLOCATOR.peak_usage().saturating_sub(before);
     let decision = batch.decisions.pop().expect("of any pods one is decided");
-    let units = spec_units + expression_units(engine) - spent_before;
+    let units = spec_units + units_while_judging(engine) - spent_before;
     Taken { decision, units, time, peak_bytes }
 }
 

@@ -11,6 +11,9 @@
 
 mod affinity_parts;
 mod cluster;
+mod device_cases;
+mod device_objects;
+mod devices;
 #[path = "../worlds/draws.rs"]
 mod draws;
 mod growth;

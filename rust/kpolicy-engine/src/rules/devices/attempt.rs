@@ -1,8 +1,6 @@
 //! One attempt to find devices of one node: the candidates in order, and what is chosen so far.
 
-use crate::model::{
-    Ask, Device, DeviceTaint, DeviceTaintRule, ResourceClaim, ResourceSlice, WrittenQuantity,
-};
+use crate::model::{Ask, Device, ResourceClaim, ResourceSlice, WrittenQuantity};
 use crate::release::{Followed, Gate};
 use crate::snapshot::devices_in_use::DeviceUse;
 use crate::snapshot::{Cluster, NodeView};
@@ -11,8 +9,10 @@ use super::constraints::Constraint;
 use super::counters::Counters;
 use super::marks::Marks;
 use super::pools::{Pool, State};
+use super::remembered::Remembered;
 use super::requests::{Entry, Request};
 use super::search::Stop;
+use super::work::{CONSTRAINT, Work};
 
 /// A device that the node sees, in the order of the search.
 #[derive(Debug)]
@@ -21,22 +21,6 @@ pub(super) struct Candidate<'a> {
     pub(super) slice: &'a ResourceSlice,
     pub(super) device: &'a Device,
     pub(super) in_use: Option<&'a DeviceUse>,
-    /// Taints that rules lay over it.
-    pub(super) more_taints: Vec<&'a DeviceTaint>,
-}
-
-impl Candidate<'_> {
-    /// Whether it has a taint that keeps the request away.
-    pub(super) fn is_tainted(&self, ask: &Ask, followed: Followed) -> bool {
-        followed.has(Gate::DRADeviceTaints)
-            && self
-                .device
-                .taints
-                .iter()
-                .chain(self.more_taints.iter().copied())
-                .filter(|taint| taint.is_hard())
-                .any(|taint| !ask.tolerations.iter().any(|own| own.tolerates(taint)))
-    }
 }
 
 /// A device chosen for a claim.
@@ -58,6 +42,8 @@ pub(super) struct Attempt<'a> {
     pub(super) followed: Followed,
     pub(super) pools: &'a [Pool<'a>],
     pub(super) candidates: Vec<Candidate<'a>>,
+    /// The places of those that claims of the cluster leave something of.
+    pub(super) free: Vec<usize>,
     pub(super) requests: Vec<Request<'a>>,
     /// By claim and request.
     pub(super) entries: Vec<Vec<Entry>>,
@@ -67,22 +53,33 @@ pub(super) struct Attempt<'a> {
     pub(super) constraints: Vec<Vec<Constraint<'a>>>,
     pub(super) counters: Counters<'a>,
     pub(super) marks: Marks,
+    /// Trying a device in vain leaves no trace: 1.36 may leave counters taken and forget what
+    /// constraints compare with.
+    pub(super) undoes_all: bool,
     /// By claim.
     pub(super) chosen: Vec<Vec<Chosen>>,
     /// Whether selectors accept a device, by request and place: 0 where not asked yet.
     pub(super) selected: Vec<u8>,
-    pub(super) steps: u64,
+    pub(super) remembered: Remembered<'a>,
+    pub(super) work: &'a mut Work,
+    /// The claim and the request that it got to.
+    pub(super) reached: (usize, &'a str),
+    pub(super) depth: usize,
 }
 
 impl<'a> Attempt<'a> {
     pub(super) fn begin(
         claims: &'a [&'a ResourceClaim],
         cluster: &'a Cluster,
-        node: NodeView<'a>,
-        followed: Followed,
+        (node, followed): (NodeView<'a>, Followed),
         pools: &'a [Pool<'a>],
-    ) -> Result<Self, Stop> {
-        let candidates = candidates(cluster, followed, pools);
+        work: &'a mut Work,
+    ) -> Result<Self, (Stop, String)> {
+        let units = pools.iter().map(Pool::units_of_places).sum();
+        if let Err(stop) = work.charge(units) {
+            return Err((stop.into(), String::new()));
+        }
+        let candidates = candidates(pools);
         let places = candidates.len();
         let mut attempt = Self {
             claims,
@@ -91,17 +88,40 @@ impl<'a> Attempt<'a> {
             followed,
             pools,
             candidates,
+            free: Vec::new(),
             requests: Vec::new(),
             entries: Vec::with_capacity(claims.len()),
             alternatives: Vec::with_capacity(claims.len()),
             constraints: Vec::with_capacity(claims.len()),
             counters: Counters::new(followed),
             marks: Marks::new(places),
+            undoes_all: true,
             chosen: claims.iter().map(|_| Vec::new()).collect(),
             selected: Vec::new(),
-            steps: 0,
+            remembered: Remembered::default(),
+            work,
+            reached: (0, ""),
+            depth: 0,
         };
+        match attempt.prepare() {
+            Ok(()) => Ok(attempt),
+            Err(stop) => Err((stop, attempt.part())),
+        }
+    }
+
+    fn prepare(&mut self) -> Result<(), Stop> {
+        let (claims, followed) = (self.claims, self.followed);
+        let attempt = self;
+        let candidates = attempt.candidates.iter().enumerate();
+        let left = candidates.filter(|(_, candidate)| !attempt.is_used_up(candidate));
+        attempt.free = left.map(|(place, _)| place).collect();
+        let is_plain = |device: &Device| device.consumes.is_empty() && !device.is_shared;
+        attempt.undoes_all = followed.traits().repairs_allocator
+            || (claims.iter().all(|claim| claim.constraints.is_empty())
+                && attempt.candidates.iter().all(|candidate| is_plain(candidate.device)));
         for (index, claim) in claims.iter().enumerate() {
+            attempt.reached = (index, "");
+            attempt.work.charge_each(claim.constraints.len(), CONSTRAINT)?;
             attempt.prepare_claim(index, claim)?;
             attempt.alternatives.push(vec![0; claim.requests.len()]);
             let mut constraints = Vec::with_capacity(claim.constraints.len());
@@ -116,7 +136,18 @@ impl<'a> Attempt<'a> {
             }
             attempt.constraints.push(constraints);
         }
-        Ok(attempt)
+        Ok(())
+    }
+
+    /// The part of a claim that it got to, for people.
+    pub(super) fn part(&self) -> String {
+        let (claim, request) = self.reached;
+        let key = self.claims.get(claim).map(|claim| super::key_of(claim)).unwrap_or_default();
+        if request.is_empty() {
+            format!("claim {key}")
+        } else {
+            format!("claim {key}, request {request}")
+        }
     }
 
     /// Whether the device is given out in shares.
@@ -131,43 +162,45 @@ impl<'a> Attempt<'a> {
         candidate.in_use.is_some_and(|own| own.whole > 0 || (own.shares > 0 && !knows_shares))
     }
 
+    /// Whether a device has a taint that keeps the request away.
+    pub(super) fn is_tainted(&self, candidate: &Candidate<'_>, ask: &Ask) -> bool {
+        let rules = self.pools.get(candidate.pool).map(|pool| pool.taint_rules);
+        let (driver, name) = (&candidate.slice.driver, &candidate.device.name);
+        let of_rules = rules.iter().flat_map(|rules| rules.taints(driver, name));
+        self.followed.has(Gate::DRADeviceTaints)
+            && candidate
+                .device
+                .taints
+                .iter()
+                .chain(of_rules)
+                .filter(|taint| taint.is_hard())
+                .any(|taint| !ask.tolerations.iter().any(|own| own.tolerates(taint)))
+    }
+
+    /// What asking for its taints takes.
+    pub(super) fn units_of_taints(&self, candidate: &Candidate<'_>, ask: &Ask) -> u64 {
+        let of_rules = self.pools.get(candidate.pool).map_or(0, |pool| pool.taint_rules.len());
+        let taints = candidate.device.taints.len() + of_rules;
+        (taints as u64).saturating_mul(1 + ask.tolerations.len() as u64)
+    }
+
     pub(super) fn candidate(&self, place: usize) -> Option<&Candidate<'a>> {
         self.candidates.get(place)
     }
 }
 
 /// All devices of whole pools, in order.
-fn candidates<'a>(
-    cluster: &'a Cluster,
-    followed: Followed,
-    pools: &[Pool<'a>],
-) -> Vec<Candidate<'a>> {
-    let rules: Vec<&DeviceTaintRule> = if followed.has_taint_rules() {
-        cluster.objects().device_taint_rules.iter().map(AsRef::as_ref).collect()
-    } else {
-        Vec::new()
-    };
-    let mut candidates = Vec::new();
+fn candidates<'a>(pools: &[Pool<'a>]) -> Vec<Candidate<'a>> {
+    let mut candidates = Vec::with_capacity(pools.iter().map(Pool::places).sum());
     for (index, pool) in pools.iter().enumerate().filter(|(_, pool)| pool.state == State::Whole) {
+        let in_use = pool.in_use.filter(|pool| !pool.is_empty());
         for slice in &pool.seen {
-            for device in &slice.devices {
-                let is_meant = |rule: &&&DeviceTaintRule| {
-                    let means = |wanted: &Option<Box<str>>, have: &str| {
-                        wanted.as_deref().is_none_or(|wanted| wanted == have)
-                    };
-                    rule.has_selector
-                        && means(&rule.driver, pool.driver)
-                        && means(&rule.pool, pool.name)
-                        && means(&rule.device, &device.name)
-                };
-                candidates.push(Candidate {
-                    pool: index,
-                    slice,
-                    device,
-                    in_use: pool.in_use.and_then(|pool| pool.get(&*device.name)),
-                    more_taints: rules.iter().filter(is_meant).map(|rule| &rule.taint).collect(),
-                });
-            }
+            candidates.extend(slice.devices.iter().map(|device| Candidate {
+                pool: index,
+                slice,
+                device,
+                in_use: in_use.and_then(|pool| pool.get(&*device.name)),
+            }));
         }
     }
     candidates

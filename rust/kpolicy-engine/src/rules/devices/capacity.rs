@@ -30,15 +30,22 @@ impl Attempt<'_> {
         if !ask.capacity.iter().all(|(name, _)| is_known(name)) {
             return Ok(false);
         }
-        let consumed =
-            consumed(ask, device, self.followed).map_err(|Unusable(why)| Stop::Fatal(why))?;
+        let of = |(name, capacity): &(Box<str>, DeviceCapacity)| {
+            consumed_of(ask, name, capacity, self.followed)
+                .map_err(|Unusable(why)| Stop::Fatal(why))
+        };
+        // What cannot be computed fails before anything is compared.
+        for capacity in &device.capacity {
+            of(capacity)?;
+        }
         let used = candidate.in_use.map(|own| &own.consumed).filter(|_| !of_all);
         let shares = self.marks.shares(place).filter(|_| !of_all);
         let held = |map: Option<&BTreeMap<Box<str>, i128>>, name: &str| {
             map.and_then(|map| map.get(name)).copied().unwrap_or_default()
         };
-        for ((name, capacity), (_, amount)) in device.capacity.iter().zip(&consumed) {
-            if violates(*amount, capacity.policy.as_ref(), self.followed) {
+        for own @ (name, capacity) in &device.capacity {
+            let amount = of(own)?;
+            if violates(amount, capacity.policy.as_ref(), self.followed) {
                 return Ok(false);
             }
             let sum = amount.amount.nanos() + held(used, name) + held(shares, name);
@@ -56,17 +63,26 @@ pub(super) fn consumed(
     device: &Device,
     followed: Followed,
 ) -> Result<Vec<(Box<str>, WrittenQuantity)>, Unusable> {
-    let mut all = Vec::with_capacity(device.capacity.len());
-    for (name, capacity) in &device.capacity {
-        let asked = ask.capacity.iter().find(|(have, _)| have == name).map(|(_, amount)| *amount);
-        let amount = taken(asked, capacity, followed)
-            .map_err(|Unusable(why)| Unusable(format!("capacity {name:?}: {why}")))?;
-        if followed.has(Gate::DRAFractionalCapacityRange) && amount.amount.nanos() < 0 {
-            return Err(Unusable(format!("capacity {name:?}: capacity value is negative")));
-        }
-        all.push((name.clone(), amount));
+    let own = device.capacity.iter().map(|(name, capacity)| {
+        let amount = consumed_of(ask, name, capacity, followed)?;
+        Ok((name.clone(), amount))
+    });
+    own.collect()
+}
+
+fn consumed_of(
+    ask: &Ask,
+    name: &str,
+    capacity: &DeviceCapacity,
+    followed: Followed,
+) -> Result<WrittenQuantity, Unusable> {
+    let asked = ask.capacity.iter().find(|(have, _)| **have == *name).map(|(_, amount)| *amount);
+    let amount = taken(asked, capacity, followed)
+        .map_err(|Unusable(why)| Unusable(format!("capacity {name:?}: {why}")))?;
+    if followed.has(Gate::DRAFractionalCapacityRange) && amount.amount.nanos() < 0 {
+        return Err(Unusable(format!("capacity {name:?}: capacity value is negative")));
     }
-    Ok(all)
+    Ok(amount)
 }
 
 fn taken(

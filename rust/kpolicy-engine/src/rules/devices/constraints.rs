@@ -47,6 +47,16 @@ impl<'a> Constraint<'a> {
         self.requests.is_empty() || request.is_among(self.requests)
     }
 
+    /// What adding a device and removing it takes, at this price for what is found at once.
+    pub(super) fn units(&self, price: u64) -> u64 {
+        let values = match &self.values {
+            Values::Match(_) => 0,
+            Values::DistinctByRequest(values) => values.len(),
+            Values::Distinct(values) => values.len(),
+        };
+        price + (self.requests.len() + values) as u64
+    }
+
     /// Whether the device can be added; if so, it is.
     pub(super) fn add(&mut self, request: &Request<'a>, driver: &str, device: &'a Device) -> bool {
         if !self.binds(request) {

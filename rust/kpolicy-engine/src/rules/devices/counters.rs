@@ -7,6 +7,7 @@ use crate::release::Followed;
 use crate::snapshot::devices_in_use::DeviceUse;
 
 use super::pools::Pool;
+use super::work::{COUNTER, DEVICE, counters_of};
 
 /// By counter set and counter, in nanos.
 type Amounts<'a> = BTreeMap<(&'a str, &'a str), i128>;
@@ -32,6 +33,20 @@ impl<'a> Counters<'a> {
     /// 1.36 takes pools of one name for one pool, whatever their drivers are.
     fn key(&self, pool: &Pool<'a>) -> (&'a str, &'a str) {
         (if self.followed.traits().repairs_allocator { pool.driver } else { "" }, pool.name)
+    }
+
+    /// What taking what a device consumes takes, and giving it back.
+    pub(super) fn units(&self, pool: &Pool<'a>, device: &Device) -> u64 {
+        let own = 3 * counters_of(device);
+        let (compared, devices) = match self.by_pool.get(&self.key(pool)) {
+            Some(left) => (left.available.len(), 0),
+            None => {
+                let sets = pool.counter_sets().map(|set| set.counters.len());
+                let of_devices = pool.devices().map(|device| 4 + counters_of(device));
+                (2 * sets.sum::<usize>(), of_devices.sum())
+            }
+        };
+        (own + compared) as u64 * COUNTER + devices as u64 * DEVICE
     }
 
     /// Takes what a device consumes; `false`: some counter has too little left, and nothing is taken.

@@ -2,18 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashSet;
+
 /// By the places of devices.
 #[derive(Debug)]
 pub(super) struct Marks {
-    /// The claims that take it whole, one bit each.
-    whole: Vec<u64>,
+    /// How many claims take it whole.
+    whole: Vec<u32>,
+    /// Which claims these are.
+    claims: FxHashSet<(usize, usize)>,
     /// What shares of it take, where there is any.
     shared: BTreeMap<usize, BTreeMap<Box<str>, i128>>,
 }
 
 impl Marks {
     pub(super) fn new(places: usize) -> Self {
-        Self { whole: vec![0; places], shared: BTreeMap::new() }
+        Self { whole: vec![0; places], claims: FxHashSet::default(), shared: BTreeMap::new() }
     }
 
     pub(super) fn is_chosen(&self, place: usize) -> bool {
@@ -21,18 +25,22 @@ impl Marks {
     }
 
     pub(super) fn is_chosen_for(&self, place: usize, claim: usize) -> bool {
-        self.whole.get(place).is_some_and(|claims| claims & bit(claim) != 0)
+        self.claims.contains(&(place, claim))
     }
 
     pub(super) fn choose(&mut self, place: usize, claim: usize) {
-        if let Some(claims) = self.whole.get_mut(place) {
-            *claims |= bit(claim);
+        if let Some(claims) = self.whole.get_mut(place)
+            && self.claims.insert((place, claim))
+        {
+            *claims += 1;
         }
     }
 
     pub(super) fn give_up(&mut self, place: usize, claim: usize) {
-        if let Some(claims) = self.whole.get_mut(place) {
-            *claims &= !bit(claim);
+        if let Some(claims) = self.whole.get_mut(place)
+            && self.claims.remove(&(place, claim))
+        {
+            *claims -= 1;
         }
     }
 
@@ -65,9 +73,4 @@ impl Marks {
             self.shared.remove(&place);
         }
     }
-}
-
-/// A pod has at most 32 claims of its own, and one for extended resources.
-fn bit(claim: usize) -> u64 {
-    1_u64 << claim.min(63)
 }

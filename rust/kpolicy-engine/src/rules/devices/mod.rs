@@ -9,20 +9,24 @@ mod attempt;
 mod capacity;
 mod constraints;
 mod counters;
+mod device_facts;
 pub(crate) mod extended;
 mod marks;
 mod pools;
+mod remembered;
 mod requests;
 mod result;
 mod search;
 mod selecting;
 mod supply;
+mod work;
 
 use crate::model::{Allocation, ResourceClaim};
 use crate::release::Followed;
 use crate::snapshot::{Cluster, NodeView};
 
 pub(crate) use supply::{Place, Supply, supplies};
+pub(crate) use work::{CONTAINER_RESOURCE, TooMuch, Work, of_selector};
 
 /// What a node would give.
 #[derive(Debug)]
@@ -33,8 +37,8 @@ pub(crate) enum Outcome {
     NoSolution,
     /// There is no solution, and a pool of the node contradicts itself.
     InvalidPools,
-    /// The search took more steps than it may.
-    TooLong,
+    /// The search needs more units than there are. Which part of a claim it got to; empty: none yet.
+    TooMuch(String),
     /// The whole cycle fails, in kube-scheduler's words.
     Failed(String),
 }
@@ -44,37 +48,48 @@ pub(crate) fn key_of(claim: &ResourceClaim) -> String {
     format!("{}/{}", claim.meta.namespace, claim.meta.name)
 }
 
-/// Finds devices of a node for claims that have none yet.
+/// How much of an allocation is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// Which devices are given to which requests.
+    Devices,
+    /// All that is written.
+    Written,
+}
+
+/// Finds devices of a node for claims that have none yet, as far as the units for it last.
 pub(crate) fn allocate(
     claims: &[&ResourceClaim],
     cluster: &Cluster,
-    node: NodeView<'_>,
-    followed: Followed,
+    (node, followed): (NodeView<'_>, Followed),
+    work: &mut Work,
+    detail: Detail,
 ) -> Outcome {
-    let pools = match pools::gather(cluster, node, followed) {
+    let pools = match pools::gather(cluster, node, followed, work) {
         Ok(pools) => pools,
-        Err(why) => return Outcome::Failed(format!("gather pool information: {why}")),
+        Err(stop) => return stopped(stop, String::new()),
     };
     let has_invalid = pools.iter().any(|pool| pool.state == pools::State::Invalid);
-    let mut attempt = match attempt::Attempt::begin(claims, cluster, node, followed, &pools) {
+    let begun = attempt::Attempt::begin(claims, cluster, (node, followed), &pools, work);
+    let mut attempt = match begun {
         Ok(attempt) => attempt,
-        Err(stop) => return stopped(stop),
+        Err((stop, part)) => return stopped(stop, part),
     };
     match attempt.search() {
-        Ok(true) => match result::allocations(&attempt) {
+        Ok(true) => match result::allocations(&attempt, detail) {
             Ok(found) => Outcome::Found(found),
             Err(why) => Outcome::Failed(why),
         },
         Ok(false) if has_invalid => Outcome::InvalidPools,
         Ok(false) => Outcome::NoSolution,
-        Err(stop) => stopped(stop),
+        Err(stop) => stopped(stop, attempt.part()),
     }
 }
 
-fn stopped(stop: search::Stop) -> Outcome {
+fn stopped(stop: search::Stop, part: String) -> Outcome {
     match stop {
         search::Stop::TooMany => Outcome::Failed("allocation max size exceeded".to_owned()),
-        search::Stop::TooLong => Outcome::TooLong,
+        search::Stop::TooMuch => Outcome::TooMuch(part),
         search::Stop::Fatal(why) => Outcome::Failed(why),
     }
 }

@@ -7,8 +7,13 @@ use rustc_hash::FxHashSet;
 use crate::model::{CounterSet, Device, ResourceSlice, SlicePlace};
 use crate::release::{Followed, Gate};
 use crate::rules::node_selection;
+use crate::snapshot::device_slices::{Published, contradict, share_a_name};
+use crate::snapshot::device_taint_rules::Rules;
 use crate::snapshot::devices_in_use::PoolUse;
 use crate::snapshot::{Cluster, NodeView};
+
+use super::search::Stop;
+use super::work::{self, DEVICE, DEVICES_IN_A_ROW, NAME, SLICE, Work};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -32,6 +37,10 @@ pub(super) struct Pool<'a> {
     pub(super) others: Vec<&'a ResourceSlice>,
     /// Its devices that are allocated.
     pub(super) in_use: Option<&'a PoolUse>,
+    /// Rules that may taint its devices.
+    pub(super) taint_rules: Rules<'a>,
+    /// Some device that the node sees has them.
+    has_binding_conditions: bool,
 }
 
 impl<'a> Pool<'a> {
@@ -49,9 +58,31 @@ impl<'a> Pool<'a> {
         self.seen.iter().chain(&self.others).copied()
     }
 
-    fn has_binding_conditions(&self) -> bool {
-        let mut devices = self.seen.iter().flat_map(|slice| slice.devices.iter());
-        devices.any(|device| !device.binding_conditions.is_empty())
+    /// How many devices the node sees.
+    pub(super) fn places(&self) -> usize {
+        self.seen.iter().map(|slice| slice.devices.len()).sum()
+    }
+
+    /// What listing its devices takes.
+    pub(super) fn units_of_places(&self) -> u64 {
+        let places = self.places();
+        let is_used = self.in_use.is_some_and(|pool| !pool.is_empty());
+        if is_used { places as u64 * DEVICE } else { (places / DEVICES_IN_A_ROW) as u64 }
+    }
+
+    /// Two devices that the node sees, or two counter sets, have one name, or a device takes of what
+    /// there is not. Counters mean nothing without their gate.
+    fn contradicts_itself(&self, has_counters: bool) -> bool {
+        let seen = self.seen.iter().flat_map(|slice| slice.devices.iter());
+        if has_counters { contradict(seen, || self.counter_sets()) } else { share_a_name(seen) }
+    }
+
+    /// What finding that out takes.
+    fn units_of_contradictions(&self) -> u64 {
+        let sets: usize = self.counter_sets().map(|set| 1 + set.counters.len()).sum::<usize>() / 4;
+        let devices = self.seen.iter().flat_map(|slice| slice.devices.iter());
+        let of_device = |device: &Device| NAME + (work::counters_of(device) * sets) as u64;
+        devices.map(of_device).sum::<u64>() + sets as u64 * NAME
     }
 }
 
@@ -72,23 +103,32 @@ pub(super) fn reaches(place: &SlicePlace, node: NodeView<'_>) -> Result<bool, St
     Ok(node_selection::selects(&written.selector, labels, name))
 }
 
-fn concerns(slice: &ResourceSlice, node: NodeView<'_>, followed: Followed) -> Result<bool, String> {
+fn concerns(
+    slice: &ResourceSlice,
+    node: NodeView<'_>,
+    followed: Followed,
+    units: &mut Work,
+) -> Result<bool, Stop> {
+    units.charge(work::of_place(&slice.place))?;
+    let failed = |why: String| Stop::Fatal(format!("gather pool information: {why}"));
     if !followed.traits().repairs_allocator && !slice.shared_counters.is_empty() {
         return Ok(true);
     }
     let place = &slice.place;
     if place.node_name.is_some() || place.is_everywhere || place.selector.is_some() {
         return reaches(place, node).map_err(|why| {
-            format!("failed to perform node selection for slice {}: {why}", slice.meta.name)
+            let name = &slice.meta.name;
+            failed(format!("failed to perform node selection for slice {name}: {why}"))
         });
     }
     if slice.is_per_device {
         for device in &slice.devices {
+            units.charge(work::of_place(&device.place))?;
             let reached = reaches(&device.place, node).map_err(|why| {
                 let (device, slice) = (&device.name, &slice.meta.name);
-                format!(
+                failed(format!(
                     "failed to perform node selection for device {device} in slice {slice}: {why}"
-                )
+                ))
             })?;
             if reached {
                 return Ok(true);
@@ -103,28 +143,33 @@ pub(super) fn gather<'a>(
     cluster: &'a Cluster,
     node: NodeView<'_>,
     followed: Followed,
-) -> Result<Vec<Pool<'a>>, String> {
+    units: &mut Work,
+) -> Result<Vec<Pool<'a>>, Stop> {
     let published = &cluster.objects().device_slices;
-    let mut seen: BTreeMap<(&str, &str), Vec<&ResourceSlice>> = BTreeMap::new();
-    for slice in published.for_node(&node.node.name, !followed.traits().repairs_allocator) {
-        if slice.is_per_device && !followed.has(Gate::DRAPartitionableDevices) {
+    let mut seen: BTreeMap<(&str, &str), Vec<&Published>> = BTreeMap::new();
+    for one in published.for_node(&node.node.name, !followed.traits().repairs_allocator) {
+        if one.slice.is_per_device && !followed.has(Gate::DRAPartitionableDevices) {
             continue;
         }
-        if concerns(slice, node, followed)? {
-            seen.entry((&slice.driver, &slice.pool)).or_default().push(slice);
+        if concerns(&one.slice, node, followed, units)? {
+            units.charge(SLICE)?;
+            seen.entry((&one.slice.driver, &one.slice.pool)).or_default().push(one);
         }
     }
     let mut pools: Vec<Pool<'_>> = Vec::with_capacity(seen.len());
-    for ((driver, name), mut slices) in seen {
-        let Some(generation) = slices.iter().map(|slice| slice.generation).max() else { continue };
-        slices.retain(|slice| slice.generation == generation);
-        slices.sort_by(|left, right| left.meta.name.cmp(&right.meta.name));
+    for ((driver, name), mut found) in seen {
+        let Some(generation) = found.iter().map(|one| one.slice.generation).max() else { continue };
+        found.retain(|one| one.slice.generation == generation);
+        found.sort_by(|left, right| left.slice.meta.name.cmp(&right.slice.meta.name));
+        let has_binding_conditions = found.iter().any(|one| one.has_binding_conditions);
+        let slices: Vec<&ResourceSlice> = found.iter().map(|one| &*one.slice).collect();
         let wanted = slices.first().map_or(0, |slice| slice.slice_count);
         let is_all_seen = count(&slices) == wanted;
         let mut others: Vec<&ResourceSlice> = Vec::new();
         if !is_all_seen {
             let all = published.in_pool(driver, name);
-            if all.iter().any(|slice| slice.generation > generation) {
+            units.charge_each(all.len(), SLICE)?;
+            if all.iter().any(|one| one.slice.generation > generation) {
                 // The driver is replacing it, and has nothing new for this node.
                 continue;
             }
@@ -132,58 +177,51 @@ pub(super) fn gather<'a>(
             let is_other = |slice: &&ResourceSlice| {
                 slice.generation == generation && !names.contains(&*slice.meta.name)
             };
-            others = all.iter().map(AsRef::as_ref).filter(is_other).collect();
+            others = all.iter().map(|one| &*one.slice).filter(is_other).collect();
         }
         let is_whole = is_all_seen || count(&slices) + count(&others) == wanted;
         let in_use = cluster.objects().devices_in_use.pool(driver, name);
-        let mut pool = Pool { driver, name, state: State::Whole, seen: slices, others, in_use };
-        if !is_whole {
+        let (state, seen) = (State::Whole, slices);
+        let rules = &cluster.objects().rules_of_taints;
+        let taint_rules = match followed.has_taint_rules() {
+            true => rules.of_pool(name),
+            false => Rules::default(),
+        };
+        let mut pool =
+            Pool { driver, name, state, seen, others, in_use, taint_rules, has_binding_conditions };
+        let has_counters = followed.has(Gate::DRAPartitionableDevices);
+        let is_known = match found.as_slice() {
+            [only] if pool.others.is_empty() && has_counters => Some(only.contradicts_itself),
+            _ => None,
+        };
+        if is_whole {
+            let contradicts = match is_known {
+                Some(contradicts) => contradicts,
+                None => {
+                    units.charge(pool.units_of_contradictions())?;
+                    pool.contradicts_itself(has_counters)
+                }
+            };
+            if contradicts {
+                pool.state = State::Invalid;
+            }
+        } else {
             pool.state = State::Incomplete;
-        } else if contradicts_itself(&pool, followed) {
-            pool.state = State::Invalid;
         }
         if pool.state != State::Whole {
             pool.seen.clear();
             pool.others.clear();
+            pool.has_binding_conditions = false;
         }
         pools.push(pool);
     }
     // A stable sort: within both halves by driver and name.
     if followed.has_binding_conditions() {
-        pools.sort_by_key(Pool::has_binding_conditions);
+        pools.sort_by_key(|pool| pool.has_binding_conditions);
     }
     Ok(pools)
 }
 
 fn count(slices: &[&ResourceSlice]) -> i64 {
     i64::try_from(slices.len()).unwrap_or(i64::MAX)
-}
-
-/// Two devices or two counter sets of one name, or a device that takes of what there is not.
-fn contradicts_itself(pool: &Pool<'_>, followed: Followed) -> bool {
-    let mut names: FxHashSet<&str> = FxHashSet::default();
-    let mut sets: FxHashSet<&str> = FxHashSet::default();
-    let mut seen_devices = pool.seen.iter().flat_map(|slice| slice.devices.iter());
-    if !seen_devices.all(|device| names.insert(&device.name)) {
-        return true;
-    }
-    if !followed.has(Gate::DRAPartitionableDevices) {
-        return false;
-    }
-    if !pool.counter_sets().all(|set| sets.insert(&set.name)) {
-        return true;
-    }
-    let is_defined = |wanted: &CounterSet| {
-        let set = pool.counter_sets().find(|set| set.name == wanted.name);
-        set.is_some_and(|set| {
-            let mut counters = wanted.counters.iter();
-            counters.all(|(name, _)| set.counters.iter().any(|(have, _)| have == name))
-        })
-    };
-    let mut consumed = pool
-        .seen
-        .iter()
-        .flat_map(|slice| slice.devices.iter())
-        .flat_map(|device| device.consumes.iter());
-    !consumed.all(is_defined)
 }

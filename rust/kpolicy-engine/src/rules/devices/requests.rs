@@ -8,6 +8,7 @@ use super::attempt::Attempt;
 use super::key_of;
 use super::pools::State;
 use super::search::Stop;
+use super::work::{REQUEST, SELECTOR, SELECTOR_BYTES, STEP};
 
 /// The most devices that the API stores in one allocation.
 pub(super) const DEVICES_MAX: usize = 32;
@@ -21,6 +22,8 @@ pub(super) struct Request<'a> {
     pub(super) alternative: Option<&'a str>,
     pub(super) ask: &'a Ask,
     pub(super) class: &'a DeviceClass,
+    /// Places of the selectors of the class, then of its own; `None`: one of another type.
+    pub(super) selectors: Vec<Option<usize>>,
     pub(super) count: usize,
     /// Where all devices are asked for: these, by their places.
     pub(super) all: Option<Vec<usize>>,
@@ -66,6 +69,7 @@ impl<'a> Attempt<'a> {
         let mut least = 0_usize;
         for request in claim.requests.iter() {
             let first = self.requests.len();
+            self.reached = (index, &request.name);
             let needed = match &request.wanted {
                 Wanted::Exactly(ask) => {
                     let ready = self.request(index, claim, &request.name, None, ask)?;
@@ -119,6 +123,7 @@ impl<'a> Attempt<'a> {
         alternative: Option<&'a str>,
         ask: &'a Ask,
     ) -> Result<Request<'a>, Stop> {
+        self.work.charge(REQUEST)?;
         if let Some(number) = ask.selectors.iter().position(Option::is_none) {
             let what =
                 format!(", selector #{number}: CEL expression empty (unsupported selector type?)");
@@ -140,7 +145,8 @@ impl<'a> Attempt<'a> {
             );
             return Err(fatal(claim, &ask.name, &what));
         };
-        let mut request = Request { base, alternative, ask, class, count: 0, all: None };
+        let selectors = self.selectors_of(class, ask)?;
+        let mut request = Request { base, alternative, ask, class, selectors, count: 0, all: None };
         match &ask.mode {
             Mode::Exact(count) => request.count = usize::try_from(*count).unwrap_or(0),
             Mode::Unknown(mode) => {
@@ -153,6 +159,22 @@ impl<'a> Attempt<'a> {
             }
         }
         Ok(request)
+    }
+
+    /// Looks up each selector once.
+    fn selectors_of(
+        &mut self,
+        class: &'a DeviceClass,
+        ask: &'a Ask,
+    ) -> Result<Vec<Option<usize>>, Stop> {
+        let mut places = Vec::with_capacity(class.selectors.len() + ask.selectors.len());
+        for text in class.selectors.iter().chain(&ask.selectors) {
+            let bytes = text.as_deref().map_or(0, str::len);
+            self.work.charge(SELECTOR + (bytes / SELECTOR_BYTES) as u64)?;
+            let text = text.as_deref();
+            places.push(text.map(|text| self.remembered.place_of(text, self.cluster)));
+        }
+        Ok(places)
     }
 
     /// The places of all devices that will do, whether or not they are taken.
@@ -179,14 +201,13 @@ impl<'a> Attempt<'a> {
             }
             for _ in pool.seen.iter().flat_map(|slice| slice.devices.iter()) {
                 let index = self.requests.len();
-                if self.is_selected(claim_index, index, request, place)?
-                    && self.has_capacity(
-                        request.ask,
-                        place,
-                        self.followed.traits().repairs_allocator,
-                    )?
-                {
-                    all.push(place);
+                self.work.charge(STEP)?;
+                if self.is_selected(claim_index, index, request, place)? {
+                    self.charge_capacity(request.ask, place)?;
+                    let of_all = self.followed.traits().repairs_allocator;
+                    if self.has_capacity(request.ask, place, of_all)? {
+                        all.push(place);
+                    }
                 }
                 place += 1;
             }

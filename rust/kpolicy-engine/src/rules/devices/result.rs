@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::model::{
-    AllocatedConfig, AllocatedDevice, Allocation, NodeSelector, NodeSelectorTerm, Requirement,
-    ResourceClaim, SelectorOperator, WrittenSelector,
+    AllocatedConfig, AllocatedDevice, Allocation, Device, NodeSelector, NodeSelectorTerm,
+    Requirement, ResourceClaim, SelectorOperator, SlicePlace, WrittenSelector,
 };
 use crate::rules::node_selection::NAME_FIELD;
 
+use super::Detail;
 use super::attempt::{Attempt, Chosen};
 use super::requests::Request;
 
@@ -15,13 +16,22 @@ use super::requests::Request;
 pub(crate) const SHARE_ID: &str = "*";
 
 /// An allocation for each claim.
-pub(super) fn allocations(attempt: &Attempt<'_>) -> Result<Vec<Allocation>, String> {
+pub(super) fn allocations(
+    attempt: &Attempt<'_>,
+    detail: Detail,
+) -> Result<Vec<Allocation>, String> {
     let claims = attempt.claims.iter().zip(&attempt.chosen).enumerate();
     claims
         .map(|(index, (claim, chosen))| {
-            let node_selector = node_selector(attempt, chosen).map_err(|why| {
-                format!("create NodeSelector for claim {}: {why}", claim.meta.name)
-            })?;
+            if let Some(why) = problem_of_places(attempt, chosen) {
+                let name = &claim.meta.name;
+                return Err(format!("create NodeSelector for claim {name}: {why}"));
+            }
+            if detail == Detail::Devices {
+                let devices = chosen.iter().filter_map(|chosen| named(attempt, chosen)).collect();
+                return Ok(Allocation { devices, ..Allocation::default() });
+            }
+            let node_selector = node_selector(attempt, chosen);
             Ok(Allocation {
                 devices: chosen.iter().filter_map(|chosen| device(attempt, chosen)).collect(),
                 config: configs(attempt, index, claim),
@@ -31,6 +41,12 @@ pub(super) fn allocations(attempt: &Attempt<'_>) -> Result<Vec<Allocation>, Stri
             })
         })
         .collect()
+}
+
+/// Without what is only written.
+fn named(attempt: &Attempt<'_>, chosen: &Chosen) -> Option<AllocatedDevice> {
+    let request = attempt.requests.get(chosen.request)?.full_name();
+    Some(AllocatedDevice { request, ..AllocatedDevice::default() })
 }
 
 fn device(attempt: &Attempt<'_>, chosen: &Chosen) -> Option<AllocatedDevice> {
@@ -112,29 +128,41 @@ fn chosen_requests<'r, 'a>(attempt: &'r Attempt<'a>, claim: usize) -> Vec<&'r Re
     chosen.collect()
 }
 
+/// Where the devices of a claim are reached.
+fn places<'a>(
+    attempt: &'a Attempt<'_>,
+    chosen: &'a [Chosen],
+) -> impl Iterator<Item = (&'a SlicePlace, &'a Device)> {
+    let candidates = chosen.iter().filter_map(|chosen| attempt.candidate(chosen.place));
+    candidates.map(|candidate| match candidate.slice.is_per_device {
+        true => (&candidate.device.place, candidate.device),
+        false => (&candidate.slice.place, candidate.device),
+    })
+}
+
+fn is_only_here((place, device): (&SlicePlace, &Device)) -> bool {
+    place.node_name.is_some() || device.binds_to_node
+}
+
+/// Why no selector of nodes can be made of them.
+fn problem_of_places(attempt: &Attempt<'_>, chosen: &[Chosen]) -> Option<String> {
+    let before_local = places(attempt, chosen).take_while(|place| !is_only_here(*place));
+    let mut selectors = before_local.filter_map(|(place, _)| place.selector.as_ref());
+    let refused = selectors.find(|written| written.selector.terms.len() > 1)?;
+    let count = refused.selector.terms.len();
+    Some(format!("unsupported ResourceSlice.NodeSelector with {count} terms"))
+}
+
 /// The nodes on which all devices are reached; `None`: all.
-fn node_selector(
-    attempt: &Attempt<'_>,
-    chosen: &[Chosen],
-) -> Result<Option<WrittenSelector>, String> {
+fn node_selector(attempt: &Attempt<'_>, chosen: &[Chosen]) -> Option<WrittenSelector> {
     let mut term = NodeSelectorTerm::default();
     let (mut fields, mut expressions) = (Vec::<Value>::new(), Vec::<Value>::new());
-    for candidate in chosen.iter().filter_map(|chosen| attempt.candidate(chosen.place)) {
-        let place = if candidate.slice.is_per_device {
-            &candidate.device.place
-        } else {
-            &candidate.slice.place
-        };
-        if place.node_name.is_some() || candidate.device.binds_to_node {
-            return Ok(Some(only(&attempt.node.node.name)));
+    for (place, device) in places(attempt, chosen) {
+        if is_only_here((place, device)) {
+            return Some(only(&attempt.node.node.name));
         }
         let Some(written) = &place.selector else { continue };
-        let terms = &written.selector.terms;
-        if terms.len() > 1 {
-            let count = terms.len();
-            return Err(format!("unsupported ResourceSlice.NodeSelector with {count} terms"));
-        }
-        let Some(more) = terms.first() else { continue };
+        let Some(more) = written.selector.terms.first() else { continue };
         let text: Value = serde_json::from_str(&written.text).unwrap_or_default();
         let listed = |name: &str| {
             let list = text.get("nodeSelectorTerms").and_then(|terms| terms.get(0)?.get(name));
@@ -145,7 +173,7 @@ fn node_selector(
         merge(&mut term.match_expressions, &mut expressions, &more.match_expressions, own);
     }
     if fields.is_empty() && expressions.is_empty() {
-        return Ok(None);
+        return None;
     }
     let mut written = serde_json::Map::new();
     for (name, list) in [("matchExpressions", expressions), ("matchFields", fields)] {
@@ -154,7 +182,7 @@ fn node_selector(
         }
     }
     let text = json!({"nodeSelectorTerms": [written]}).to_string().into();
-    Ok(Some(WrittenSelector { selector: NodeSelector { terms: [term].into() }, text }))
+    Some(WrittenSelector { selector: NodeSelector { terms: [term].into() }, text })
 }
 
 /// Adds the requirements that are not there yet.

@@ -1,21 +1,25 @@
 //! The search: every request gets the first devices with which everything after it succeeds too.
 
+use crate::model::Ask;
 use crate::release::Gate;
 
 use super::attempt::{Attempt, Chosen};
 use super::capacity::consumed;
-use super::requests::DEVICES_MAX;
+use super::requests::{DEVICES_MAX, Request};
+use super::work::{
+    CONSTRAINING, DEVICES_IN_A_ROW, GIVING, SHARE, STEP, counters_of, of_capacities,
+};
 
-/// How many devices an attempt may look at.
-const STEPS_MAX: u64 = 200_000;
+/// The search calls itself once for each claim, request and device.
+const DEPTH_MAX: usize = 2_500;
 
 /// What ends a search without an answer.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// An allocation would have more devices than the API stores.
     TooMany,
-    /// It takes too many steps.
-    TooLong,
+    /// It takes more units than there are.
+    TooMuch,
     /// The whole cycle fails.
     Fatal(String),
 }
@@ -45,7 +49,17 @@ impl Attempt<'_> {
 
     /// `is_chosen`: the alternative is chosen. `start`: the first place to look at.
     fn allocate(&mut self, at: At, is_chosen: bool, start: usize) -> Result<bool, Stop> {
-        self.step()?;
+        if self.depth == DEPTH_MAX {
+            return Err(Stop::TooMuch);
+        }
+        self.depth += 1;
+        let outcome = self.allocate_next(at, is_chosen, start);
+        self.depth -= 1;
+        outcome
+    }
+
+    fn allocate_next(&mut self, at: At, is_chosen: bool, start: usize) -> Result<bool, Stop> {
+        self.work.charge(STEP)?;
         let Some(entries) = self.entries.get(at.claim) else { return Ok(true) };
         let Some(entry) = entries.get(at.request).copied() else {
             let next = At { claim: at.claim + 1, ..At::default() };
@@ -60,6 +74,7 @@ impl Attempt<'_> {
         }
         let index = entry.first + at.alternative;
         let Some(request) = self.requests.get(index) else { return Ok(false) };
+        self.reached = (at.claim, request.base);
         let (count, all) = (request.count, request.all.as_ref());
         if all.is_some_and(Vec::is_empty) {
             return Ok(false);
@@ -84,8 +99,17 @@ impl Attempt<'_> {
             }
             return outcome;
         }
-        for place in start..self.candidates.len() {
-            self.step()?;
+        let mut after = start;
+        loop {
+            if self.are_too_few(index, after, count - at.device)? {
+                return Ok(false);
+            }
+            let (place, passed) = self.next_free(at.claim, index, after);
+            self.work.charge(STEP + (passed / DEVICES_IN_A_ROW) as u64)?;
+            if place >= self.candidates.len() {
+                return Ok(false);
+            }
+            after = place + 1;
             if !self.will_do(at.claim, index, place)? {
                 continue;
             }
@@ -96,8 +120,8 @@ impl Attempt<'_> {
             }
             self.give_up(at.claim, given);
             outcome?;
+            self.reached = (at.claim, self.requests.get(index).map_or("", |request| request.base));
         }
-        Ok(false)
     }
 
     /// The first alternative with which everything after it succeeds.
@@ -120,9 +144,19 @@ impl Attempt<'_> {
         if is_too_many { Err(Stop::TooMany) } else { Ok(false) }
     }
 
-    fn step(&mut self) -> Result<(), Stop> {
-        self.steps += 1;
-        if self.steps > STEPS_MAX { Err(Stop::TooLong) } else { Ok(()) }
+    /// What giving a device to a request takes, and taking it back.
+    fn units_of_giving(&self, claim: usize, request: &Request<'_>, place: usize) -> u64 {
+        let Some(candidate) = self.candidate(place) else { return 0 };
+        let constraints = self.constraints.get(claim).into_iter().flatten();
+        let constraining: u64 = constraints.map(|constraint| constraint.units(CONSTRAINING)).sum();
+        let device = candidate.device;
+        let pool = self.pools.get(candidate.pool).filter(|_| counters_of(device) > 0);
+        let counting = pool.map_or(0, |pool| self.counters.units(pool, device));
+        let of_shares = match device.is_shared {
+            true => SHARE * device.capacity.len() as u64 + of_capacities(device, request.ask),
+            false => 0,
+        };
+        GIVING + constraining + counting + of_shares + self.units_of_taints(candidate, request.ask)
     }
 
     fn is_admin(&self, index: usize) -> bool {
@@ -135,20 +169,62 @@ impl Attempt<'_> {
             || self.marks.is_chosen(place)
     }
 
-    /// What is asked of a device before it is tried.
-    fn will_do(&mut self, claim: usize, index: usize, place: usize) -> Result<bool, Stop> {
-        let is_taken = if self.is_admin(index) {
-            self.marks.is_chosen_for(place, claim)
-        } else {
-            self.is_taken(place)
-        };
-        if is_taken || !self.accepts(claim, index, place)? {
+    /// The first place from here on that nobody has, and how many that this attempt has given were
+    /// passed over. What claims of the cluster use up is not looked at, except for administrators.
+    fn next_free(&self, claim: usize, index: usize, from: usize) -> (usize, usize) {
+        let end = self.candidates.len();
+        if self.is_admin(index) {
+            let mut places = from..end;
+            let found = places.find(|place| !self.marks.is_chosen_for(*place, claim));
+            let place = found.unwrap_or(end.max(from));
+            return (place, place - from);
+        }
+        let first = self.free.partition_point(|place| *place < from);
+        let free = self.free.get(first..).unwrap_or_default();
+        let passed = free.iter().position(|place| !self.marks.is_chosen(*place));
+        let passed = passed.unwrap_or(free.len());
+        (free.get(passed).copied().unwrap_or(end.max(from)), passed)
+    }
+
+    /// Whether the devices from here on are known to be too few for a request that wants several: there
+    /// are very many ways to choose of them in vain. Each of them was asked for before, so that none can
+    /// fail the cycle.
+    fn are_too_few(&mut self, index: usize, from: usize, wanted: usize) -> Result<bool, Stop> {
+        if wanted < 2 || !self.undoes_all || self.is_admin(index) {
             return Ok(false);
         }
-        match self.requests.get(index) {
-            Some(request) => self.has_capacity(request.ask, place, false),
-            None => Ok(false),
+        let first = self.free.partition_point(|place| *place < from);
+        let (mut looked_at, mut left) = (0, 0);
+        for place in self.free.get(first..).unwrap_or_default() {
+            looked_at += 1;
+            match self.known(index, *place) {
+                _ if self.marks.is_chosen(*place) => {}
+                Some(accepted) => left += usize::from(accepted),
+                None => left = wanted,
+            }
+            if left >= wanted {
+                break;
+            }
         }
+        self.work.charge((looked_at / DEVICES_IN_A_ROW) as u64)?;
+        Ok(left < wanted)
+    }
+
+    /// What is asked of a device before it is tried.
+    fn will_do(&mut self, claim: usize, index: usize, place: usize) -> Result<bool, Stop> {
+        if !self.accepts(claim, index, place)? {
+            return Ok(false);
+        }
+        let Some(request) = self.requests.get(index) else { return Ok(false) };
+        let ask = request.ask;
+        self.charge_capacity(ask, place)?;
+        self.has_capacity(ask, place, false)
+    }
+
+    /// Before `has_capacity`.
+    pub(super) fn charge_capacity(&mut self, ask: &Ask, place: usize) -> Result<(), Stop> {
+        let units = self.candidate(place).map_or(0, |own| of_capacities(own.device, ask));
+        Ok(self.work.charge(units)?)
     }
 
     /// Gives a device to a request, if counters, taints, constraints and capacities allow it. `must`:
@@ -165,6 +241,8 @@ impl Attempt<'_> {
         else {
             return Ok(None);
         };
+        let units = self.units_of_giving(claim, request, place);
+        self.work.charge(units)?;
         let (ask, device, slice) = (request.ask, candidate.device, candidate.slice);
         let is_repaired = self.followed.traits().repairs_allocator;
         let is_shared = self.is_shared(device);
@@ -186,7 +264,7 @@ impl Attempt<'_> {
         if counts && !pool.is_some_and(|pool| self.counters.take(pool, device)) {
             return Ok(None);
         }
-        let mut refused = candidate.is_tainted(ask, self.followed);
+        let mut refused = self.is_tainted(candidate, ask);
         let constraints = self.constraints.get_mut(claim).map_or(&mut [][..], Vec::as_mut_slice);
         if !refused {
             let refusing = constraints
@@ -224,12 +302,16 @@ impl Attempt<'_> {
             self.marks.choose(place, claim);
         }
         let given = Given { request: index, place, took_counters: counts };
-        if !self.has_capacity(ask, place, false)? {
-            // 1.36 leaves all of it as it is.
-            if is_repaired {
-                self.undo(claim, given);
+        if must {
+            // One of several was asked for its capacity before it came to this.
+            self.work.charge(of_capacities(device, ask))?;
+            if !self.has_capacity(ask, place, false)? {
+                // 1.36 leaves all of it as it is.
+                if is_repaired {
+                    self.undo(claim, given);
+                }
+                return Ok(None);
             }
-            return Ok(None);
         }
         let share = if is_shared {
             let share = consumed(ask, device, self.followed).unwrap_or_default();

@@ -1,22 +1,23 @@
 //! Whether a device is what a request asks for: selectors of its class, then its own, then whether the
 //! node reaches the device.
 
-use kpolicy_cel::{
-    Answer, Budget, ErrorKind, Expression, Facts, Map, Quantity, Read, Semver, Value,
-};
+use std::mem;
 
-use crate::model::{Attribute, Device, DeviceClass};
-use crate::snapshot::device_selectors::{CATALOGUE, Compiled};
+use kpolicy_cel::{Budget, ErrorKind, Expression, Value};
+
+use crate::model::DeviceClass;
+use crate::snapshot::device_selectors::Compiled;
 
 use super::attempt::Attempt;
+use super::device_facts::DeviceFacts;
 use super::pools::reaches;
+use super::remembered::Remembered;
 use super::requests::Request;
 use super::search::Stop;
+use super::work::{self, ANSWERS, ASKING, Work};
 
 /// What one evaluation may spend, as in kube-scheduler.
 const UNITS_MAX: u64 = 1_000_000;
-/// So many units of an evaluation take as long as a step of the search.
-const UNITS_A_STEP: u64 = 10;
 
 const YES: u8 = 1;
 const NO: u8 = 2;
@@ -33,9 +34,11 @@ impl<'a> Attempt<'a> {
             return Ok(known);
         }
         let Some(request) = self.requests.get(index) else { return Ok(false) };
-        let (accepted, steps) = self.judge(claim, request, place)?;
-        self.note(index, place, accepted, steps);
-        Ok(accepted)
+        let mut left = Work::of(self.work.left());
+        let mut remembered = mem::take(&mut self.remembered);
+        let accepted = self.judge(claim, request, place, &mut remembered, &mut left);
+        self.remembered = remembered;
+        self.note(index, place, accepted, &left)
     }
 
     /// Whether a request of this place among all requests takes a device, whoever has it.
@@ -46,12 +49,15 @@ impl<'a> Attempt<'a> {
         request: &Request<'a>,
         place: usize,
     ) -> Result<bool, Stop> {
-        let (accepted, steps) = self.judge(claim, request, place)?;
-        self.note(index, place, accepted, steps);
-        Ok(accepted)
+        let mut left = Work::of(self.work.left());
+        let mut remembered = mem::take(&mut self.remembered);
+        let accepted = self.judge(claim, request, place, &mut remembered, &mut left);
+        self.remembered = remembered;
+        self.note(index, place, accepted, &left)
     }
 
-    fn known(&self, index: usize, place: usize) -> Option<bool> {
+    /// What was said of a device before.
+    pub(super) fn known(&self, index: usize, place: usize) -> Option<bool> {
         match self.selected.get(index * self.candidates.len() + place) {
             Some(&YES) => Some(true),
             Some(&NO) => Some(false),
@@ -59,35 +65,51 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn note(&mut self, index: usize, place: usize, accepted: bool, steps: u64) {
+    /// Remembers an answer, and charges for it.
+    fn note(
+        &mut self,
+        index: usize,
+        place: usize,
+        accepted: Result<bool, Stop>,
+        left: &Work,
+    ) -> Result<bool, Stop> {
+        self.work.charge(self.work.left().saturating_sub(left.left()))?;
+        let accepted = accepted?;
         let at = index * self.candidates.len() + place;
         if self.selected.len() <= at {
-            self.selected.resize((index + 1) * self.candidates.len(), 0);
+            let len = (index + 1) * self.candidates.len();
+            self.work.charge(((len - self.selected.len()) / ANSWERS) as u64)?;
+            self.selected.resize(len, 0);
         }
         if let Some(cell) = self.selected.get_mut(at) {
             *cell = if accepted { YES } else { NO };
         }
-        self.steps += steps;
+        Ok(accepted)
     }
 
-    /// The answer, and the steps that it took.
+    /// The answer, charged to `left`.
     fn judge(
         &self,
         claim: usize,
         request: &Request<'a>,
         place: usize,
-    ) -> Result<(bool, u64), Stop> {
-        let Some(candidate) = self.candidate(place) else { return Ok((false, 0)) };
+        remembered: &mut Remembered<'a>,
+        left: &mut Work,
+    ) -> Result<bool, Stop> {
+        let Some(candidate) = self.candidate(place) else { return Ok(false) };
         let has_conditions = !candidate.device.binding_conditions.is_empty();
         if has_conditions && !self.followed.has_binding_conditions() {
-            return Ok((false, 1));
+            return Ok(false);
         }
-        let mut steps = 1;
-        let of_class = request.class.selectors.iter().map(|text| (Some(request.class), text));
-        let own = request.ask.selectors.iter().map(|text| (None, text));
-        let numbered = of_class.enumerate().chain(own.enumerate());
-        for (number, (class, text)) in numbered {
-            let Some(text) = text else { return Ok((false, steps)) };
+        let facts = DeviceFacts { driver: &candidate.slice.driver, device: candidate.device };
+        let of_class = request.class.selectors.len();
+        for (position, selector) in request.selectors.iter().enumerate() {
+            let (class, number) = match position.checked_sub(of_class) {
+                None => (Some(request.class), position),
+                Some(number) => (None, number),
+            };
+            let selector = selector.and_then(|selector| remembered.get_mut(selector));
+            let Some(selector) = selector else { return Ok(false) };
             let fatal = |on_device: bool, what: &str| {
                 let from = self.origin(claim, class);
                 let on = if on_device && self.followed.traits().repairs_allocator {
@@ -98,30 +120,38 @@ impl<'a> Attempt<'a> {
                 };
                 Stop::Fatal(format!("{from}: selector #{number}{on}: {what}"))
             };
-            let expression = match self.cluster.objects().selectors.get(text) {
-                Some(Compiled::Ready(expression)) => expression,
+            let expression = match selector.compiled {
+                Some(Compiled::Ready(expression, _)) => expression,
                 Some(Compiled::Refused(why)) => {
                     return Err(fatal(false, &format!("CEL compile error: {why}")));
                 }
                 None => return Err(fatal(false, "CEL is not compiled yet")),
             };
-            let mut budget = Budget::new(UNITS_MAX);
-            let facts = DeviceFacts { driver: &candidate.slice.driver, device: candidate.device };
-            let accepted = evaluated(
-                expression,
-                &facts,
-                &mut budget,
-                self.followed.traits().repairs_allocator,
-            )
-            .map_err(|why| fatal(true, &format!("CEL runtime error: {why}")))?;
-            steps += budget.spent() / UNITS_A_STEP;
+            left.charge(selector.units_of_looking(&facts))?;
+            match selector.known(&facts) {
+                Some(true) => continue,
+                Some(false) => return Ok(false),
+                None => left.charge(ASKING)?,
+            }
+            let units_max = left.left().min(UNITS_MAX);
+            let mut budget = Budget::new(units_max);
+            let has_hint = self.followed.traits().repairs_allocator;
+            let accepted = evaluated(expression, &facts, &mut budget, has_hint);
+            left.charge(budget.spent())?;
+            let accepted = accepted.map_err(|failed| match failed {
+                Failed::TooDear if units_max < UNITS_MAX => Stop::TooMuch,
+                failed => fatal(true, &format!("CEL runtime error: {}", failed.text())),
+            })?;
+            selector.keep(accepted);
             if !accepted {
-                return Ok((false, steps));
+                return Ok(false);
             }
         }
-        let is_reached = !candidate.slice.is_per_device
-            || reaches(&candidate.device.place, self.node).map_err(Stop::Fatal)?;
-        Ok((is_reached, steps))
+        if !candidate.slice.is_per_device {
+            return Ok(true);
+        }
+        left.charge(work::of_place(&candidate.device.place))?;
+        reaches(&candidate.device.place, self.node).map_err(Stop::Fatal)
     }
 
     fn origin(&self, claim: usize, class: Option<&DeviceClass>) -> String {
@@ -138,116 +168,42 @@ impl<'a> Attempt<'a> {
 const OPTIONAL_HINT: &str = ". consider using CEL optional chaining (.? followed by orValue()) or \
                              guarding the check with has() for optional fields";
 
+/// Why a selector has no answer.
+enum Failed {
+    /// It would have spent more than it may.
+    TooDear,
+    Otherwise(String),
+}
+
+impl Failed {
+    fn text(&self) -> &str {
+        match self {
+            Self::TooDear => "operation cancelled: actual cost limit exceeded",
+            Self::Otherwise(why) => why,
+        }
+    }
+}
+
 fn evaluated(
     expression: &Expression,
     facts: &DeviceFacts<'_>,
     budget: &mut Budget,
     has_hint: bool,
-) -> Result<bool, String> {
+) -> Result<bool, Failed> {
     match expression.evaluate(facts, budget) {
         Ok(Value::Bool(accepted)) => Ok(accepted),
         Ok(other) => {
             let kind = other.type_name();
-            Err(format!(
+            Err(Failed::Otherwise(format!(
                 "CEL result of type {kind} could not be converted to bool: unsupported native conversion from '{kind}' to 'bool'"
-            ))
+            )))
         }
         Err(error) => Err(match error.kind {
-            ErrorKind::CostExceeded => "operation cancelled: actual cost limit exceeded".to_owned(),
-            ErrorKind::NoSuchKey if has_hint => format!("{error}{OPTIONAL_HINT}"),
-            _ => error.to_string(),
+            ErrorKind::CostExceeded => Failed::TooDear,
+            ErrorKind::NoSuchKey if has_hint => {
+                Failed::Otherwise(format!("{error}{OPTIONAL_HINT}"))
+            }
+            _ => Failed::Otherwise(error.to_string()),
         }),
-    }
-}
-
-/// A device as selectors see it.
-struct DeviceFacts<'a> {
-    driver: &'a str,
-    device: &'a Device,
-}
-
-impl Facts for DeviceFacts<'_> {
-    fn read(&self, read: &Read) -> Answer {
-        match CATALOGUE.get(usize::from(read.fact.id)).copied() {
-            Some("device.driver") => Value::string(self.driver).into(),
-            Some("device.allowMultipleAllocations") => self.device.is_shared.into(),
-            // A domain that the device does not have is empty, and not absent.
-            Some("device.attributes[]") => self.attributes(read.key()).into(),
-            Some("device.capacity[]") => self.capacities(read.key()).into(),
-            Some("device.attributes?[]") => self.has(&self.device.attributes, read.key()),
-            Some("device.capacity?[]") => self.has(&self.device.capacity, read.key()),
-            Some("device.attributes") => {
-                self.by_domain(&self.device.attributes, Self::attributes).into()
-            }
-            Some("device.capacity") => {
-                self.by_domain(&self.device.capacity, Self::capacities).into()
-            }
-            _ => Answer::Unknown,
-        }
-    }
-
-    fn is_made(&self, read: &Read) -> bool {
-        matches!(
-            CATALOGUE.get(usize::from(read.fact.id)).copied(),
-            Some(
-                "device.attributes"
-                    | "device.capacity"
-                    | "device.attributes[]"
-                    | "device.capacity[]"
-            )
-        )
-    }
-}
-
-impl DeviceFacts<'_> {
-    /// The domain and the rest of a name; a bare name belongs to the driver.
-    fn split<'b>(&'b self, name: &'b str) -> (&'b str, &'b str) {
-        name.split_once('/').unwrap_or((self.driver, name))
-    }
-
-    /// What `in` says of a domain.
-    fn has<T>(&self, entries: &[(Box<str>, T)], domain: Option<&str>) -> Answer {
-        let is_there = entries.iter().any(|(name, _)| Some(self.split(name).0) == domain);
-        if is_there { true.into() } else { Answer::Absent }
-    }
-
-    fn of_domain<T>(
-        &self,
-        entries: &[(Box<str>, T)],
-        domain: Option<&str>,
-        value: impl Fn(&T) -> Option<Value>,
-    ) -> Value {
-        let own = entries.iter().filter_map(|(name, entry)| {
-            let (have, id) = self.split(name);
-            (Some(have) == domain).then(|| Some((id, value(entry)?))).flatten()
-        });
-        Value::map(Map::of_strings(own))
-    }
-
-    fn attributes(&self, domain: Option<&str>) -> Value {
-        self.of_domain(&self.device.attributes, domain, |attribute| match attribute {
-            Attribute::Int(value) => Some(Value::Int(*value)),
-            Attribute::Bool(value) => Some(Value::Bool(*value)),
-            Attribute::Text(text) => Some(Value::string(&**text)),
-            Attribute::Version(text) => {
-                Semver::parse(text).ok().map(|version| Value::Semver(version.into()))
-            }
-            Attribute::Unknown => None,
-        })
-    }
-
-    fn capacities(&self, domain: Option<&str>) -> Value {
-        self.of_domain(&self.device.capacity, domain, |capacity| {
-            Quantity::parse(&capacity.value.text()).map(|amount| Value::Quantity(amount.into()))
-        })
-    }
-
-    fn by_domain<T>(
-        &self,
-        entries: &[(Box<str>, T)],
-        of: fn(&Self, Option<&str>) -> Value,
-    ) -> Value {
-        let domains = entries.iter().map(|(name, _)| self.split(name).0);
-        Value::map(Map::of_strings(domains.map(|domain| (domain, of(self, Some(domain))))))
     }
 }

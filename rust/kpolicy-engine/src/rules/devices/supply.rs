@@ -7,6 +7,7 @@ use crate::snapshot::{Cluster, NodeView};
 use super::attempt::Attempt;
 use super::pools;
 use super::requests::Entry;
+use super::work::Work;
 
 /// What a node has for one request, or for one alternative of it. The devices are counted as if this
 /// request were alone.
@@ -41,11 +42,11 @@ pub(crate) fn supplies(
     cluster: &Cluster,
     node: NodeView<'_>,
     followed: Followed,
+    work: &mut Work,
 ) -> Vec<Supply> {
-    let Ok(pools) = pools::gather(cluster, node, followed) else { return Vec::new() };
-    let Ok(mut attempt) = Attempt::begin(claims, cluster, node, followed, &pools) else {
-        return Vec::new();
-    };
+    let Ok(pools) = pools::gather(cluster, node, followed, work) else { return Vec::new() };
+    let begun = Attempt::begin(claims, cluster, (node, followed), &pools, work);
+    let Ok(mut attempt) = begun else { return Vec::new() };
     let entries = attempt.entries.clone();
     let mut found = Vec::new();
     for (claim, entries) in entries.iter().enumerate() {
@@ -76,7 +77,7 @@ impl Attempt<'_> {
             let is_short = !self.has_capacity(ask, place, false).unwrap_or(true);
             let Some(candidate) = self.candidate(place) else { continue };
             let is_in_use = !ask.is_admin && self.is_used_up(candidate);
-            let is_tainted = candidate.is_tainted(ask, self.followed);
+            let is_tainted = self.is_tainted(candidate, ask);
             if is_in_use {
                 let slice = candidate.slice;
                 let device = candidate.device.name.clone();

@@ -106,11 +106,15 @@ impl PreparedFilter for Prepared {
     }
 
     fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
-        if is_stale(changes) || overdue(&self.state, cluster) != self.overdue {
-            Refresh::Again
-        } else {
-            Refresh::Nodes
-        }
+        let is_stale = match &self.state {
+            Ok(Some(state)) => {
+                is_stale(changes)
+                    || state.is_stale(cluster)
+                    || state.overdue(cluster) != self.overdue
+            }
+            _ => is_stale(changes),
+        };
+        if is_stale { Refresh::Again } else { Refresh::Nodes }
     }
 
     fn stage(&self) -> Stage<'_> {
@@ -123,7 +127,7 @@ impl PreparedFilter for Prepared {
 
     fn check(&self, cluster: &Cluster, node: NodeView<'_>) -> Code {
         match &self.state {
-            Ok(Some(state)) => state.judge(cluster, node).code(),
+            Ok(Some(state)) => state.code(cluster, node),
             Ok(None) | Err(_) => Code::PASS,
         }
     }
@@ -136,8 +140,7 @@ impl PreparedFilter for Prepared {
     fn describe(&self, cluster: &Cluster, node: NodeView<'_>, code: Code) -> Status {
         match &self.state {
             Ok(Some(state)) if code.is_failure() => {
-                let why = state.judge(cluster, node).failure(&node.node.name);
-                Status::error(why.unwrap_or_default())
+                state.failure(cluster, node).unwrap_or_else(|| Status::error(""))
             }
             Err(status) => status.clone(),
             Ok(_) => meaning(code),

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use crate::model::{Allocation, Meta, ResourceClaim};
-use crate::rules::devices::extended::{Mapping, class_behind, requests};
-use crate::rules::devices::{Outcome, Supply, allocate, supplies};
+use crate::rules::devices::extended::{Mapping, requests};
+use crate::rules::devices::{
+    CONTAINER_RESOURCE, Detail, Outcome, Supply, TooMuch, Work, allocate, supplies,
+};
 use crate::rules::{Code, Status};
 use crate::snapshot::{Cluster, NodeView};
 
@@ -19,53 +21,55 @@ pub(super) struct Given {
     pub(super) special: Option<Vec<Mapping>>,
 }
 
-/// A node's answer.
+/// Why a node gives nothing.
 #[derive(Debug)]
-pub(super) enum Judged {
-    Fits(Vec<Given>),
+pub(super) enum Lack {
     /// There are not enough devices.
     NoDevices,
-    /// Places of claims that are allocated elsewhere, or in vain.
-    Unavailable(Vec<usize>),
     InvalidPools,
     /// The claim of an earlier attempt has to go first.
     Leftover,
     /// Neither the node nor devices have the resource.
     NoResource,
-    TooLong {
-        fails_cycle: bool,
-    },
+    /// It takes more than it may. Which part of a claim it got to; empty: none.
+    TooMuch(String),
     Failed(String),
 }
 
-const NO_DEVICES: u16 = 1;
-const UNAVAILABLE: u16 = 2;
+impl From<TooMuch> for Lack {
+    fn from(_: TooMuch) -> Self {
+        Self::TooMuch(String::new())
+    }
+}
+
+pub(super) const NO_DEVICES: u16 = 1;
+pub(super) const UNAVAILABLE: u16 = 2;
 const INVALID_POOLS: u16 = 3;
 const LEFTOVER: u16 = 4;
 const NO_RESOURCE: u16 = 5;
-const TOO_LONG: u16 = 6;
 
-impl Judged {
+impl Lack {
     pub(super) fn code(&self) -> Code {
         match self {
-            Self::Fits(_) => Code::PASS,
             Self::NoDevices => Code::reject(NO_DEVICES),
-            Self::Unavailable(_) => Code::reject(UNAVAILABLE),
             Self::InvalidPools => Code::reject(INVALID_POOLS),
             Self::Leftover => Code::reject(LEFTOVER),
             Self::NoResource => Code::reject(NO_RESOURCE),
-            Self::TooLong { fails_cycle: false } => Code::reject(TOO_LONG),
-            Self::TooLong { fails_cycle: true } | Self::Failed(_) => Code::fail(1),
+            Self::TooMuch(_) | Self::Failed(_) => Code::fail(1),
         }
     }
 
     /// Why the cycle fails; `None` where it does not.
-    pub(super) fn failure(self, node: &str) -> Option<String> {
+    pub(super) fn failure(self, units_max: u64) -> Option<Status> {
         match self {
-            Self::TooLong { fails_cycle: true } => {
-                Some(format!("node {node}: timed out trying to allocate devices"))
+            Self::TooMuch(part) => {
+                let named = if part.is_empty() { String::new() } else { format!(" ({part})") };
+                Some(Status::too_much(format!(
+                    "the pod's spec.resourceClaims{named} take more work than one decision may: \
+                     finding devices on a node needs more than {units_max} units"
+                )))
             }
-            Self::Failed(why) => Some(why),
+            Self::Failed(why) => Some(Status::error(why)),
             _ => None,
         }
     }
@@ -78,7 +82,6 @@ pub(super) fn meaning(code: Code) -> Status {
         INVALID_POOLS => "invalid resource pools were encountered",
         LEFTOVER => "cannot schedule extended resource claim",
         NO_RESOURCE => "cannot fit resource",
-        TOO_LONG => "timed out trying to allocate devices",
         _ => "cannot allocate all claims",
     })
 }
@@ -90,39 +93,54 @@ enum Special {
 }
 
 impl State {
-    pub(super) fn judge(&self, cluster: &Cluster, node: NodeView<'_>) -> Judged {
-        let special = match self.special(cluster, node) {
-            Ok(special) => special,
-            Err(judged) => return judged,
-        };
-        let numbered = self.claims.iter().enumerate();
-        let unavailable: Vec<usize> = numbered
-            .filter(|(_, claim)| self.is_unavailable(claim, cluster, node))
-            .map(|(place, _)| place)
-            .collect();
+    /// The devices that a node gives to the claims that are not allocated, if it fits.
+    pub(super) fn given(
+        &self,
+        work: &mut Work,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+    ) -> Option<Vec<Given>> {
+        let given = self.found_within(work, cluster, node, Detail::Written).ok()?;
+        (!self.is_any_unavailable(cluster, node)).then_some(given)
+    }
+
+    /// What a node gives to the claims that are not allocated. It is charged for.
+    pub(super) fn found(
+        &self,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+        detail: Detail,
+    ) -> Result<Vec<Given>, Lack> {
+        let mut work = Work::of(self.units_a_node);
+        let found = self.found_within(&mut work, cluster, node, detail);
+        cluster.objects().add_units_of_devices(self.units_a_node - work.left());
+        found
+    }
+
+    pub(super) fn found_within(
+        &self,
+        work: &mut Work,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+        detail: Detail,
+    ) -> Result<Vec<Given>, Lack> {
+        let special = self.special(node, work)?;
         let open: Vec<&Arc<ResourceClaim>> =
             self.claims.iter().filter(|claim| claim.allocation.is_none()).collect();
         let mut wanted: Vec<&ResourceClaim> = open.iter().map(|claim| &***claim).collect();
         if let Special::Made(claim, _) = &special {
             wanted.push(claim);
         }
-        let allocations = if wanted.is_empty() {
-            Vec::new()
-        } else {
-            match allocate(&wanted, cluster, node, self.followed) {
-                Outcome::Found(allocations) => allocations,
-                Outcome::NoSolution => return Judged::NoDevices,
-                Outcome::InvalidPools => return Judged::InvalidPools,
-                Outcome::TooLong => {
-                    let fails_cycle = self.followed.traits().slow_devices_fail_cycle;
-                    return Judged::TooLong { fails_cycle };
-                }
-                Outcome::Failed(why) => return Judged::Failed(why),
-            }
-        };
-        if !unavailable.is_empty() {
-            return Judged::Unavailable(unavailable);
+        if wanted.is_empty() {
+            return Ok(Vec::new());
         }
+        let allocations = match allocate(&wanted, cluster, (node, self.followed), work, detail) {
+            Outcome::Found(allocations) => allocations,
+            Outcome::NoSolution => return Err(Lack::NoDevices),
+            Outcome::InvalidPools => return Err(Lack::InvalidPools),
+            Outcome::TooMuch(part) => return Err(Lack::TooMuch(part)),
+            Outcome::Failed(why) => return Err(Lack::Failed(why)),
+        };
         let mut claims: Vec<(Arc<ResourceClaim>, Option<Vec<Mapping>>)> =
             open.into_iter().map(|claim| (Arc::clone(claim), None)).collect();
         if let Special::Made(claim, mappings) = special {
@@ -131,45 +149,74 @@ impl State {
         let given = claims.into_iter().zip(allocations);
         let given =
             given.map(|((claim, special), allocation)| Given { claim, allocation, special });
-        Judged::Fits(given.collect())
+        Ok(given.collect())
+    }
+
+    /// Places of claims that are allocated elsewhere, or in vain.
+    pub(super) fn unavailable(&self, cluster: &Cluster, node: NodeView<'_>) -> Vec<usize> {
+        let places = 0..self.claims.len();
+        places.filter(|place| self.is_unavailable(*place, cluster, node)).collect()
+    }
+
+    pub(super) fn is_any_unavailable(&self, cluster: &Cluster, node: NodeView<'_>) -> bool {
+        (0..self.claims.len()).any(|place| self.is_unavailable(place, cluster, node))
     }
 
     /// What a node has for each request, if it has too few devices.
-    pub(super) fn supplies(&self, cluster: &Cluster, node: NodeView<'_>) -> Vec<Supply> {
-        if !matches!(self.judge(cluster, node), Judged::NoDevices) {
+    pub(super) fn supplies(
+        &self,
+        work: &mut Work,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+    ) -> Vec<Supply> {
+        if !self.answer(cluster, node).lacks_devices() {
             return Vec::new();
         }
-        let special = match self.special(cluster, node) {
+        let special = match self.special(node, work) {
             Ok(Special::Made(claim, _)) => Some(claim),
             _ => None,
         };
         let open = self.claims.iter().filter(|claim| claim.allocation.is_none());
         let wanted: Vec<&ResourceClaim> =
             open.map(AsRef::as_ref).chain(special.as_deref()).collect();
-        supplies(&wanted, cluster, node, self.followed)
+        supplies(&wanted, cluster, node, self.followed, work)
     }
 
-    fn special(&self, cluster: &Cluster, node: NodeView<'_>) -> Result<Special, Judged> {
-        let Some(Extended { left, asked, containers }) = &self.extended else {
-            return Ok(Special::None);
-        };
+    /// Which of the extended resources devices of the node have to stand for, by their places.
+    pub(super) fn backed(&self, node: NodeView<'_>) -> Result<Vec<usize>, Lack> {
+        let Some(Extended { left, asked, .. }) = &self.extended else { return Ok(Vec::new()) };
         if left.is_some() {
-            return Err(Judged::Leftover);
+            return Err(Lack::Leftover);
         }
-        let mut backed: Vec<(&str, &str)> = Vec::new();
+        let mut backed = Vec::new();
         let has = &node.node.allocatable.amounts.scalars;
-        for (name, _) in asked {
+        for (place, (name, class)) in asked.iter().enumerate() {
             let listed = has.iter().find(|(have, _)| have == name).map(|(_, amount)| *amount);
-            let class = class_behind(name, cluster, self.followed);
-            if let Some(class) = class.filter(|_| listed.unwrap_or(0) == 0) {
-                backed.push((name, class));
+            if class.is_some() && listed.unwrap_or(0) == 0 {
+                backed.push(place);
             } else if listed.is_none() {
-                return Err(Judged::NoResource);
+                return Err(Lack::NoResource);
             }
         }
+        Ok(backed)
+    }
+
+    fn special(&self, node: NodeView<'_>, work: &mut Work) -> Result<Special, Lack> {
+        let Some(Extended { asked, containers, .. }) = &self.extended else {
+            return Ok(Special::None);
+        };
+        let backed = self.backed(node)?;
         if backed.is_empty() && self.claims.is_empty() {
             return Ok(Special::None);
         }
+        let containers_count = containers.init.len() + containers.regular.len();
+        let entries = (containers_count as u64).saturating_mul(backed.len() as u64);
+        work.charge(entries.saturating_mul(CONTAINER_RESOURCE))?;
+        let of_place = |place: &usize| {
+            let (name, class) = asked.get(*place)?;
+            Some((&***name, class.as_deref()?))
+        };
+        let mut backed: Vec<(&str, &str)> = backed.iter().filter_map(of_place).collect();
         backed.sort_unstable();
         let (requests, mappings) = requests(containers, &backed);
         let meta = Meta {

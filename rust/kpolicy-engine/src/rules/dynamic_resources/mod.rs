@@ -5,9 +5,11 @@
 //! classes, slices and taint rules of devices; node labels and allocatable resources. What is decided
 //! for other pods counts, because the claims that are promised to them are in the snapshot.
 
+mod alike;
 mod filter;
 mod hints;
 mod judging;
+mod looked;
 mod pod_claims;
 mod post_filter;
 mod reserve;
@@ -43,7 +45,7 @@ impl Default for DynamicResources {
     }
 }
 
-/// `filterTimeout` is accepted: a search is bounded by its steps here, and not by time.
+/// `filterTimeout` is accepted: a search is bounded by its work here, and not by time.
 pub(crate) fn from_args(
     args: &mut Fields<'_>,
     followed: Followed,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::model::{ClaimSource, ResourceClaim};
 use crate::release::Followed;
 use crate::rules::Status;
@@ -17,15 +19,19 @@ pub(super) fn walk(
 ) -> Result<Vec<Arc<ResourceClaim>>, String> {
     let namespace = pod.namespace();
     let mut claims = Vec::with_capacity(pod.template.resource_claims.len());
+    let statuses = pod.claim_statuses.iter().flat_map(|statuses| statuses.iter());
+    let mut made: FxHashMap<&str, Option<&str>> = FxHashMap::default();
+    for (name, claim) in statuses {
+        made.entry(name).or_insert(claim.as_deref());
+    }
     for entry in &pod.template.resource_claims {
         let (name, is_made_for_pod): (&str, bool) = match &entry.source {
             ClaimSource::Claim(name) => (name, false),
             ClaimSource::Template => {
-                let made = pod.claim_statuses.iter().flat_map(|statuses| statuses.iter());
-                match made.clone().find(|(name, _)| *name == entry.name) {
-                    Some((_, Some(name))) => (name, true),
+                match made.get(&*entry.name) {
+                    Some(Some(name)) => (name, true),
                     // None is needed.
-                    Some((_, None)) => continue,
+                    Some(None) => continue,
                     None => {
                         return Err(format!(
                             "pod \"{}\": ResourceClaim not created yet",

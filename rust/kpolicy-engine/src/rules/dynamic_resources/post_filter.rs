@@ -11,7 +11,6 @@ use crate::rules::Rejection;
 use crate::rules::devices::key_of;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 
-use super::judging::Judged;
 use super::shown::status_json;
 use super::state::State;
 use super::{DynamicResources, NAME};
@@ -51,7 +50,8 @@ impl PostFilter {
         let mut places: Vec<usize> = Vec::new();
         let may_be = state.claims.iter().any(|claim| claim.allocation.is_some());
         for view in reached.filter(|_| may_be).filter_map(|slot| cluster.nodes().view(slot)) {
-            if let Judged::Unavailable(own) = state.judge(cluster, view) {
+            let own = state.unavailable(cluster, view);
+            if !own.is_empty() && state.answer(cluster, view).fits() {
                 places.extend(own);
             }
         }

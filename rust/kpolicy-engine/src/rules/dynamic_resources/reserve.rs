@@ -7,12 +7,12 @@ use crate::model::{Allocation, Consumer, Kind, Meta, Object, OwnerReference, Res
 use crate::release::Followed;
 use crate::rules::Reservation;
 use crate::rules::devices::extended::Mapping;
-use crate::rules::devices::key_of;
+use crate::rules::devices::{Work, key_of};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::DynamicResources;
 use super::filter::is_concerned;
-use super::judging::{Given, Judged};
+use super::judging::Given;
 use super::shown::{allocation_text, mappings_text, requests_text};
 use super::state::State;
 
@@ -45,7 +45,10 @@ impl Bound {
 
 /// The claims of a pod on a node that would have it.
 pub(super) fn bound(state: &State, pod: &Pod, cluster: &Cluster, node: NodeView<'_>) -> Vec<Bound> {
-    let Judged::Fits(given) = state.judge(cluster, node) else { return Vec::new() };
+    let mut work = Work::of(state.units_a_node);
+    let given = state.given(&mut work, cluster, node);
+    cluster.objects().add_units_of_devices(state.units_a_node - work.left());
+    let Some(given) = given else { return Vec::new() };
     let mut given = given.into_iter();
     let mut all = Vec::with_capacity(state.claims.len() + 1);
     for claim in &state.claims {

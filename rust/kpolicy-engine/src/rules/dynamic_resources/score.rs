@@ -9,7 +9,6 @@ use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::DynamicResources;
 use super::filter::{is_concerned, is_stale, key};
-use super::judging::Judged;
 use super::state::State;
 
 /// The API allows so many alternatives.
@@ -74,8 +73,10 @@ impl PreparedScore for Prepared {
     }
 
     fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
-        let overdue = self.state.as_ref().map_or(0, |state| state.overdue(cluster));
-        if is_stale(changes) || overdue != self.overdue { Refresh::Again } else { Refresh::Nodes }
+        let is_changed =
+            |state: &State| state.is_stale(cluster) || state.overdue(cluster) != self.overdue;
+        let is_stale = is_stale(changes) || self.state.as_ref().is_some_and(is_changed);
+        if is_stale { Refresh::Again } else { Refresh::Nodes }
     }
 
     fn problem(&self) -> Option<ScoreProblem<'_>> {
@@ -85,16 +86,14 @@ impl PreparedScore for Prepared {
     #[expect(clippy::cast_precision_loss, reason = "a few hundred at most")]
     fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
         let Some(state) = &self.state else { return 0.0 };
-        match state.judge(cluster, node) {
-            Judged::Fits(given) if !given.is_empty() => {
-                let now = given.iter().map(|given| points(&given.claim, &given.allocation));
-                let before = state.claims.iter().filter_map(|claim| {
-                    claim.allocation.as_deref().map(|allocation| points(claim, allocation))
-                });
-                now.chain(before).sum::<usize>() as f64
-            }
-            _ => 0.0,
+        let answer = state.answer(cluster, node);
+        if !answer.gives() || !state.unavailable(cluster, node).is_empty() {
+            return 0.0;
         }
+        let before = state.claims.iter().filter_map(|claim| {
+            claim.allocation.as_deref().map(|allocation| points(claim, allocation))
+        });
+        (answer.points() + before.sum::<usize>()) as f64
     }
 
     fn normalization(&self) -> &Normalization {
@@ -109,7 +108,8 @@ impl PreparedScore for Prepared {
     }
 }
 
-fn points(claim: &ResourceClaim, allocation: &Allocation) -> usize {
+/// What the alternatives of an allocation are worth.
+pub(super) fn points(claim: &ResourceClaim, allocation: &Allocation) -> usize {
     let mut sum = 0;
     for request in claim.requests.iter() {
         let Wanted::FirstAvailable(asks) = &request.wanted else { continue };

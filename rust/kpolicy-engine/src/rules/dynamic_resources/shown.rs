@@ -1,6 +1,6 @@
 //! Claims, requests and allocations as JSON, for writes and for people.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -9,15 +9,22 @@ use serde_json::{Map, Value, json};
 use crate::model::{
     Allocation, Ask, DeviceRequest, DeviceToleration, Mode, ResourceClaim, Wanted, WrittenQuantity,
 };
+use crate::rules::decision_work::units_max;
 use crate::rules::devices::extended::Mapping;
-use crate::rules::devices::{Place, Supply, key_of};
+use crate::rules::devices::{Place, Supply, Work, key_of};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::DynamicResources;
 use super::filter::is_concerned;
-use super::judging::{Given, Judged};
+use super::judging::Given;
 use super::reserve::{Bound, bound};
 use super::state::State;
+
+/// What is shown of all nodes may take as much as so many decisions.
+const DECISIONS_SHOWN: u64 = 4;
+
+/// Counting what a node has asks every device for every request.
+const SUPPLY_TIMES: u64 = 4;
 
 /// How many claims that use devices are named.
 const USERS_SHOWN_MAX: usize = 10;
@@ -27,6 +34,8 @@ const USERS_SHOWN_MAX: usize = 10;
 pub(crate) struct Shown {
     state: State,
     pod: Arc<Pod>,
+    /// What finding out more may still take on other nodes, in units.
+    left: Cell<u64>,
     /// The claims that use each device, made when the first node has too few.
     users: OnceCell<FxHashMap<Place, Vec<String>>>,
 }
@@ -37,20 +46,32 @@ pub(crate) fn shown(rule: DynamicResources, pod: &Arc<Pod>, cluster: &Cluster) -
         return None;
     }
     let state = State::of(rule, pod, cluster).ok()??;
-    Some(Shown { state, pod: Arc::clone(pod), users: OnceCell::new() })
+    let left = units_max(cluster.nodes().len()).saturating_mul(DECISIONS_SHOWN).into();
+    Some(Shown { state, pod: Arc::clone(pod), left, users: OnceCell::new() })
 }
 
 impl Shown {
-    /// What a node would give, an entry for each claim that has nothing yet.
+    /// What a node would give, an entry for each claim that has nothing yet; nothing beyond the units for
+    /// it.
     pub(crate) fn allocations(&self, cluster: &Cluster, node: NodeView<'_>) -> Vec<Value> {
-        let Judged::Fits(given) = self.state.judge(cluster, node) else { return Vec::new() };
-        given.iter().map(given_json).collect()
+        let given = self.within(1, |work| self.state.given(work, cluster, node));
+        given.iter().flatten().map(given_json).collect()
     }
 
-    /// Why a node has too few devices, an entry for each request; nothing if it has enough.
+    /// Why a node has too few devices, an entry for each request; nothing if it has enough, and beyond
+    /// the units for it.
     pub(crate) fn supplies(&self, cluster: &Cluster, node: NodeView<'_>) -> Vec<Value> {
-        let supplies = self.state.supplies(cluster, node);
+        let supplies = self.within(SUPPLY_TIMES, |work| self.state.supplies(work, cluster, node));
         supplies.iter().map(|supply| self.supply_json(supply, cluster)).collect()
+    }
+
+    /// Does something that may take so many times what looking for devices may.
+    fn within<T>(&self, times: u64, show: impl FnOnce(&mut Work) -> T) -> T {
+        let units = self.state.units_a_node.saturating_mul(times).min(self.left.get());
+        let mut work = Work::of(units);
+        let shown = show(&mut work);
+        self.left.set(self.left.get() - (units - work.left()));
+        shown
     }
 
     fn supply_json(&self, supply: &Supply, cluster: &Cluster) -> Value {

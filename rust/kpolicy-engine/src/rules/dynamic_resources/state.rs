@@ -6,6 +6,7 @@ use crate::heap::HeapBytes;
 use crate::intern::{Name, Shared};
 use crate::model::{Allocation, ResourceClaim, Wanted};
 use crate::release::{Followed, Gate};
+use crate::rules::decision_work::units_of_devices;
 use crate::rules::devices::extended::{class_behind, may_be_devices};
 use crate::rules::devices::key_of;
 use crate::rules::{Status, node_selection};
@@ -13,6 +14,8 @@ use crate::snapshot::pod::Containers;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::DynamicResources;
+use super::alike::Answers;
+use super::looked::looked;
 use super::pod_claims::{is_special_of, walk};
 
 /// The name of a claim for extended resources before it is written.
@@ -27,6 +30,12 @@ pub(super) struct State {
     pub(super) namespace: Box<str>,
     pub(super) followed: Followed,
     binding_timeout_seconds: i64,
+    /// What looking for devices may take on one node, in units.
+    pub(super) units_a_node: u64,
+    /// By claim, how far the devices are that it has.
+    readiness: Vec<Readiness>,
+    /// What comes of the claims on nodes that are alike.
+    pub(super) answers: Arc<Answers>,
 }
 
 /// Extended resources behind which a class stands.
@@ -34,8 +43,8 @@ pub(super) struct State {
 pub(super) struct Extended {
     /// The claim of an earlier attempt.
     pub(super) left: Option<Arc<ResourceClaim>>,
-    /// Resources that devices may stand behind, and how many, by name.
-    pub(super) asked: Vec<(Name, i64)>,
+    /// Resources that devices may stand behind, by name, with the class that stands behind each.
+    pub(super) asked: Vec<(Name, Option<Box<str>>)>,
     pub(super) containers: Shared<Containers>,
 }
 
@@ -62,7 +71,21 @@ impl State {
             }
             has_classes(claim, cluster, rule.followed)?;
         }
+        let of_claim = |claim: &Arc<ResourceClaim>| {
+            let allocation = claim.allocation.as_deref();
+            allocation.map_or(Readiness::Ready, |allocation| readiness(claim, allocation))
+        };
+        let open = claims.iter().filter(|claim| claim.allocation.is_none());
+        let is_to_find = open.clone().next().is_some() || extended.is_some();
+        let looked = looked(open, extended.as_ref(), cluster, rule.followed);
+        let groups = is_to_find.then(|| cluster.objects().device_groups(&looked)).flatten();
+        let resources = extended.as_ref().map_or(0, |own| own.asked.len());
+        let answers = Answers::of(groups, resources, cluster);
+        let units_a_node = units_a_node(&claims, &answers, cluster, rule.followed);
         Ok(Some(Self {
+            units_a_node,
+            answers: answers.into(),
+            readiness: claims.iter().map(of_claim).collect(),
             claims,
             extended,
             namespace: (&***pod.namespace()).into(),
@@ -71,13 +94,19 @@ impl State {
         }))
     }
 
+    /// Whether the nodes that share the work have become more or fewer.
+    pub(super) fn is_stale(&self, cluster: &Cluster) -> bool {
+        self.units_a_node != units_a_node(&self.claims, &self.answers, cluster, self.followed)
+    }
+
     /// Whether an allocated claim is of no use on a node, or not any more.
     pub(super) fn is_unavailable(
         &self,
-        claim: &ResourceClaim,
+        place: usize,
         cluster: &Cluster,
         node: NodeView<'_>,
     ) -> bool {
+        let Some(claim) = self.claims.get(place) else { return false };
         let Some(allocation) = &claim.allocation else { return false };
         let (labels, name) = (&node.node.object.meta.labels, &node.node.name);
         if let Some(written) = &allocation.node_selector
@@ -88,7 +117,7 @@ impl State {
         if !self.followed.has_binding_conditions() {
             return false;
         }
-        match readiness(claim, allocation) {
+        match self.readiness.get(place).copied().unwrap_or(Readiness::Ready) {
             Readiness::Ready => false,
             Readiness::Failed => true,
             Readiness::Waiting => self.is_overdue(allocation, cluster),
@@ -115,12 +144,43 @@ impl State {
 impl HeapBytes for State {
     fn heap_bytes(&self) -> usize {
         self.claims.capacity() * size_of::<Arc<ResourceClaim>>()
+            + self.readiness.capacity() * size_of::<Readiness>()
             + self.namespace.heap_bytes()
             + self
                 .extended
                 .as_ref()
-                .map_or(0, |own| own.asked.capacity() * size_of::<(Name, i64)>())
+                .map_or(0, |own| own.asked.capacity() * size_of::<(Name, Option<Box<str>>)>())
+            + self.answers.heap_bytes()
     }
+}
+
+/// What looking for devices may take on one node: what one decision may take for it is shared by the
+/// kinds of nodes, or by the nodes that slices name, or by all of them.
+fn units_a_node(
+    claims: &[Arc<ResourceClaim>],
+    answers: &Answers,
+    cluster: &Cluster,
+    followed: Followed,
+) -> u64 {
+    let nodes = cluster.nodes().len();
+    let all_counters = !followed.traits().repairs_allocator;
+    let searches = match answers.searches() {
+        Some(searches) => searches.min(nodes),
+        None if answers.has_resources() => nodes,
+        None => cluster.objects().device_slices.nodes_reached(nodes, all_counters),
+    };
+    units_of_devices(searches) / times(claims)
+}
+
+/// How often a node may be asked for devices in one decision: a list of alternatives is scored, and of
+/// claims that are allocated it is asked which keep the pod from its nodes.
+fn times(claims: &[Arc<ResourceClaim>]) -> u64 {
+    let is_list = |wanted: &Wanted| matches!(wanted, Wanted::FirstAvailable(_));
+    let open = || claims.iter().filter(|claim| claim.allocation.is_none());
+    let has_list =
+        claims.iter().any(|claim| claim.requests.iter().any(|request| is_list(&request.wanted)));
+    let is_again = open().next().is_some() && (has_list || open().count() < claims.len());
+    if is_again { 2 } else { 1 }
 }
 
 /// Whether the allocation of a claim is decided, but not seen by the API server yet.
@@ -168,15 +228,17 @@ pub(super) fn asked(pod: &Pod) -> impl Iterator<Item = &(Name, i64)> {
 }
 
 fn extended(pod: &Pod, cluster: &Cluster, followed: Followed) -> Option<Extended> {
-    let asked: Vec<(Name, i64)> = asked(pod).cloned().collect();
-    if asked.is_empty() {
+    let with_class = |(name, _): &(Name, i64)| {
+        (name.clone(), class_behind(name, cluster, followed).map(Box::from))
+    };
+    let asked: Vec<(Name, Option<Box<str>>)> = asked(pod).map(with_class).collect();
+    if !asked.iter().any(|(_, class)| class.is_some()) {
         return None;
     }
-    if !asked.iter().any(|(name, _)| class_behind(name, cluster, followed).is_some()) {
-        return None;
-    }
+    let is_made = cluster.objects().devices_in_use.has_made_for(&pod.uid);
     let mut claims = cluster.objects().resource_claims.in_namespace(pod.namespace());
-    let left = claims.find(|claim| is_special_of(claim, pod)).map(Arc::clone);
+    let left = is_made.then(|| claims.find(|claim| is_special_of(claim, pod))).flatten();
+    let left = left.map(Arc::clone);
     Some(Extended { left, asked, containers: pod.template.containers.clone() })
 }
 

@@ -1,0 +1,78 @@
+//! What selectors said of devices, so that they are asked once about devices that are alike in what they
+//! look at.
+
+use rustc_hash::FxHashMap;
+
+use crate::snapshot::Cluster;
+use crate::snapshot::device_reads::DeviceRead;
+use crate::snapshot::device_selectors::Compiled;
+
+use super::device_facts::{DeviceFacts, Seen};
+use super::work::ENTRIES_SEARCHED;
+
+/// Of so many kinds of devices an answer is remembered.
+const KINDS_MAX: usize = 4;
+
+/// The selectors of an attempt, each once, by its text.
+#[derive(Debug, Default)]
+pub(super) struct Remembered<'a> {
+    places: FxHashMap<&'a str, usize>,
+    selectors: Vec<Selector<'a>>,
+}
+
+impl<'a> Remembered<'a> {
+    /// The place of a selector.
+    pub(super) fn place_of(&mut self, text: &'a str, cluster: &'a Cluster) -> usize {
+        *self.places.entry(text).or_insert_with(|| {
+            let compiled = cluster.objects().selectors.get(text);
+            self.selectors.push(Selector { compiled, values: Vec::new(), answers: Vec::new() });
+            self.selectors.len() - 1
+        })
+    }
+
+    pub(super) fn get_mut(&mut self, place: usize) -> Option<&mut Selector<'a>> {
+        self.selectors.get_mut(place)
+    }
+}
+
+/// A selector, and what it said of the kinds of devices that it was asked about first.
+#[derive(Debug)]
+pub(super) struct Selector<'a> {
+    pub(super) compiled: Option<&'a Compiled>,
+    /// What it looked at of each kind, one kind after another. The last one may have no answer.
+    values: Vec<Seen<'a>>,
+    answers: Vec<bool>,
+}
+
+impl<'a> Selector<'a> {
+    /// What it said of a device that is like this one for it.
+    pub(super) fn known(&mut self, facts: &DeviceFacts<'a>) -> Option<bool> {
+        let Some(Compiled::Ready(_, Some(reads))) = self.compiled else { return None };
+        let kinds = self.answers.len();
+        self.values.truncate(kinds * reads.len());
+        self.values.extend(reads.iter().map(|read| facts.seen(read)));
+        let (known, own) = self.values.split_at(kinds * reads.len());
+        let is_alike =
+            |kind: &usize| known.get(kind * own.len()..(kind + 1) * own.len()) == Some(own);
+        let found = (0..kinds).find(is_alike)?;
+        self.answers.get(found).copied()
+    }
+
+    /// Remembers what it said of the device that it was asked about last.
+    pub(super) fn keep(&mut self, accepted: bool) {
+        let Some(Compiled::Ready(_, Some(_))) = self.compiled else { return };
+        if self.answers.len() < KINDS_MAX {
+            self.answers.push(accepted);
+        }
+    }
+
+    /// What looking for an answer takes.
+    pub(super) fn units_of_looking(&self, facts: &DeviceFacts<'_>) -> u64 {
+        let Some(Compiled::Ready(_, Some(reads))) = self.compiled else { return 0 };
+        let entries = facts.device.attributes.len().max(facts.device.capacity.len());
+        let is_searched =
+            |read: &&DeviceRead| !matches!(read, DeviceRead::Driver | DeviceRead::IsShared);
+        let searched = reads.iter().filter(is_searched).count();
+        1 + (searched * (1 + entries / ENTRIES_SEARCHED)) as u64
+    }
+}

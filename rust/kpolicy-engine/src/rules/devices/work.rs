@@ -1,0 +1,121 @@
+//! The work that looking for devices takes on one node, charged while it is done.
+
+use crate::model::{Ask, Device, NodeSelector, RequestPolicy, SlicePlace};
+
+use super::search::Stop;
+
+// In units, as in `rules/prices.rs`.
+/// A slice that the node reaches.
+pub(super) const SLICE: u64 = 8;
+/// Whether a node reaches a slice or device that names a selector, and each of its requirements.
+pub(super) const REACHING: u64 = 2;
+pub(super) const REQUIREMENT: u64 = 5;
+/// A device that the node reaches, where some of its pool are in use.
+pub(super) const DEVICE: u64 = 1;
+/// So many devices that the node reaches are a unit where none of the pool is in use, and so many
+/// that are passed over because the attempt itself has given them.
+pub(super) const DEVICES_IN_A_ROW: usize = 4;
+/// Comparing its name with those of the pool's other devices.
+pub(super) const NAME: u64 = 4;
+/// A request, or an alternative of one, that is made ready.
+pub(super) const REQUEST: u64 = 6;
+/// A constraint that is made ready.
+pub(super) const CONSTRAINT: u64 = 4;
+/// A step of the search: a device that is looked at.
+pub(super) const STEP: u64 = 1;
+/// A device that is given to a request and taken back.
+pub(super) const GIVING: u64 = 8;
+/// A constraint that is asked about a device, besides the names of requests that it has.
+pub(super) const CONSTRAINING: u64 = 6;
+/// A capacity of a device: what a request takes of it, and whether that is left.
+pub(super) const CAPACITY: u64 = 1;
+/// One that says how shares of it are taken, with so many values for a unit more.
+pub(super) const CAPACITY_POLICY: u64 = 8;
+pub(super) const CAPACITY_VALUES: usize = 4;
+/// A capacity of a device that is given out in shares: what it takes is noted, and forgotten again.
+pub(super) const SHARE: u64 = 14;
+/// So many capacities that a request names are looked for in a unit.
+pub(super) const CAPACITIES_NAMED: u64 = 4;
+/// A counter of a pool that is compared or changed.
+pub(super) const COUNTER: u64 = 6;
+/// A selector of a request that is looked up, and so many bytes of its text for a unit more.
+pub(super) const SELECTOR: u64 = 3;
+pub(super) const SELECTOR_BYTES: usize = 128;
+/// A selector that is asked about a device, besides what it spends.
+pub(super) const ASKING: u64 = 3;
+/// So many attributes or capacities are searched for a name in a unit.
+pub(super) const ENTRIES_SEARCHED: usize = 8;
+/// So many answers of selectors are made room for in a unit.
+pub(super) const ANSWERS: usize = 32;
+/// What one container asks of one resource behind which a class stands.
+pub(crate) const CONTAINER_RESOURCE: u64 = 12;
+
+/// The units that are left on a node.
+#[derive(Debug)]
+pub(crate) struct Work {
+    left: u64,
+}
+
+/// More would have been needed.
+#[derive(Debug)]
+pub(crate) struct TooMuch;
+
+impl Work {
+    pub(crate) const fn of(units: u64) -> Self {
+        Self { left: units }
+    }
+
+    pub(crate) const fn left(&self) -> u64 {
+        self.left
+    }
+
+    pub(crate) fn charge(&mut self, units: u64) -> Result<(), TooMuch> {
+        let left = self.left.checked_sub(units);
+        self.left = left.unwrap_or_default();
+        left.map(|_| ()).ok_or(TooMuch)
+    }
+
+    pub(super) fn charge_each(&mut self, count: usize, price: u64) -> Result<(), TooMuch> {
+        self.charge((count as u64).saturating_mul(price))
+    }
+}
+
+impl From<TooMuch> for Stop {
+    fn from(_: TooMuch) -> Self {
+        Self::TooMuch
+    }
+}
+
+/// Finding out whether a node reaches what is published for this place.
+pub(super) fn of_place(place: &SlicePlace) -> u64 {
+    let selector = place.selector.as_ref().map(|written| &written.selector);
+    REACHING + selector.map_or(0, of_selector)
+}
+
+/// Comparing a node with a selector of nodes.
+pub(crate) fn of_selector(selector: &NodeSelector) -> u64 {
+    let requirements = selector
+        .terms
+        .iter()
+        .map(|term| term.match_expressions.len() + term.match_fields.len() + 1);
+    (requirements.sum::<usize>() as u64).saturating_mul(REQUIREMENT)
+}
+
+/// How many counters a device takes of.
+pub(super) fn counters_of(device: &Device) -> usize {
+    device.consumes.iter().map(|set| set.counters.len()).sum()
+}
+
+/// What a request takes of the capacities of a device.
+pub(super) fn of_capacities(device: &Device, ask: &Ask) -> u64 {
+    let of_policy = |policy: &RequestPolicy| {
+        let values = policy.valid_values.as_ref().map_or(0, |values| values.len());
+        CAPACITY_POLICY + (values / CAPACITY_VALUES) as u64
+    };
+    let own = device
+        .capacity
+        .iter()
+        .map(|(_, capacity)| CAPACITY + capacity.policy.as_ref().map_or(0, of_policy));
+    let named = ask.capacity.len() as u64;
+    own.sum::<u64>() + named + named * device.capacity.len() as u64 / CAPACITIES_NAMED
+}
