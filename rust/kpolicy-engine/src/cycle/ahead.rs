@@ -20,7 +20,8 @@ use crate::timing::{Metered, Taken, Unmetered};
 use super::context::Context;
 use super::filter_answers::FilterColumn;
 use super::score_answers::ScoreColumn;
-use super::shapes::{ShapeKey, Shapes};
+use super::shape_key::ShapeKey;
+use super::shapes::Shapes;
 
 /// So many columns times nodes are worth waking the other threads, which takes some ten thousand
 /// nanoseconds each time. Debug builds divide what they can: their tests have few nodes.

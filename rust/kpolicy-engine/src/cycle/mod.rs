@@ -9,6 +9,7 @@ mod ahead;
 pub mod best;
 mod column;
 mod context;
+mod dropped;
 mod filling;
 mod filter_answers;
 mod fit_error;
@@ -24,6 +25,7 @@ mod sampling;
 mod score_answers;
 mod selection;
 mod shape;
+mod shape_key;
 mod shape_score;
 mod shapes;
 mod store;
@@ -48,7 +50,8 @@ pub use shapes::CACHE_BYTES_MAX;
 use context::Context;
 use fit_error::Say;
 use run::Run;
-use shapes::{Found, ShapeKey, Shapes};
+use shape_key::ShapeKey;
+use shapes::{Found, Shapes};
 
 /// What became of one pod.
 #[derive(Debug)]

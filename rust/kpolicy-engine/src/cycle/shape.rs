@@ -189,16 +189,14 @@ impl Shape {
         columns.into_iter().any(|column| column.rewritten() > seen)
     }
 
-    /// Takes account of what its shared columns hold.
-    pub(super) fn weigh_columns(&self, stores: &mut Stores) {
+    /// Takes account of what its shared columns hold. Gives what those hold that no other shape uses.
+    pub(super) fn weigh_columns(&self, stores: &mut Stores) -> usize {
         let filters = &mut stores.filters;
-        self.filters.iter().for_each(|id| {
-            filters.weigh(*id, FilterColumn::weigh);
-        });
-        self.totals.weigh_columns(&mut stores.scores);
-        if let Some(id) = self.node_memos {
-            stores.node_memos.weigh(id, |memos| memos.heap_bytes());
-        }
+        let weigh = |id: &ColumnId| filters.weigh(*id, FilterColumn::weigh);
+        let of_filters: usize = self.filters.iter().map(weigh).sum();
+        let of_memos =
+            self.node_memos.map_or(0, |id| stores.node_memos.weigh(id, |memos| memos.heap_bytes()));
+        of_filters + self.totals.weigh_columns(&mut stores.scores) + of_memos
     }
 
     /// Gives its columns back.

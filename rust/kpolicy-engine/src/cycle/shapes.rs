@@ -1,28 +1,34 @@
 //! The shapes of the program in force, within a bound of memory.
 //!
 //! Finds the shape of a pod. When the shapes hold too much, those that were used longest ago are
-//! dropped. This costs time and never changes a result.
+//! dropped, first of those that only one decision used: where no pod is like another, the same memory
+//! is written again and again, and stays in the caches of the processor. This costs time and never
+//! changes a result.
 
 use rustc_hash::FxHashMap;
 
 use crate::heap::{flat_bytes, table_bytes};
 use crate::program::Profile;
-use crate::rules::Key;
-use crate::snapshot::{Cluster, Pod};
 use crate::timing::Meter;
 
 use super::ahead::AheadTimes;
 use super::context::Context;
+use super::dropped::Dropped;
 use super::filter_answers::FilterColumn;
 use super::score_answers::ScoreColumn;
 use super::shape::{Shape, Stores};
+use super::shape_key::ShapeKey;
 use super::store::{ColumnId, several_mut};
 use super::totals::Totals;
 
 /// What shapes and their columns may hold together.
 pub const CACHE_BYTES_MAX: usize = 96 * 1024 * 1024;
+/// Shapes that only one decision used may hold this part of it: what stays in the caches of a processor.
+const ONCE_SHARE: usize = 8;
 /// Shapes that are made ahead together may hold this part of it.
-const AHEAD_SHARE: usize = 4;
+const AHEAD_SHARE: usize = 6;
+/// A shape that was made ahead and not used after so many decisions is most likely not used at all.
+const AHEAD_DECISIONS_MAX: u64 = 64;
 /// One shape in so many is dropped at once.
 const DROPPED_PART: usize = 16;
 /// At most this many shapes, however small.
@@ -39,10 +45,27 @@ struct Entry {
     key: Box<[u64]>,
     used_at: u64,
     bytes: usize,
+    /// With columns that no other shape uses.
+    bytes_alone: usize,
     /// Of parts of the pod that it was made for. What its rules keep of them stays while the shape does.
     pod_bytes: usize,
     /// It was made ahead, which took so long, and no decision used it so far.
     ahead: Option<AheadTimes>,
+    /// No more than one decision used it, and it is not known that another was in want of it.
+    is_once: bool,
+}
+
+impl Entry {
+    /// What it holds if only one decision used it.
+    fn once_bytes(&self) -> usize {
+        if self.is_once { self.bytes_alone } else { 0 }
+    }
+
+    /// Whether a decision used it, which was the only one so far and is not under way.
+    fn is_spent(&self, now: u64) -> bool {
+        let is_awaited = self.ahead.is_some() && now - self.used_at <= AHEAD_DECISIONS_MAX;
+        self.is_once && self.used_at < now && !is_awaited
+    }
 }
 
 /// A shape that is there for a decision, and what making it ahead took, if this is its first.
@@ -61,6 +84,9 @@ pub(super) struct Shapes {
     /// Of all shapes and their keys, without columns that are shared.
     bytes: usize,
     bytes_max: usize,
+    /// Of shapes that only one decision used, with columns that no other shape uses.
+    once_bytes: usize,
+    dropped: Dropped,
     clock: u64,
     pub hits: u64,
     pub misses: u64,
@@ -68,55 +94,6 @@ pub(super) struct Shapes {
     pub uncached: u64,
     /// What the largest of the shapes holds that were made ahead last.
     ahead_bytes: usize,
-}
-
-/// Where the key of each rule ends in the key of the shape.
-#[derive(Debug, Default)]
-pub(super) struct ShapeKey {
-    key: Key,
-    ends: Vec<usize>,
-}
-
-impl ShapeKey {
-    /// The key of a pod: profile, then what each rule's column is found by; last what decides who may
-    /// be evicted for it.
-    pub(super) fn set(&mut self, position: usize, profile: &Profile, pod: &Pod, cluster: &Cluster) {
-        self.key.begin(pod, cluster);
-        self.ends.clear();
-        self.key.push(position as u64);
-        self.ends.push(self.key.len());
-        for filter in &profile.filters {
-            self.add(position, |key| filter.key(pod, key));
-        }
-        for score in &profile.scores {
-            self.add(position, |key| score.key(pod, key));
-        }
-        if let Some(victims) = profile.victims() {
-            self.add(position, |key| victims.key(pod, key));
-        }
-    }
-
-    pub(super) fn parts(&self) -> &[u64] {
-        self.key.parts()
-    }
-
-    /// Profile and rule, what the rule reads of the pod, and the length of that, so that none runs
-    /// into the next.
-    fn add(&mut self, profile: usize, read: impl FnOnce(&mut Key)) {
-        let rule = self.ends.len() - 1;
-        self.key.push((profile as u64) << 32 | rule as u64);
-        let start = self.key.len();
-        read(&mut self.key);
-        self.key.push((self.key.len() - start) as u64);
-        self.ends.push(self.key.len());
-    }
-
-    /// The key of the column of one rule, filters first.
-    pub(super) fn of_column(&self, rule: usize) -> &[u64] {
-        let start = self.ends.get(rule).copied().unwrap_or(0);
-        let end = self.ends.get(rule + 1).copied().unwrap_or(start);
-        self.key.parts().get(start..end).unwrap_or_default()
-    }
 }
 
 impl Default for Shapes {
@@ -128,6 +105,8 @@ impl Default for Shapes {
             stores: Stores::default(),
             bytes: 0,
             bytes_max: CACHE_BYTES_MAX,
+            once_bytes: 0,
+            dropped: Dropped::default(),
             clock: 0,
             hits: 0,
             misses: 0,
@@ -145,7 +124,7 @@ impl Shapes {
     /// What shapes and columns hold together.
     pub(super) fn bytes(&self) -> usize {
         let places = self.entries.capacity() * size_of::<Option<Entry>>();
-        let tables = flat_bytes(&self.free) + table_bytes(&self.by_key);
+        let tables = flat_bytes(&self.free) + table_bytes(&self.by_key) + self.dropped.heap_bytes();
         self.bytes + places + tables + self.stores.bytes()
     }
 
@@ -173,7 +152,11 @@ impl Shapes {
         let entry = self.entries.get_mut(id)?.as_mut()?;
         entry.used_at = self.clock;
         let ahead = entry.ahead.take();
-        self.hits += u64::from(ahead.is_none());
+        if ahead.is_none() {
+            self.hits += 1;
+            self.once_bytes -= entry.once_bytes();
+            entry.is_once = false;
+        }
         Some(Found { id, ahead: ahead.unwrap_or_default() })
     }
 
@@ -202,13 +185,16 @@ impl Shapes {
     ) -> usize {
         self.misses += 1;
         if self.len() >= SHAPES_MAX {
-            self.drop_oldest(None);
+            self.drop_oldest(|_, _| true);
         }
         let shape = self.make(key, context);
         let key: Box<[u64]> = key.parts().into();
         let pod_bytes = context.pod.bytes_beyond_ordinary();
         let used_at = self.clock;
-        let entry = Entry { shape, key: key.clone(), used_at, bytes: 0, pod_bytes, ahead };
+        let is_once = !self.dropped.has(&key);
+        let (key_again, bytes, bytes_alone) = (key.clone(), 0, 0);
+        let entry =
+            Entry { shape, key: key_again, used_at, bytes, bytes_alone, pod_bytes, ahead, is_once };
         let id = match self.free.pop() {
             Some(id) => id,
             None => {
@@ -301,10 +287,13 @@ impl Shapes {
     /// Takes account of what a shape and its columns hold after a decision, and keeps the bound.
     pub(super) fn weigh(&mut self, id: usize) {
         let Some(Some(entry)) = self.entries.get_mut(id) else { return };
-        entry.shape.weigh_columns(&mut self.stores);
+        let of_columns = entry.shape.weigh_columns(&mut self.stores);
         let bytes = entry.shape.weigh() + 2 * size_of_val(&*entry.key) + entry.pod_bytes;
         self.bytes = self.bytes - entry.bytes + bytes;
+        self.once_bytes -= entry.once_bytes();
         entry.bytes = bytes;
+        entry.bytes_alone = bytes + of_columns;
+        self.once_bytes += entry.once_bytes();
         if !self.drop_others(Some(id), 0) {
             self.drop_shape(id);
         }
@@ -313,24 +302,32 @@ impl Shapes {
     /// Drops shapes other than `kept` until so much more would be within the bound; tells whether it
     /// is.
     fn drop_others(&mut self, kept: Option<usize>, needed: usize) -> bool {
+        let now = self.clock;
+        let is_spent = |_: usize, entry: &Entry| entry.is_spent(now);
+        while self.once_bytes + needed > self.bytes_max / ONCE_SHARE && self.drop_oldest(is_spent) {
+        }
+        let is_other = |id: usize| Some(id) != kept;
         while self.bytes() + needed > self.bytes_max {
-            if !self.drop_oldest(kept) {
+            let has_dropped = self.drop_oldest(|id, entry| !entry.is_once && is_other(id))
+                || self.drop_oldest(|id, _| is_other(id));
+            if !has_dropped {
                 return false;
             }
         }
         true
     }
 
-    /// Drops some shapes other than `kept` at once, so that this is not done for every new one: those
-    /// that were used longest ago. Not many, because memory that is not used again at once goes back to the
-    /// system, and getting it again costs more than filling it. Tells whether there was any.
-    fn drop_oldest(&mut self, kept: Option<usize>) -> bool {
+    /// Drops some shapes of those that may be dropped at once, so that this is not done for every new
+    /// one: those that were used longest ago. Not many, because memory that is not used again at once goes
+    /// back to the system, and getting it again costs more than filling it. Tells whether there was any.
+    fn drop_oldest(&mut self, may_be_dropped: impl Fn(usize, &Entry) -> bool) -> bool {
         let mut by_age: Vec<(u64, usize)> = self
             .entries
             .iter()
             .enumerate()
-            .filter(|(id, _)| Some(*id) != kept)
-            .filter_map(|(id, entry)| Some((entry.as_ref()?.used_at, id)))
+            .filter_map(|(id, entry)| Some((id, entry.as_ref()?)))
+            .filter(|(id, entry)| may_be_dropped(*id, entry))
+            .map(|(id, entry)| (entry.used_at, id))
             .collect();
         let count = by_age.len().div_ceil(DROPPED_PART);
         if count < by_age.len() {
@@ -338,8 +335,20 @@ impl Shapes {
             by_age.truncate(count);
         }
         by_age.sort_unstable();
-        by_age.into_iter().for_each(|(_, id)| self.drop_shape(id));
+        for (_, id) in by_age {
+            self.remember(id);
+            self.drop_shape(id);
+        }
         count > 0
+    }
+
+    /// That the shape was there, if there is room for that.
+    fn remember(&mut self, id: usize) {
+        if let Some(Some(entry)) = self.entries.get(id)
+            && Dropped::BYTES <= self.bytes_max / DROPPED_PART
+        {
+            self.dropped.put(&entry.key);
+        }
     }
 
     /// Without any shape no place for one is kept either.
@@ -348,6 +357,7 @@ impl Shapes {
         self.free = Vec::new();
         self.by_key = FxHashMap::default();
         self.stores = Stores::default();
+        self.dropped = Dropped::default();
     }
 
     fn drop_idle(&mut self) {
@@ -364,6 +374,7 @@ impl Shapes {
         if let Some(entry) = self.entries.get_mut(id).and_then(Option::take) {
             self.by_key.remove(&entry.key);
             self.bytes = self.bytes.saturating_sub(entry.bytes);
+            self.once_bytes -= entry.once_bytes();
             self.free.push(id);
             entry.shape.release(&mut self.stores);
             if self.by_key.is_empty() {

@@ -73,13 +73,13 @@ impl<C> Store<C> {
         self.bytes + places + free + table_bytes(&self.by_key)
     }
 
-    /// Takes account of what a column holds now.
-    pub(super) fn weigh(&mut self, id: ColumnId, bytes_of: impl FnOnce(&mut C) -> usize) {
-        if let Some(Some(entry)) = self.entries.get_mut(id) {
-            let bytes = bytes_of(&mut entry.column) + 2 * size_of_val(&*entry.key);
-            self.bytes = self.bytes - entry.bytes + bytes;
-            entry.bytes = bytes;
-        }
+    /// Takes account of what a column holds now. Gives that, if it has one user.
+    pub(super) fn weigh(&mut self, id: ColumnId, bytes_of: impl FnOnce(&mut C) -> usize) -> usize {
+        let Some(Some(entry)) = self.entries.get_mut(id) else { return 0 };
+        let bytes = bytes_of(&mut entry.column) + 2 * size_of_val(&*entry.key);
+        self.bytes = self.bytes - entry.bytes + bytes;
+        entry.bytes = bytes;
+        if entry.users == 1 { bytes } else { 0 }
     }
 
     /// The column of a key, made if it is not there, with one user more.

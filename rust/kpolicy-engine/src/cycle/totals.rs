@@ -91,11 +91,10 @@ impl Totals {
         scores + of_scores + flat_bytes(&self.totals) + self.best.heap_bytes()
     }
 
-    /// Takes account of what its shared columns hold.
-    pub(super) fn weigh_columns(&self, store: &mut ScoreStore) {
-        self.scores.iter().filter_map(ShapeScore::shared).for_each(|id| {
-            store.columns.weigh(id, ScoreColumn::weigh);
-        });
+    /// Takes account of what its shared columns hold. Gives what those hold that no other shape uses.
+    pub(super) fn weigh_columns(&self, store: &mut ScoreStore) -> usize {
+        let shared = self.scores.iter().filter_map(ShapeScore::shared);
+        shared.map(|id| store.columns.weigh(id, ScoreColumn::weigh)).sum()
     }
 
     /// Gives its columns back.
