@@ -8,7 +8,6 @@
 use rustc_hash::FxHashMap;
 
 use crate::heap::{flat_bytes, table_bytes};
-use crate::program::Profile;
 use crate::timing::Meter;
 
 use super::ahead::AheadTimes;
