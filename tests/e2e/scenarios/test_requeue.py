@@ -102,7 +102,9 @@ class TestR02RejectedByTaints:
 
     def test_r02_is_requeued_when_it_tolerates_more(self, stage: Stage) -> None:
         toleration = {"key": "a", "operator": "Exists", "effect": "NoSchedule"}
-        with stage.tried_again("UnschedulablePodUpdatePodToleration"):
+        # 1.37 has another word for it.
+        whose = "UnschedulablePod" if stage.plane.harness.minor < 37 else "TargetPod"
+        with stage.tried_again(f"{whose}UpdatePodToleration"):
             stage.patch_pod("waits", {"spec": {"tolerations": [toleration]}})
         stage.bound("waits", "only")
 
