@@ -1,9 +1,9 @@
 """`dataclass` for the modules that short commands load: the same, and made sooner.
 
 The standard one compiles each method of a class by itself, and looks up its signature for a
-docstring: a fifth of the time of `kpolicy lint` was that. Here the methods of a frozen class with
-slots are compiled at once. Every other class is left to the standard one. Python 3.13 compiles
-all methods of a class at once itself: this module goes with the last older one.
+docstring, which is much of the time of `kpolicy lint`. Here the methods of a frozen class with
+slots are compiled at once. Every other class is left to the standard one. Python 3.13 compiles all
+methods of a class at once itself: this module goes with the last older one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The parser that a table drives: LALR(1), with a lexer that knows what may come next.
 
-The table is made by lark (`build/cel_parser_table.py`), and both read a text alike. That of lark is
-no part of kpolicy: to load it takes as long as to check a policy.
+The table is made by lark (`build/cel_parser_table.py`), and both read a text alike. lark itself is
+not used, because short commands would load all of it for this.
 """
 
 from __future__ import annotations

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any as Json, Final
 
-from kpolicy.diagnostics import Diagnostic, Severity
+from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths
 from kpolicy.policy.assembly.resolve import AppliedRule
 from kpolicy.policy.cel.tree import Tree
-from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import Examined, examine
 from kpolicy.policy.format.affinity_of_rule import accepted, verdict_of
 from kpolicy.policy.format.affinity_terms import (
@@ -29,7 +28,8 @@ from kpolicy.policy.format.affinity_terms import (
     quoted,
     terms_of,
 )
-from kpolicy.policy.format.conversion import Converted, emitted, wrapped
+from kpolicy.policy.format.conversion import Converted, emitted
+from kpolicy.policy.format.exports import head, left_out
 from kpolicy.policy.models.scheduling_policy import Predicate
 from kpolicy.policy.yaml.source import Source, named_sources
 
@@ -92,26 +92,22 @@ def write_admission_policies(
     if compiled.program is None:
         return Converted(None, compiled.diagnostics)
     documents: list[dict[str, Json]] = []
-    left_out: list[Diagnostic] = []
+    findings: list[Diagnostic] = []
     for found in _rules(examined):
         for target in (_PODS, *(_TEMPLATES if templates else ())):
             try:
                 terms = terms_of(_formula(examined, found.applied, target.root))
                 _check_template(terms, target)
             except NotSayableError as error:
-                left_out.append(_left_out(found.applied, target, str(error)))
+                findings.append(_left_out(found.applied, target, str(error)))
                 if target is _PODS:
                     break
             else:
                 names = {document["metadata"]["name"] for document in documents}
                 documents += _documents(found, terms, target, names)
-    origin = ", ".join(source.name for source in named)
-    head = wrapped(f"Written by `kpolicy convert --to admission-policy` from {origin}.")
-    for finding in left_out:
-        head += wrapped(f"{finding.code}: {finding.message}")
-    text = "".join(f"# {line}\n" for line in head)
+    text = head("admission-policy", named, findings)
     text += "---\n".join(emitted(document, {}) for document in documents)
-    return Converted(text, (*compiled.diagnostics, *left_out))
+    return Converted(text, (*compiled.diagnostics, *findings))
 
 
 def _rules(examined: Examined) -> list[_Found]:
@@ -169,9 +165,7 @@ def _check_template(terms: Sequence[Term], target: _Target) -> None:
 
 def _left_out(applied: AppliedRule, target: _Target, why: str) -> Diagnostic:
     where = "" if target is _PODS else f" for templates of {target.suffix}"
-    message = f"left out: the predicate `{applied.written.name}`{where}: {why}"
-    found = remark("KP608", message, severity=Severity.WARNING)
-    return replace(found, place=applied.written.place)
+    return left_out(f"the predicate `{applied.written.name}`{where}: {why}", applied.written.place)
 
 
 # The documents.

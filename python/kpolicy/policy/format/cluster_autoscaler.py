@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Place, Severity
+from kpolicy.diagnostics import Diagnostic, Place
 from kpolicy.policy.assembly.resolve import Served
-from kpolicy.policy.codes.registry import remark
-from kpolicy.policy.compile import Examined, compile_policy, examine
-from kpolicy.policy.format.conversion import Converted, emitted, wrapped
+from kpolicy.policy.compile import Examined, examine
+from kpolicy.policy.format.conversion import Converted, emitted
+from kpolicy.policy.format.exports import head, left_out, read_again
 from kpolicy.policy.format.kube_scheduler import (
     API_VERSION,
     FILTER,
     KIND,
+    SCORE,
     PluginProfile,
     plugin_config,
     plugins_of,
@@ -49,9 +49,9 @@ def write_simulation(
         return Converted(None, compiled.diagnostics)
     document = json.loads(compiled.program.bytes)
     profile = PluginProfile(_first_profile(examined, document))
-    left_out = list(_left_out(examined, document, profile))
+    findings = list(_findings(examined, document, profile))
     # The other extension points are not run, so that they stay as they are.
-    profile.rules[1].update(
+    profile.rules[SCORE].update(
         (builtin.name, {"weight": builtin.weight, "args": {}})
         for builtin in BUILTINS.values()
         if builtin.is_default and builtin.scores
@@ -62,20 +62,14 @@ def write_simulation(
     if config := list(plugin_config(profile, is_ignored=False)):
         written["pluginConfig"] = config
     data = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [written]}
-    origin = ", ".join(source.name for source in named)
-    head = wrapped(f"Written by `kpolicy convert --to cluster-autoscaler` from {origin}.")
-    for finding in left_out:
-        head += wrapped(f"{finding.code}: {finding.message}")
-    text = "".join(f"# {line}\n" for line in head) + emitted(data, {})
-    again = compile_policy(Source("written.yaml", text)).program
-    assert again is not None, "the written configuration compiles"
-    read = json.loads(again.bytes)["profiles"][0]["filters"]
+    text = head("cluster-autoscaler", named, findings) + emitted(data, {})
+    read = json.loads(read_again(text).bytes)["profiles"][0]["filters"]
     filters = profile.rules[FILTER].values()
     assert _meaning(read) == _meaning(filters), "the written configuration filters as the policy"
-    return Converted(text, (*compiled.diagnostics, *left_out))
+    return Converted(text, (*compiled.diagnostics, *findings))
 
 
-def _left_out(
+def _findings(
     examined: Examined, document: Mapping[str, Any], profile: PluginProfile
 ) -> Iterator[Diagnostic]:
     """What cannot be said; the rest is added to `profile`."""
@@ -87,7 +81,7 @@ def _left_out(
             why, hint = "is an expression, which cluster-autoscaler does not have", _AFFINITY_HINT
         if why:
             message = f"the predicate `{rule['name']}` {why}"
-            yield _finding(message, rule_place(served, FILTER, rule), hint)
+            yield left_out(message, rule_place(served, FILTER, rule), hint)
         else:
             profile.rules[FILTER][rule["builtin"]] = dict(rule)
     yield from _extenders(served)
@@ -99,7 +93,7 @@ def _left_out(
                 f"`{profile.name}` is written"
             )
             hint = "write the profile that needs nodes most in a policy of its own"
-            yield _finding(message, _profile_place(examined, name), hint)
+            yield left_out(message, _profile_place(examined, name), hint)
 
 
 def _first_profile(examined: Examined, document: Mapping[str, Any]) -> str:
@@ -118,17 +112,12 @@ def _extenders(served: Sequence[Served]) -> Iterator[Diagnostic]:
     for policy in policies.values():
         for index, extender in enumerate(policy.model.spec.extenders):
             message = f"the extender {extender.url_prefix}: cluster-autoscaler asks none"
-            yield _finding(message, policy.place(("spec", "extenders", index, "urlPrefix")))
+            yield left_out(message, policy.place(("spec", "extenders", index, "urlPrefix")))
 
 
 def _profile_place(examined: Examined, name: str) -> Place | None:
     served = examined.resolution.profiles.get(name, ())
     return next((each.effective.policy.place(each.path) for each in served), None)
-
-
-def _finding(message: str, place: Place | None, hint: str = "") -> Diagnostic:
-    found = remark("KP608", f"left out: {message}", hint=hint, severity=Severity.WARNING)
-    return replace(found, place=place)
 
 
 def _meaning(filters: Any) -> list[Any]:

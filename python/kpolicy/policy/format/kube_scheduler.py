@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kpolicy.diagnostics import Diagnostic, Place, Severity
+from kpolicy.diagnostics import Diagnostic, Place
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.assembly.resolve import Served
-from kpolicy.policy.codes.registry import remark
-from kpolicy.policy.compile import Examined, compile_policy, examine
-from kpolicy.policy.format.conversion import Converted, emitted, wrapped
+from kpolicy.policy.compile import Examined, examine
+from kpolicy.policy.format.conversion import Converted, emitted
+from kpolicy.policy.format.exports import head, left_out, read_again
 from kpolicy.policy.models.builtins import (
     BUILTINS,
     PREEMPTION,
@@ -73,14 +73,9 @@ def write_configuration(
         return Converted(None, compiled.diagnostics)
     writing = _Writing(examined, compiled.program)
     data = writing.configuration()
-    origin = ", ".join(source.name for source in named)
-    head = wrapped(f"Written by `kpolicy convert --to kube-scheduler` from {origin}.")
-    for finding in writing.left_out:
-        head += wrapped(f"{finding.code}: {finding.message}")
-    text = "".join(f"# {line}\n" for line in head) + emitted(data, {})
-    again = compile_policy(Source("written.yaml", text)).program
-    assert again is not None, "the written configuration compiles"
-    assert _meaning(again) == writing.meaning, "the written configuration decides as the policy"
+    text = head("kube-scheduler", named, writing.left_out) + emitted(data, {})
+    again = _meaning(read_again(text))
+    assert again == writing.meaning, "the written configuration decides as the policy"
     return Converted(text, (*compiled.diagnostics, *writing.left_out))
 
 
@@ -225,8 +220,7 @@ class _Writing:
         return None
 
     def _leave_out(self, message: str, place: Place | None, hint: str = "") -> None:
-        finding = remark("KP608", f"left out: {message}", hint=hint, severity=Severity.WARNING)
-        finding = replace(finding, place=place)
+        finding = left_out(message, place, hint)
         if finding not in self.left_out:
             self.left_out.append(finding)
 
