@@ -4,10 +4,10 @@ caller come last, and the last one wins.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from tests.cluster.folder import Folder
 
 CONTROLLERS = (
     "deployment-controller",
@@ -22,75 +22,6 @@ CONTROLLERS = (
 FIRST_MINOR_WITHOUT_INSECURE_PORT = 24
 FIRST_MINOR_WITH_CONTROLLER_SUFFIX = 28
 FIRST_MINOR_WITH_WATCH_GRACE = 28
-RESPONSES = {"level": "RequestResponse", "omitStages": ["RequestReceived"]}
-METADATA = {"level": "Metadata", "omitStages": ["RequestReceived"]}
-# Writes of schedulers are recorded with their bodies; everything else only with user, resource and
-# time.
-AUDIT_POLICY = {
-    "apiVersion": "audit.k8s.io/v1",
-    "kind": "Policy",
-    "rules": [
-        {"level": "None", "nonResourceURLs": ["/readyz*", "/livez*", "/healthz*", "/openapi*"]},
-        {"level": "None", "users": ["system:apiserver"], "verbs": ["get", "list", "watch"]},
-        {
-            **RESPONSES,
-            "verbs": ["create", "update", "patch", "delete", "deletecollection"],
-            "resources": [
-                {
-                    "group": "",
-                    "resources": [
-                        "pods",
-                        "pods/binding",
-                        "pods/status",
-                        "pods/eviction",
-                        "events",
-                        "configmaps",
-                        "persistentvolumes",
-                        "persistentvolumeclaims",
-                    ],
-                },
-                {"group": "events.k8s.io", "resources": ["events"]},
-                {"group": "coordination.k8s.io", "resources": ["leases"]},
-            ],
-        },
-        {**RESPONSES, "verbs": ["delete", "deletecollection"]},
-        METADATA,
-    ],
-}
-
-
-@dataclass(frozen=True)
-class Folder:
-    """Where a control plane keeps its files."""
-
-    root: Path
-
-    def below(self, *parts: str) -> Path:
-        return self.root.joinpath(*parts)
-
-    @property
-    def ca_file(self) -> Path:
-        return self.below("pki", "ca.crt")
-
-    @property
-    def audit_log(self) -> Path:
-        return self.below("audit.log")
-
-    @property
-    def audit_policy(self) -> Path:
-        return self.below("audit-policy.json")
-
-    @property
-    def tokens(self) -> Path:
-        return self.below("tokens.csv")
-
-    def log(self, name: str) -> Path:
-        return self.below("logs", f"{name}.log")
-
-    def make(self) -> None:
-        for name in ("pki", "logs", "etcd", "kubeconfig"):
-            self.below(name).mkdir(mode=0o700)
-        self.audit_policy.write_text(json.dumps(AUDIT_POLICY))
 
 
 def etcd(folder: Folder, client_port: int, peer_port: int, flags: Sequence[str]) -> list[str]:

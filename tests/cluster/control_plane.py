@@ -9,9 +9,7 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -21,8 +19,9 @@ from tests.cluster import components
 from tests.cluster.audit import AuditEvent, AuditLog
 from tests.cluster.build import ControlPlaneBinary, control_plane_binary
 from tests.cluster.client import Client
-from tests.cluster.components import CONTROLLERS, Folder
+from tests.cluster.components import CONTROLLERS
 from tests.cluster.errors import ControlPlaneError, PortTakenError
+from tests.cluster.folder import Folder
 from tests.cluster.process import Process
 from tests.cluster.readiness import READY_WITHIN_S, answers_ok, free_ports, wait_ready
 from tests.cluster.rights import Rule, grant, revoke
@@ -106,14 +105,13 @@ class ControlPlane:
         for process in (*reversed(self._others), self._api_server, self._etcd):
             if process is not None:
                 process.kill()
-        if self._folder is not None and not keep_folder and not os.environ.get(KEEP_VARIABLE):
-            shutil.rmtree(self._folder.root, ignore_errors=True)
+        if self._folder is not None:
+            self._folder.give_up(keep=keep_folder or bool(os.environ.get(KEEP_VARIABLE)))
         self._clients, self._others = {}, []
         self._folder = self._etcd = self._api_server = self._audit = None
 
     def _start_once(self) -> None:
-        folder = self._folder = Folder(Path(tempfile.mkdtemp(prefix="kpolicy-control-plane-")))
-        folder.make()
+        folder = self._folder = Folder.new()
         self._run("pki", str(folder.below("pki")))
         folder.tokens.touch(mode=0o600)
         folder.tokens.write_text(token_file(self.users))
