@@ -24,6 +24,8 @@ class ConditionReason(StrEnum):
     UNSCHEDULABLE = "Unschedulable"  # no node fits now, and autoscalers may add one
     # No node fits now, and a new one would not either. Autoscalers leave such pods alone.
     REJECTED_BY_POLICY = "RejectedByPolicy"
+    # No node was chosen, because that takes more work than one decision may. A new node adds work.
+    TOO_MUCH_WORK = "TooMuchWork"
     SCHEDULER_ERROR = "SchedulerError"  # an error of ours
 
 

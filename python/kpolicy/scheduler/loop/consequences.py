@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 _REPORTED: Final = {
     Verdict.PARKED: ConditionReason.UNSCHEDULABLE,
     Verdict.FAILED: ConditionReason.SCHEDULER_ERROR,
-    Verdict.SET_ASIDE: ConditionReason.UNSCHEDULABLE,
+    Verdict.SET_ASIDE: ConditionReason.TOO_MUCH_WORK,
 }
 
 

@@ -26,6 +26,7 @@ _NOT_OURS = "the pod was not ours to bind any more"
 _RESULTS = {
     ConditionReason.UNSCHEDULABLE: UNSCHEDULABLE,
     ConditionReason.REJECTED_BY_POLICY: UNSCHEDULABLE,
+    ConditionReason.TOO_MUCH_WORK: UNSCHEDULABLE,
     ConditionReason.SCHEDULER_ERROR: ERROR,
 }
 

@@ -183,14 +183,32 @@ def test_who_makes_cluster_autoscaler_add_a_node() -> None:
     assert len(seen) == 5
 
 
-def test_the_default_is_kube_schedulers() -> None:
-    """Without a rule of one's own, every pod that fits nowhere makes it add a node."""
+def default_engine(*objects: dict[str, Any]) -> Engine:
     engine = Engine()
     compiled = compile_policy(every_pod=True)
     assert compiled.program is not None
     assert engine.load(compiled.program.bytes) == []
-    full = [node("n1", cpu="1"), pod("p", cpu="2", scheduler_name="default-scheduler")]
-    full[1]["metadata"]["uid"] = "p"
-    listed = {"apiVersion": "v1", "kind": "List", "items": full}
+    listed = {"apiVersion": "v1", "kind": "List", "items": objects}
     assert engine.load_objects(json.dumps(listed).encode(), "") == []
+    return engine
+
+
+def waiting_pod(**spec: Any) -> dict[str, Any]:
+    made = pod("p", scheduler_name="default-scheduler", **spec)
+    made["metadata"]["uid"] = "p"
+    return made
+
+
+def test_the_default_is_kube_schedulers() -> None:
+    """Without a rule of one's own, every pod that fits nowhere makes it add a node."""
+    engine = default_engine(node("n1", cpu="1"), waiting_pod(cpu="2"))
     assert triggers_scale_up(as_written(engine))
+
+
+def test_no_node_is_added_for_a_pod_that_takes_too_much_work() -> None:
+    nodes = [node(f"n{index}") for index in range(100)]
+    hostile = waiting_pod(node_selector={f"k{index}": "x" for index in range(8_000)})
+    written = as_written(default_engine(*nodes, hostile))
+    [condition] = written["status"]["conditions"]
+    assert condition["reason"] == "TooMuchWork"
+    assert not triggers_scale_up(written)
