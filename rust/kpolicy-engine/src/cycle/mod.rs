@@ -43,7 +43,7 @@ use crate::timing::{Lasted, Meter, Stages, Unmetered};
 pub(crate) use ahead::{Prospect, Prospects};
 pub(crate) use fit_error::FitError;
 pub(crate) use sampling::Sampling;
-pub use shapes::CACHE_BYTES_MAX;
+pub(crate) use shapes::CacheBound;
 
 use context::Context;
 use fit_error::Say;
@@ -139,9 +139,9 @@ impl Cycle {
         }
     }
 
-    /// From now on shapes and columns hold no more than so many bytes.
-    pub(crate) fn limit(&mut self, bytes_max: usize) {
-        self.shapes.limit(bytes_max);
+    /// From now on shapes and columns hold no more than that.
+    pub(crate) fn limit(&mut self, bound: CacheBound) {
+        self.shapes.limit(bound);
     }
 
     /// Decides, and where no node will do, tries to make room. `upcoming` gives the pods that are likely
@@ -243,6 +243,7 @@ impl Cycle {
         let profile = question.program.profiles.get(question.profile)?;
         self.key.set(question.profile, profile, question.pod, cluster);
         let context = Context { profile, pod: question.pod.as_ref(), cluster, meter };
+        self.shapes.follow(cluster.nodes().slots());
         let Found { id, ahead } = match self.shapes.find(&self.key) {
             Some(found) => found,
             None => {

@@ -20,7 +20,30 @@ use super::store::{ColumnId, several_mut};
 use super::totals::Totals;
 
 /// What shapes and their columns may hold together.
-pub const CACHE_BYTES_MAX: usize = 96 * 1024 * 1024;
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CacheBound {
+    /// In clusters of any size.
+    least: usize,
+    /// For each node, where that is more: columns have a place for each node.
+    a_node: usize,
+}
+
+impl CacheBound {
+    pub(crate) fn fixed(bytes: usize) -> Self {
+        Self { least: bytes, a_node: 0 }
+    }
+
+    fn bytes(self, nodes: usize) -> usize {
+        self.least.max(self.a_node.saturating_mul(nodes))
+    }
+}
+
+impl Default for CacheBound {
+    fn default() -> Self {
+        Self { least: 96 * 1024 * 1024, a_node: 2 * 1024 }
+    }
+}
+
 /// Shapes that are made ahead together may hold this part of it.
 const AHEAD_SHARE: usize = 4;
 /// One shape in so many is dropped at once.
@@ -60,6 +83,8 @@ pub(super) struct Shapes {
     pub stores: Stores,
     /// Of all shapes and their keys, without columns that are shared.
     bytes: usize,
+    bound: CacheBound,
+    /// The bound, for the nodes that there are.
     bytes_max: usize,
     clock: u64,
     pub hits: u64,
@@ -127,7 +152,8 @@ impl Default for Shapes {
             by_key: FxHashMap::default(),
             stores: Stores::default(),
             bytes: 0,
-            bytes_max: CACHE_BYTES_MAX,
+            bound: CacheBound::default(),
+            bytes_max: CacheBound::default().bytes(0),
             clock: 0,
             hits: 0,
             misses: 0,
@@ -150,9 +176,15 @@ impl Shapes {
     }
 
     /// From now on no more is held than that.
-    pub(super) fn limit(&mut self, bytes_max: usize) {
-        self.bytes_max = bytes_max;
+    pub(super) fn limit(&mut self, bound: CacheBound) {
+        self.bound = bound;
+        self.bytes_max = bound.bytes(0);
         self.drop_others(None, 0);
+    }
+
+    /// There are places for so many nodes now.
+    pub(super) fn follow(&mut self, slots: usize) {
+        self.bytes_max = self.bound.bytes(slots);
     }
 
     pub(super) fn columns(&self) -> usize {

@@ -27,7 +27,7 @@ use kpolicy_cel::{Expression, Moments};
 use serde_json::Value;
 
 use crate::api::{PodChange, PodState, Refusal, RuleStatistics, Statistics, Wake};
-use crate::cycle::{CACHE_BYTES_MAX, Cycle};
+use crate::cycle::{CacheBound, Cycle};
 use crate::evaluate::{self, Query};
 use crate::judging::Tie;
 use crate::model::{ApiPaths, Kind};
@@ -58,7 +58,7 @@ pub struct Engine {
     timings: Timings,
     /// How many programs were put in force.
     loads: u64,
-    cache_bytes_max: usize,
+    cache_bound: CacheBound,
     resource_version: Arc<str>,
     empty: Arc<str>,
     threads: Arc<Threads>,
@@ -96,7 +96,7 @@ impl Engine {
             again: again::Again::default(),
             timings: Timings::default(),
             loads: 0,
-            cache_bytes_max: CACHE_BYTES_MAX,
+            cache_bound: CacheBound::default(),
             resource_version: Arc::clone(&empty),
             empty,
             threads,
@@ -110,7 +110,7 @@ impl Engine {
         self.program = Program::load(document)?;
         self.paths = Arc::new(self.program.paths());
         self.cycle = Cycle::default();
-        self.cycle.limit(self.cache_bytes_max);
+        self.cycle.limit(self.cache_bound);
         self.again = again::Again::default();
         self.timings.follow(&self.program);
         self.loads += 1;
@@ -122,8 +122,8 @@ impl Engine {
     /// Bounds what is kept from decision to decision. Whatever the bound, decisions are the same:
     /// where columns of all nodes have no room, each node is asked.
     pub fn limit_cache(&mut self, bytes_max: usize) {
-        self.cache_bytes_max = bytes_max;
-        self.cycle.limit(bytes_max);
+        self.cache_bound = CacheBound::fixed(bytes_max);
+        self.cycle.limit(self.cache_bound);
     }
 
     /// Looks ahead at one pod of a batch for so many nodes. However many, decisions are the same.
