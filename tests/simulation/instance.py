@@ -181,7 +181,7 @@ class Instance:
             # The thread of a shadow policy would be real; with a dead engine, only the calls to it
             # are left.
             shadowed = ShadowFeed(Shadow(lambda: Engine(0), self.clock, on_behind=lambda: None))
-            scheduler._runtime.engine._witness = shadowed
+            scheduler._runtime.engine._witnesses = (shadowed,)
         self.log.starts.append(Start(machine.run_id, self.host, self.time.now_ns))
         task = main.create_task(scheduler.run())
         self.life = Life(machine, engine, scheduler, main, lease, task, shadowed, plugin_loops)

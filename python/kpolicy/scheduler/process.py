@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -33,6 +34,7 @@ from kpolicy.scheduler.delivery.policy_report import Reporting
 from kpolicy.scheduler.delivery.tenant_maps import TenantMaps
 from kpolicy.scheduler.delivery.tenant_programs import TenantPrograms
 from kpolicy.scheduler.delivery.tenant_report import TenantReport
+from kpolicy.scheduler.journaling import Journaling
 from kpolicy.scheduler.long_tasks import (
     Leadership,
     Parts,
@@ -50,7 +52,7 @@ from kpolicy.scheduler.loop.reload import InForce, Reloaded
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.plugged.host import PluginHost
 from kpolicy.scheduler.problem_codes import FINDINGS, Problem
-from kpolicy.scheduler.runtime import EngineThread, Machine, Runtime, Tasks
+from kpolicy.scheduler.runtime import EngineThread, Machine, Runtime, Tasks, Witness
 from kpolicy.scheduler.serving.comparer import Compared
 from kpolicy.scheduler.serving.endpoints import Life, listen
 from kpolicy.scheduler.serving.observed import observe, request_timer
@@ -116,8 +118,14 @@ class Scheduler:
         if policies.shadow is not None:
             self._shadow = ShadowPolicy(self._compile, clock)
             self._shadow.observe(self.metrics)
-        witness = self._shadow.witness() if self._shadow is not None else None
-        thread = EngineThread(engine, clock, self.metrics, witness=witness)
+        witnesses: list[Witness] = [self._shadow.witness()] if self._shadow is not None else []
+        self._journaling: Journaling | None = None
+        if options.journal:
+            folder, bytes_max = Path(options.journal), options.journal_bytes_max
+            self._journaling = Journaling(folder, bytes_max, clock, machine.run_id)
+            self._journaling.observe(self.metrics)
+            witnesses.append(self._journaling.witness)
+        thread = EngineThread(engine, clock, self.metrics, witnesses=witnesses)
         self._runtime = Runtime(clock, thread, self.metrics, environment.traces, machine.random)
         self._plugins: PluginHost | None = None
         if environment.plugins:
@@ -217,6 +225,8 @@ class Scheduler:
             if self._leadership is not None:
                 await self._leadership.release(limits.STOP_LEASE_S_MIN)
             self._runtime.engine.stop()
+            if self._journaling is not None:
+                await asyncio.to_thread(self._journaling.stop)
             if self._plugins is not None:
                 self._plugins.runner.stop()
             if self._parts is not None:
@@ -241,6 +251,9 @@ class Scheduler:
             return problem
         delivery = self._delivery = self._deliver(parts, client, tasks)
         problem = await self._stop.or_stopped(self._version.ask(client, self._patience))
+        if problem is None and self._journaling is not None:
+            engine = self._runtime.engine.engine
+            problem = self._journaling.open(engine.seed, self._version.known)
         if problem is None and not self._stop.has_begun:
             problem = await self._stop.or_stopped(delivery.start())
         self._patience.end()
@@ -264,6 +277,9 @@ class Scheduler:
                 self._version.follow, client, self._runtime.clock, delivery.begin_reload
             )
             tasks.begin(upgraded, "cluster-version", limits.POLICY_TASK_SILENT_S_MAX)
+            if self._journaling is not None:
+                keep = partial(self._journaling.follow, parts.informers, self._runtime)
+                tasks.begin(keep, "journal", limits.POLICY_TASK_SILENT_S_MAX)
             if self._shadow is not None and shadow_source is not None:
                 follow = partial(self._shadow.follow, shadow_source, parts.informers)
                 tasks.begin(follow, "shadow-policy", limits.POLICY_TASK_SILENT_S_MAX)

@@ -17,6 +17,7 @@ from kpolicy.offline.limits import FILE_BYTES_MAX
 from kpolicy.offline.snapshots.snapshot_problem import (
     CUT_OFF,
     DAMAGED,
+    JOURNAL_SEGMENT,
     NEWER_FORMAT,
     NOT_A_SNAPSHOT,
     TOO_LARGE_WHOLE,
@@ -135,6 +136,8 @@ def _text(value: Any) -> str:
 # The first byte is in no text; the line end shows a transfer that rewrote line ends.
 MAGIC: Final = b"\x89KPSNAP\n"
 FORMAT_VERSION: Final = 1
+# A segment of a journal begins in the same way, and is something else.
+JOURNAL_FORMAT: Final = 2
 # Format version, length of the header, and the SHA-256 of the header.
 PREFIX: Final = struct.Struct(">HI32s")
 HEADER_AT: Final = len(MAGIC) + PREFIX.size
@@ -176,6 +179,9 @@ def _read_header(name: str, packed: bytes) -> Header | Problem:
     if len(packed) < len(MAGIC) + 2:
         return _cut_off(name)
     version = int.from_bytes(packed[len(MAGIC) : len(MAGIC) + 2], "big")
+    if version == JOURNAL_FORMAT:
+        message = "a segment of a journal, which is not the snapshot of one moment"
+        return Problem(JOURNAL_SEGMENT, name, "", message, "`kpolicy replay` reads it")
     if version > FORMAT_VERSION:
         message = f"written in format {version}; this kpolicy reads up to format {FORMAT_VERSION}"
         return Problem(NEWER_FORMAT, name, "", message, "use a newer kpolicy")

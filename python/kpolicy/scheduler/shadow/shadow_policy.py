@@ -9,7 +9,7 @@ import asyncio
 import logging
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kpolicy.api_times import api_micro_time
@@ -42,8 +42,10 @@ class ShadowFeed:
         # The profile of each pending pod, by uid, since decisions do not name it.
         self._profiles: dict[str, str] = {}
 
-    def __call__(self, name: str, arguments: tuple[Any, ...], answer: Any) -> None:
-        if name in _FED:
+    def __call__(
+        self, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], answer: Any
+    ) -> None:
+        if name in _FED and not isinstance(answer, Exception):
             self._shadow.saw(name, *arguments)
         match answer:
             case Applied(pods=pods):
