@@ -52,6 +52,8 @@ REASONS_MAX: Final = 100
 # its process is replayed: a million takes a second.
 COUNTED_AT_ONCE: Final = 100_000
 COUNTED_MAX: Final = 30_000_000
+# Differences that are kept with their pods; further ones are counted.
+DIFFERENCES_KEPT_MAX: Final = 10_000
 
 # --- benchmarks ----------------------------------------------------------------------------------
 # The largest cluster that kpolicy is designed for. The engine numbers nodes and pods with 32 bits.

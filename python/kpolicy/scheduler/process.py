@@ -31,6 +31,7 @@ from kpolicy.scheduler.delivery.cluster_version import ClusterVersion
 from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches
 from kpolicy.scheduler.delivery.policy_delivery import Delivery, Policies, Tenants
 from kpolicy.scheduler.delivery.policy_report import Reporting
+from kpolicy.scheduler.delivery.sources import PolicySource
 from kpolicy.scheduler.delivery.tenant_maps import TenantMaps
 from kpolicy.scheduler.delivery.tenant_programs import TenantPrograms
 from kpolicy.scheduler.delivery.tenant_report import TenantReport
@@ -251,9 +252,8 @@ class Scheduler:
             return problem
         delivery = self._delivery = self._deliver(parts, client, tasks)
         problem = await self._stop.or_stopped(self._version.ask(client, self._patience))
-        if problem is None and self._journaling is not None:
-            engine = self._runtime.engine.engine
-            problem = self._journaling.open(engine.seed, self._version.known)
+        if problem is None:
+            problem = self._open_journal()
         if problem is None and not self._stop.has_begun:
             problem = await self._stop.or_stopped(delivery.start())
         self._patience.end()
@@ -277,12 +277,7 @@ class Scheduler:
                 self._version.follow, client, self._runtime.clock, delivery.begin_reload
             )
             tasks.begin(upgraded, "cluster-version", limits.POLICY_TASK_SILENT_S_MAX)
-            if self._journaling is not None:
-                keep = partial(self._journaling.follow, parts.informers, self._runtime)
-                tasks.begin(keep, "journal", limits.POLICY_TASK_SILENT_S_MAX)
-            if self._shadow is not None and shadow_source is not None:
-                follow = partial(self._shadow.follow, shadow_source, parts.informers)
-                tasks.begin(follow, "shadow-policy", limits.POLICY_TASK_SILENT_S_MAX)
+            self._follow_informers(tasks, parts, shadow_source)
             if self._leadership is not None:
                 await self._stop.or_stopped(self._leadership.acquire())
         if not self._stop.has_begun:
@@ -292,6 +287,22 @@ class Scheduler:
         if self._problem is None:  # after the lease was lost, the process waits for nothing
             await wind_down(parts, self._leadership, self._stop.left_s, self._runtime.clock)
         return self._problem
+
+    def _open_journal(self) -> Problem | None:
+        if self._journaling is None:
+            return None
+        return self._journaling.open(self._runtime.engine.engine.seed, self._version.known)
+
+    def _follow_informers(
+        self, tasks: Tasks, parts: Parts, shadow_source: PolicySource | None
+    ) -> None:
+        """Begins what may list the objects of the cluster again."""
+        if self._journaling is not None:
+            keep = partial(self._journaling.follow, parts.informers, self._runtime)
+            tasks.begin(keep, "journal", limits.POLICY_TASK_SILENT_S_MAX)
+        if self._shadow is not None and shadow_source is not None:
+            follow = partial(self._shadow.follow, shadow_source, parts.informers)
+            tasks.begin(follow, "shadow-policy", limits.POLICY_TASK_SILENT_S_MAX)
 
     def _compile(self, sources: Sequence[Source]) -> Compiled:
         return self._environment.compile_with(sources, cluster_version=self._version.known)

@@ -40,7 +40,7 @@ def decided_pods(record: Record) -> list[DecidedPod]:
                 return []
             case ("schedule", [_, _, decisions]) | ("schedule_unit", [_, _, decisions, None]):
                 return [_pod(decision, record.name) for decision in decisions]
-            case ("choose" | "preempt"), list():
+            case (("choose" | "preempt"), list()):
                 return [_pod(answer, record.name)]
             case _:
                 return []

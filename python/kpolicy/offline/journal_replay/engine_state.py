@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
-from kpolicy.engine import Engine
+from kpolicy.engine import Engine, EngineFault
 from kpolicy.journal.engine_calls import (
     BrokenRecordError,
     Effect,
@@ -22,6 +23,8 @@ from kpolicy.journal.engine_calls import (
 from kpolicy.offline.limits import COUNTED_AT_ONCE, COUNTED_MAX
 from kpolicy.quick_dataclass import dataclass
 
+# What the engine raises for arguments that are not its own, and for a fault of its own.
+ENGINE_ERRORS: Final = (EngineFault, ValueError, TypeError, OverflowError)
 # Until the mark, calls about objects alone are made: the engine that decided had the objects
 # already, and this one does not.
 _BEFORE_MARK: Final = frozenset({Effect.POLICY, Effect.OBJECTS})
@@ -62,23 +65,29 @@ def _mark(record: Record) -> Mark:
 
 
 def fill(engine: Engine, mark: Mark, records: Iterator[Record]) -> int:
-    """Makes the calls up to the mark, and gives how many records there were. Raises what the engine
-    raises, and `BrokenRecordError`."""
+    """Makes the calls up to the mark, and gives how many records there were. Raises
+    `BrokenRecordError`."""
     is_counted = False
     for number, record in enumerate(records, start=1):
         if record.effect is Effect.MARK:
-            if mark.assumed:
-                engine.second_opinions(mark.assumed, record.at_ns)
+            assume(engine, mark, record)
             return number
         if record.effect not in _BEFORE_MARK:
             continue
         call = call_of(record)
-        made_again(engine, call)
+        with suppress(*ENGINE_ERRORS):  # as it was when this was recorded
+            made_again(engine, call)
         if record.name == "load" and not is_counted and mark.is_exact:
             # Before there are nodes, when a decision is nothing but its number.
             _count_up(engine, call.arguments[0], mark.decisions)
             is_counted = True
     return 0
+
+
+def assume(engine: Engine, mark: Mark, record: Record) -> None:
+    """The engine takes over the pods that were assumed at the mark."""
+    if mark.assumed:
+        engine.second_opinions(mark.assumed, record.at_ns)
 
 
 def _count_up(engine: Engine, program: bytes, decisions: int) -> None:

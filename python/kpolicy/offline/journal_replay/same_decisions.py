@@ -11,10 +11,10 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 
 from kpolicy.api_times import api_micro_time
-from kpolicy.engine import Decision, Engine, EngineFault, Scheduled, ScheduledUnit
+from kpolicy.engine import Decision, Engine, Scheduled, ScheduledUnit
 from kpolicy.journal.engine_calls import (
     FIELDS,
     BrokenRecordError,
@@ -25,12 +25,10 @@ from kpolicy.journal.engine_calls import (
     made_again,
 )
 from kpolicy.offline.journal_replay.decided_pods import decided_pods
-from kpolicy.offline.journal_replay.engine_state import Mark, fill, mark_of
+from kpolicy.offline.journal_replay.engine_state import ENGINE_ERRORS, Mark, fill, mark_of
 from kpolicy.offline.journal_replay.journal_input import Epoch, EpochReader
 from kpolicy.offline.snapshots.snapshot_problem import CUT_OFF, JOURNAL_GAP, Problem
 
-# What the engine raises for arguments that are not its own, and for a fault of its own.
-ENGINE_ERRORS: Final = (EngineFault, ValueError, TypeError, OverflowError)
 Progress = Callable[[int], None]
 
 
@@ -94,7 +92,6 @@ class ReplayedEpoch:
             "calls": self.calls,
             "decisions": self.decisions,
             "different": self.different,
-            "first": self.first.line() if self.first is not None else None,
             "problems": [
                 {"code": each.code, "source": each.source, "message": each.message}
                 for each in self.problems
@@ -147,7 +144,7 @@ def _replay(
         found.problems.append(Problem(JOURNAL_GAP, str(epoch.segments[0].path), "", message))
         return
     records = reader.records()
-    number = 0
+    before = 0
     found.kept = Kept.EVERYTHING
     if header.epoch > 1:
         mark = mark_of(EpochReader(epoch).records())
@@ -156,10 +153,10 @@ def _replay(
             message = "the epoch ended before it had all objects"
             found.problems.append(Problem(CUT_OFF, str(epoch.segments[0].path), "", message))
             return
-        number = fill(engine, mark, records)
+        before = fill(engine, mark, records)
         found.kept = _kept(engine, mark)
     compare = _compare_bytes if found.kept is Kept.EVERYTHING else _judge
-    for number, record in enumerate(records, start=number + 1):
+    for number, record in enumerate(records, start=before + 1):
         if until_ns is not None and record.at_ns > until_ns:
             return
         found.calls += 1

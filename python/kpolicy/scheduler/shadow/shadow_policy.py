@@ -15,6 +15,7 @@ from typing import Any, Final
 from kpolicy.api_times import api_micro_time
 from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.engine import Applied, Decision, Engine, PodChange, PodState, Scheduled
+from kpolicy.engine.opinions import Result
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.policy_report import diagnostics
@@ -22,7 +23,7 @@ from kpolicy.scheduler.delivery.sources import PolicySource, follow
 from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.loop.reload import Compile, invalid, log_diagnostics
 from kpolicy.scheduler.problem_codes import Problem
-from kpolicy.scheduler.shadow.second_engine import Loaded, Result, Shadow, Unasked
+from kpolicy.scheduler.shadow.second_engine import Loaded, Shadow, Unasked
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
 _log = logging.getLogger(__name__)
