@@ -67,7 +67,7 @@ class Journal:
     """`on_anew` is called in any thread when a new epoch is needed, after a gap or because the
     present one has used its part of the disk. Then follow `begin_anew` and all lists."""
 
-    def __init__(self, files: SegmentFiles, clock: Clock, on_anew: Callable[[], None]) -> None:
+    def __init__(self, files: SegmentFiles, clock: Clock, on_anew: Callable[[], object]) -> None:
         self._files = files
         self._clock = clock
         self._on_anew = on_anew
@@ -98,7 +98,7 @@ class Journal:
             self._more.notify()
         if self._thread.is_alive():
             self._thread.join()
-        self._write_waiting()
+        self.write_waiting()
         try:
             self._files.close()
         except OSError as error:
@@ -162,10 +162,11 @@ class Journal:
                     self._more.wait(CHUNK_S)
                 if self._is_stopped:
                     return
-            self._write_waiting()
+            self.write_waiting()
             self._flush_by_time()
 
-    def _write_waiting(self) -> None:
+    def write_waiting(self) -> None:
+        """Only where no thread does so."""
         while True:
             with self._more:
                 if not self._work:
@@ -185,7 +186,9 @@ class Journal:
                         self._has_asked = False
                 case _Anew(program, gap, gap_from_ns, at_ns):
                     self._files.begin_epoch(at_ns, gap, gap_from_ns)
-                    self._files.put(record_bytes(Call("load", (program,)), [], at_ns), at_ns)
+                    if program:  # a recorder of another scheduler has none
+                        load = record_bytes(Call("load", (program,)), [], at_ns)
+                        self._files.put(load, at_ns)
                     work.begun.set_result(True)
         except OSError as error:
             if isinstance(work, _Anew):

@@ -29,10 +29,12 @@ from kpolicy.version import VERSION
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Says that names were replaced, and which were not, besides those that never are."""
+    """Says that names were replaced, and which were not, besides those that never are. `key` tells
+    keys apart, and tells nothing else of them; files of earlier releases do not have it."""
 
     kept_labels: tuple[str, ...] = ()
     kept_namespaces: tuple[str, ...] = ()
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ def header_json(header: Header) -> dict[str, Any]:
         shown["redacted"] = {
             "keptLabels": sorted(origin.redaction.kept_labels),
             "keptNamespaces": sorted(origin.redaction.kept_namespaces),
+            **({"key": origin.redaction.key} if origin.redaction.key else {}),
         }
     return shown
 
@@ -120,7 +123,9 @@ def _header(document: Mapping[str, Any]) -> Header:
         redaction=None
         if redacted is None
         else Redaction(
-            tuple(map(_text, redacted["keptLabels"])), tuple(map(_text, redacted["keptNamespaces"]))
+            tuple(map(_text, redacted["keptLabels"])),
+            tuple(map(_text, redacted["keptNamespaces"])),
+            _text(redacted.get("key", "")),
         ),
     )
     counts = {kind: int(listed["objects"]) for kind, listed in kinds.items()}
