@@ -122,10 +122,12 @@ class Call:
 
 def record_bytes(call: Call, answer: Any, at_ns: int) -> bytes:
     """The record of a call that is not only a reading one."""
-    number, effect = CALLS[call.name]
-    arguments = _arguments(call, effect)
-    answered = b"" if effect is Effect.TIME else answer_bytes(answer)
-    return _HEAD.pack(number, at_ns, len(arguments), len(answered)) + arguments + answered
+    answered = b"" if CALLS[call.name][1] is Effect.TIME else answer_bytes(answer)
+    return framed(call.name, at_ns, argument_bytes(call), answered)
+
+
+def framed(name: str, at_ns: int, arguments: bytes, answer: bytes) -> bytes:
+    return _HEAD.pack(CALLS[name][0], at_ns, len(arguments), len(answer)) + arguments + answer
 
 
 def records(chunk: bytes) -> Iterator[Record]:
@@ -144,9 +146,10 @@ def records(chunk: bytes) -> Iterator[Record]:
         at = middle + answer
 
 
-def _arguments(call: Call, effect: Effect) -> bytes:
-    """JSON in the first line, then the bytes among the arguments; at most one argument is bytes."""
-    if effect is Effect.TIME:
+def argument_bytes(call: Call) -> bytes:
+    """The arguments: JSON in the first line, then the bytes among them. At most one argument is
+    bytes."""
+    if CALLS[call.name][1] is Effect.TIME:
         return _dumps(call.arguments[-1:]).encode() + b"\n"
     payload = b""
     plain: list[Any] = []

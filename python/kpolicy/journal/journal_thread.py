@@ -218,12 +218,12 @@ class Journal:
 
     def _refused(self, error: OSError, since_ns: int = 0) -> None:
         """`since_ns`: when the gap began that could not be ended."""
-        self._files.give_up()
+        lost_ns = self._files.give_up()
         with self._more:
             self._missed += 1
             if not self._is_behind:
                 self._fall_behind(error.strerror or str(error))
-                self._gap_from_ns = since_ns or self._gap_from_ns
+                self._gap_from_ns = since_ns or lost_ns or self._gap_from_ns
 
     # --- under the lock ---------------------------------------------------------------------------
 

@@ -69,6 +69,7 @@ class SegmentFiles:
         self._path = folder
         self._stream: BinaryIO | None = None
         self._records = bytearray()
+        self._first_ns = 0  # of the records that wait
         self._is_synced = True
 
     @property
@@ -89,14 +90,17 @@ class SegmentFiles:
     def _own(self) -> tuple[str, int]:
         return self._header.run, self._header.epoch
 
-    def begin_epoch(self, at_ns: int, gap: str = "", gap_from_ns: int = 0) -> None:
-        """The records that follow rest on no record before."""
+    def begin_epoch(
+        self, at_ns: int, gap: str = "", gap_from_ns: int = 0, *, number: int = 0
+    ) -> None:
+        """The records that follow rest on no record before. The epoch is the next one, if nobody
+        says which."""
         if self._stream is not None:
             self.flush()
             self._end()
         self._header = replace(
             self._header,
-            epoch=self._header.epoch + 1,
+            epoch=number or self._header.epoch + 1,
             first=self._header.number + 1,
             gap=gap,
             gap_from_ns=gap_from_ns,
@@ -104,6 +108,8 @@ class SegmentFiles:
         self._begin(at_ns)
 
     def put(self, record: bytes, at_ns: int) -> None:
+        if not self._records:
+            self._first_ns = at_ns
         self._records += record
         if len(self._records) >= CHUNK_BYTES:
             self.flush()
@@ -118,7 +124,7 @@ class SegmentFiles:
         records = bytes(self._records)
         self._records.clear()
         self._write(packed(records))
-        self._is_synced = False
+        self._first_ns, self._is_synced = 0, False
 
     def sync(self) -> None:
         """After this, a power failure takes nothing that was flushed."""
@@ -126,12 +132,15 @@ class SegmentFiles:
             os.fsync(self._stream.fileno())
             self._is_synced = True
 
-    def give_up(self) -> None:
-        """Ends the segment where its last whole piece ends: nothing more can be written."""
+    def give_up(self) -> int:
+        """Ends the segment where its last whole piece ends: nothing more can be written. Gives the
+        time of the first record that is lost, or 0."""
+        lost_ns, self._first_ns = self._first_ns, 0
         self._records.clear()
         if self._stream is not None:
             self._stream.close()
             self._stream = None
+        return lost_ns
 
     def close(self) -> None:
         try:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import argparse
 import secrets
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kpolicy.cli.input_output import (
+    is_journal,
     load_snapshot,
     progress_bar,
     refuse_terminal,
     write_document,
+    write_errors,
     write_lines,
     written,
 )
@@ -208,8 +211,10 @@ def _redact(args: argparse.Namespace) -> int:
     from kpolicy.offline.redaction.redact import redacted_origin, redactor
     from kpolicy.offline.snapshot_file.writer import Writer
 
-    refuse_terminal(args.output)
     key = _key(args.key)
+    if is_journal(args.snapshot):
+        return _redact_journal(args, key)
+    refuse_terminal(args.output)
     snapshot = load_snapshot(args.snapshot)
     for problem in snapshot.problems[:PROBLEMS_SHOWN_MAX]:
         print(f"warning: {problem}", file=sys.stderr)
@@ -228,6 +233,30 @@ def _redact(args: argparse.Namespace) -> int:
     if not objects:
         print("warning: the snapshot has no object that a rule reads", file=sys.stderr)
     print(f"redacted {objects:,} objects into {args.output}", file=sys.stderr)
+    return 0
+
+
+def _redact_journal(args: argparse.Namespace, key: bytes) -> int:
+    from kpolicy.journal.engine_calls import BrokenRecordError
+    from kpolicy.offline.journal_replay.journal_input import read_journal
+    from kpolicy.offline.redaction.journal_redaction import redact_journal
+
+    folder = Path(args.output)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CannotWorkError(f"{folder} is there already; a journal needs a new folder")
+    journal = read_journal(args.snapshot)
+    kept = {"keep_labels": args.keep_label, "keep_namespaces": args.keep_namespace}
+    with write_errors(folder), progress_bar("redacting"):
+        try:
+            count, problems = redact_journal(journal, folder, key, **kept)
+        except (BrokenRecordError, OSError) as error:
+            shutil.rmtree(folder, ignore_errors=True)  # it was new
+            if isinstance(error, OSError):
+                raise
+            raise CannotWorkError(f"Damaged: {args.snapshot[0]}: {error}") from error
+    for problem in problems:
+        print(f"warning: {problem.code}: {problem}", file=sys.stderr)
+    print(f"redacted {count:,} records into {folder}", file=sys.stderr)
     return 0
 
 

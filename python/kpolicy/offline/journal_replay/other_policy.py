@@ -244,32 +244,34 @@ def _at_binds(call: Call, pending: dict[str, str]) -> Iterator[Call | DecidedPod
     """The lines of a watch up to each that shows a pod on a node for which nobody decided here,
     and the pod before that line."""
     resource, lines, now_ns = call.arguments
-    if not pending or _NODE not in lines:
+    if _NODE not in lines:
         yield call
         return
     waiting: list[bytes] = []
     for line in lines.splitlines(keepends=True):
-        pod = _bound(line, pending) if _NODE in line else None
-        if pod is not None:
+        uid, node = _bound(line) if _NODE in line else ("", "")
+        # It may have come in these lines.
+        if node and uid not in pending and any(uid.encode() in each for each in waiting):
+            yield Call("watch", (resource, b"".join(waiting), now_ns))
+            waiting = []
+        if node and uid in pending:
             if waiting:
                 yield Call("watch", (resource, b"".join(waiting), now_ns))
                 waiting = []
-            yield pod
+            yield DecidedPod(uid, pending[uid], node, Verdict.PLACED, is_extended=False)
         waiting.append(line)
     yield Call("watch", (resource, b"".join(waiting), now_ns))
 
 
-def _bound(line: bytes, pending: dict[str, str]) -> DecidedPod | None:
+def _bound(line: bytes) -> tuple[str, str]:
+    """The uid and the node of a pod; empty where there is none."""
     item = _json(line).get("object")
     metadata, spec = (
         (item.get("metadata"), item.get("spec")) if isinstance(item, dict) else (None, None)
     )
     if not isinstance(metadata, dict) or not isinstance(spec, dict):
-        return None
-    uid, node = str(metadata.get("uid")), str(spec.get("nodeName") or "")
-    if not node or uid not in pending:
-        return None
-    return DecidedPod(uid, pending[uid], node, Verdict.PLACED, is_extended=False)
+        return "", ""
+    return str(metadata.get("uid")), str(spec.get("nodeName") or "")
 
 
 def _json(text: bytes) -> dict[str, Any]:

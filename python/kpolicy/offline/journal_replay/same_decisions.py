@@ -71,12 +71,12 @@ class ReplayedEpoch:
     run: str
     epoch: int
     recorder: str
-    kept: Kept
-    from_ns: int = 0
+    is_redacted: bool
+    from_ns: int
+    kept: Kept = Kept.NOTHING
     to_ns: int = 0
     calls: int = 0
     decisions: int = 0
-    judged: int = 0
     different: int = 0
     first: Different | None = None
     problems: list[Problem] = field(default_factory=list)
@@ -109,7 +109,9 @@ def replayed_epoch(
     """The outcome, and the engine as it is after the last call. `until_ns`: only calls that were
     answered by then."""
     header = epoch.header
-    found = ReplayedEpoch(header.run, header.epoch, header.recorder, Kept.NOTHING, header.began_ns)
+    found = ReplayedEpoch(
+        header.run, header.epoch, header.recorder, bool(header.redaction), header.began_ns
+    )
     found.to_ns = found.from_ns
     engine = Engine(header.seed, threads=threads)
     reader = EpochReader(epoch)
@@ -155,6 +157,8 @@ def _replay(
             return
         before = fill(engine, mark, records)
         found.kept = _kept(engine, mark)
+    if header.redaction:
+        found.kept = Kept.JUDGEMENT
     compare = _compare_bytes if found.kept is Kept.EVERYTHING else _judge
     for number, record in enumerate(records, start=before + 1):
         if until_ns is not None and record.at_ns > until_ns:

@@ -51,10 +51,8 @@ def _equal(different: int) -> str:
 
 def _compared(epoch: ReplayedEpoch) -> Iterator[str]:
     if epoch.kept is Kept.JUDGEMENT:
-        yield (
-            "  this epoch began while pods were being placed: compared is whether each decision is "
-            "one of the best"
-        )
+        why = "names are replaced" if epoch.is_redacted else "it began while pods were being placed"
+        yield f"  {why}: compared is whether each decision is one of the best"
     if not epoch.decisions and epoch.kept is not Kept.NOTHING:
         yield "  kpolicy decided nothing here; `--policy P` compares what others placed"
 
