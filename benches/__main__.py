@@ -164,8 +164,8 @@ def parser() -> argparse.ArgumentParser:
         "of policies, how long the command line takes to start, expressions, what /debug/explain "
         "holds up, explain and diff of a whole snapshot (offline), useless wakes of parked pods, "
         "memory (also by size), loading, and the journal; plot cost by nodes, and by threads. "
-        "Without a name: boundary, workloads, tests and startup. `peer --help` is the comparison with "
-        "kube-scheduler's cycle, `cluster --help` that of both as processes on a real API "
+        "Without a name: boundary, workloads, tests and startup. `peer --help` is the comparison "
+        "with kube-scheduler's cycle, `cluster --help` that of both as processes on a real API "
         "server; `churn --help` and `failover --help` are memory and promises of seconds there.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often, or the loop is held up "
         "for too long",

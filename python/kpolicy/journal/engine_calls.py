@@ -89,7 +89,10 @@ _NAMES: Final = {number: name for name, (number, _) in CALLS.items() if number}
 _HEAD: Final = struct.Struct(">BqII")
 _DIGEST_BYTES: Final = 16
 
-_dumps = json.JSONEncoder(separators=(",", ":")).encode
+# The positions of `filter_ns`, `score_ns` and `post_filter_ns` in a decision.
+_TIMES: Final = frozenset({9, 10, 11})
+
+_dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 Arguments: TypeAlias = tuple[Any, ...]
 
 
@@ -166,14 +169,12 @@ def argument_bytes(call: Call) -> bytes:
 def answer_bytes(answer: Any) -> bytes:
     match answer:
         case Scheduled(program_hash, resource_version, decisions):
-            decided = [_timeless(decision) for decision in decisions]
-            return _dumps((program_hash, resource_version, decided)).encode()
+            return _decided(program_hash, resource_version, decisions)
         case Decision():
-            return _dumps(_timeless(answer)).encode()
+            return _decided("", "", [answer])
         case ScheduledUnit(program_hash, resource_version, placements, rejection):
-            decided = [_timeless(decision) for decision in placements]
-            refused = None if rejection is None else _timeless(rejection)
-            return _dumps((program_hash, resource_version, decided, refused)).encode()
+            refused = [] if rejection is None else [rejection]
+            return _decided(program_hash, resource_version, placements or refused)
         case Filtered(token, feasible):
             return _dumps((token, len(feasible), _digest("\n".join(feasible)))).encode()
         case Candidates(token, nodes):
@@ -206,13 +207,39 @@ class Held:
         return _dumps(shown).encode()
 
 
-def _timeless(decision: Decision) -> tuple[Any, ...]:
-    """Without the times that it took: the same decision never takes the same time."""
-    return decision[:9] + decision[12:]
+def _decided(program_hash: str, resource_version: str, decisions: Sequence[Decision]) -> bytes:
+    """The decisions field by field, because of most fields all have one value, which is written
+    once. Without the times that they took: the same decision never takes the same time."""
+    columns = [
+        column[:1] if column.count(column[0]) == len(column) else column
+        for position, column in enumerate(zip(*decisions, strict=True))
+        if position not in _TIMES
+    ]
+    return _dumps((program_hash, resource_version, len(decisions), columns)).encode()
+
+
+def decided_fields(answer: bytes) -> list[tuple[Any, ...]]:
+    """The fields of each decision in a recorded answer; empty if it has none. Raises
+    `BrokenRecordError`."""
+    try:
+        match json.loads(answer) if answer else None:
+            case [str(), str(), int() as count, list() as columns]:
+                if count and len(columns) != len(FIELDS):
+                    raise BrokenRecordError("decisions have other fields")
+                if any(len(column) not in (1, count) for column in columns):
+                    raise BrokenRecordError("decisions have holes")
+                whole = [column * count if len(column) == 1 else column for column in columns]
+                return list(zip(*whole, strict=True))
+            case _:
+                return []
+    except (ValueError, TypeError, RecursionError, MemoryError) as error:
+        raise BrokenRecordError("decisions are not those of this format") from error
 
 
 # The fields of a recorded decision.
-FIELDS: Final = (*Decision._fields[:9], *Decision._fields[12:])
+FIELDS: Final = tuple(
+    name for position, name in enumerate(Decision._fields) if position not in _TIMES
+)
 
 
 def _digest(text: str) -> str:

@@ -18,8 +18,8 @@ CHUNK_S: Final = 1.0
 # A power failure loses at most the records of this time. Each sync may keep the disk busy for some
 # milliseconds.
 SYNC_S: Final = 5.0
-# Level 3 packs watch events to about a tenth, at some hundred megabytes a second.
-PACK_LEVEL: Final = 3
+# The fastest level packs watch events to about a tenth; higher ones take much more time.
+PACK_LEVEL: Final = 1
 # How large a journal may become, if nobody says so, and at least: some segments.
 DISK_BYTES: Final = 1 << 30
 DISK_BYTES_MIN: Final = 1 << 20

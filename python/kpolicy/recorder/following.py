@@ -106,10 +106,14 @@ async def follow(
                 await clock.sleep(ANEW_S)
             anew.clear()
             if await asyncio.wrap_future(journal.begin_anew()):
-                async with asyncio.TaskGroup() as lists:
-                    for informer in informers:
-                        lists.create_task(informer.list_anew())
+                await _list_anew(informers)
                 journal("checkpoint", (), {}, _HELD_NOTHING)
+
+
+async def _list_anew(informers: Sequence[Informer]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for informer in informers:
+            group.create_task(informer.list_anew())
 
 
 def _event(line: bytes) -> dict[str, Any] | None:

@@ -20,11 +20,13 @@ from kpolicy.engine import (
 )
 from kpolicy.journal.engine_calls import (
     CALLS,
+    FIELDS,
     BrokenRecordError,
     Call,
     Effect,
     Held,
     call_of,
+    decided_fields,
     record_bytes,
     records,
 )
@@ -116,8 +118,36 @@ def test_how_long_a_decision_took_is_no_part_of_it() -> None:
     slow = decision(filter_ns=99, score_ns=99, post_filter_ns=99)
     first, second = (answer_of(Scheduled("h", "1", [each])) for each in (decision(), slow))
     assert first == second
-    for other in ({"node": "m"}, {"score": 6}, {"message": "why"}, {"rejected_by": []}):
+    others: list[dict[str, Any]] = [
+        {"node": "m"},
+        {"score": 6},
+        {"message": "why"},
+        {"rejected_by": []},
+    ]
+    for other in others:
         assert answer_of(Scheduled("h", "1", [decision(**other)])) != first
+
+
+def test_decisions_come_back_from_their_fields() -> None:
+    made = [decision(), decision(uid="v", node="m", victims=[("w", "ns", "w", False, 0)])]
+    found = decided_fields(answer_of(Scheduled("h", "1", made)))
+    named = [dict(zip(FIELDS, each, strict=True)) for each in found]
+    assert [(each["uid"], each["node"], each["score"]) for each in named] == [
+        ("u", "n", 5),
+        ("v", "m", 5),
+    ]
+    assert [each["victims"] for each in named] == [[], [["w", "ns", "w", False, 0]]]
+    assert decided_fields(answer_of(Scheduled("h", "1", []))) == []
+    assert "filter_ns" not in FIELDS
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"{", b"[1", b'["h","1",2,[[1],[2]]]', b'["h","1",2,' + b"[" * 5000, b"\xff"],
+)
+def test_decisions_of_another_form_are_refused(answer: bytes) -> None:
+    with pytest.raises(BrokenRecordError):
+        decided_fields(answer)
 
 
 def test_an_exception_is_an_answer() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 from kpolicy.engine import Verdict
-from kpolicy.journal.engine_calls import FIELDS, BrokenRecordError, Record
+from kpolicy.journal.engine_calls import BrokenRecordError, Record, decided_fields
 from kpolicy.quick_dataclass import dataclass
 
+_DECIDING: Final = frozenset({"schedule", "schedule_unit", "choose", "preempt"})
 _EXTENDED: Final = frozenset({"choose", "preempt"})
 
 
@@ -33,24 +33,14 @@ class DecidedPod:
 
 def decided_pods(record: Record) -> list[DecidedPod]:
     """Those of a record that decides. Raises `BrokenRecordError`."""
-    try:
-        answer = json.loads(record.answer) if record.answer else None
-        match record.name, answer:
-            case _, {"raised": _}:
-                return []
-            case ("schedule", [_, _, decisions]) | ("schedule_unit", [_, _, decisions, None]):
-                return [_pod(decision, record.name) for decision in decisions]
-            case (("choose" | "preempt"), list()):
-                return [_pod(answer, record.name)]
-            case _:
-                return []
-    except (ValueError, TypeError, RecursionError) as error:
-        raise BrokenRecordError("decisions are not those of this format") from error
+    if record.name not in _DECIDING:
+        return []
+    return [_pod(decision, record.name) for decision in decided_fields(record.answer)]
 
 
-def _pod(decision: list[Any], call: str) -> DecidedPod:
-    if len(decision) != len(FIELDS):
-        raise ValueError(decision)
+def _pod(decision: tuple[Any, ...], call: str) -> DecidedPod:
     verdict, uid, namespace, name, node, *_ = decision
+    if not isinstance(verdict, int):
+        raise BrokenRecordError("a decision has no verdict")
     placed = str(node) if verdict == Verdict.PLACED else ""
-    return DecidedPod(str(uid), f"{namespace}/{name}", placed, int(verdict), call in _EXTENDED)
+    return DecidedPod(str(uid), f"{namespace}/{name}", placed, verdict, call in _EXTENDED)

@@ -8,7 +8,7 @@ must be one of the best, and what was parked must fit nowhere.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -22,6 +22,7 @@ from kpolicy.journal.engine_calls import (
     Record,
     answer_bytes,
     call_of,
+    decided_fields,
     made_again,
 )
 from kpolicy.offline.journal_replay.decided_pods import decided_pods
@@ -217,13 +218,15 @@ def _decisions_in(answer: Any) -> int:
 
 
 def _first_difference(recorded: bytes, replayed: bytes) -> _Found:
-    old, new = _document(recorded), _document(replayed)
-    pairs: list[tuple[Any, Any]] = list(zip(_decisions(old), _decisions(new), strict=False))
+    try:
+        pairs = list(zip(decided_fields(recorded), decided_fields(replayed), strict=True))
+    except (BrokenRecordError, ValueError):
+        pairs = []
     for before, after in pairs:
-        for name, left, right in zip(FIELDS, before, after, strict=False):
+        for name, left, right in zip(FIELDS, before, after, strict=True):
             if left != right:
                 return f"{before[2]}/{before[3]}", name, left, right
-    return "", "", old, new
+    return "", "", _document(recorded), _document(replayed)
 
 
 def _document(text: bytes) -> Any:
@@ -231,17 +234,6 @@ def _document(text: bytes) -> Any:
         return json.loads(text) if text else None
     except (ValueError, RecursionError):
         return text.decode(errors="replace")
-
-
-def _decisions(document: Any) -> Iterator[list[Any]]:
-    """Those of an answer, whichever call it is of."""
-    if not isinstance(document, list):
-        return
-    if len(document) == len(FIELDS):
-        yield document
-    for part in document:
-        if isinstance(part, list):
-            yield from (each for each in part if isinstance(each, list))
 
 
 def _placed(different: _Found, segment: str, number: int, record: Record) -> Different:

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from kpolicy.journal.engine_calls import (
     FIELDS,
-    BrokenRecordError,
     Call,
     Effect,
     Record,
     argument_bytes,
     call_of,
+    decided_fields,
     framed,
 )
 from kpolicy.journal.segment_files import SegmentFiles
@@ -123,6 +123,7 @@ class _Redacting:
             # The arguments are names, which the answer has too.
             return framed(record.name, record.at_ns, b"[]\n", self._decisions(record))
         call = call_of(record)
+        arguments: tuple[Any, ...]
         match record.name, call.arguments:
             case "list_page", (str() as resource, bytes() as body, now_ns):
                 arguments = (resource, self._list(resource, body), now_ns)
@@ -172,22 +173,11 @@ class _Redacting:
         return redacted
 
     def _decisions(self, record: Record) -> bytes:
-        try:
-            answer = json.loads(record.answer) if record.answer else None
-            match record.name, answer:
-                case "schedule", [program_hash, version, decisions]:
-                    answer = [program_hash, version, list(map(self._decision, decisions))]
-                case "schedule_unit", [program_hash, version, decisions, _]:
-                    answer = [program_hash, version, list(map(self._decision, decisions)), None]
-                case (("choose" | "preempt"), list()):
-                    answer = self._decision(answer)
-                case _:
-                    answer = {"raised": ""}
-        except (ValueError, TypeError, RecursionError) as error:
-            raise BrokenRecordError("decisions are not those of this format") from error
-        return _bytes(answer)
+        decisions = [self._decision(decision) for decision in decided_fields(record.answer)]
+        columns = [list(column) for column in zip(*decisions, strict=True)]
+        return _bytes(["", "", len(decisions), columns])
 
-    def _decision(self, decision: list[Any]) -> list[Any]:
+    def _decision(self, decision: tuple[Any, ...]) -> list[Any]:
         named = dict(zip(FIELDS, decision, strict=True))
         for field in ("namespace", "name", "node", "nominated_node"):
             named[field] = self._name(str(named[field]))

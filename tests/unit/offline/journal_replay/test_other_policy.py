@@ -48,7 +48,7 @@ def test_the_policy_that_decided_has_no_differences(tmp_path: Path) -> None:
 def test_one_difference_does_not_cause_the_next(tmp_path: Path) -> None:
     made = JournaledEngine(tmp_path)
     made.begin(nodes=4)
-    placed = {}
+    placed: dict[str, str] = {}
     for number in range(20):
         placed |= made.place(f"web-{number}")
     made.close()

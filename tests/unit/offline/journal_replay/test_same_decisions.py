@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kpolicy.engine import Engine, EngineFault
+from kpolicy.journal import engine_calls
 from kpolicy.journal.engine_calls import Call, record_bytes
 from kpolicy.offline.journal_replay import same_decisions
 from kpolicy.offline.journal_replay.journal_input import read_journal
@@ -122,10 +123,9 @@ def test_a_fault_of_the_engine_is_an_answer(
         raise EngineFault("stopped")
 
     (epoch,) = read_journal([tmp_path]).epochs
-    real = same_decisions.made_again
 
     def made_again(engine: Engine, call: Call) -> Any:
-        return stopped() if call.arguments == (["p1"], 5) else real(engine, call)
+        return stopped() if call.arguments == (["p1"], 5) else engine_calls.made_again(engine, call)
 
     monkeypatch.setattr(same_decisions, "made_again", made_again)
     assert replayed_epoch(epoch)[0].different == 0

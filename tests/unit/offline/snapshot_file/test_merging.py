@@ -74,9 +74,9 @@ def test_one_key_joins_and_another_does_not(tmp_path: Path) -> None:
 
 def test_a_key_cannot_be_seen_and_stays_the_same(tmp_path: Path) -> None:
     plain = recorded(tmp_path / "plain.kpsnap", [node("n1")])
-    one, two = (redacted_origin(plain, key).redaction for key in (KEY, OTHER))
-    assert one is not None
-    assert two is not None
-    assert one.key != two.key
-    assert len(one.key) == 16
-    assert KEY.hex() not in one.key
+    first, second = (redacted_origin(plain, key).redaction for key in (KEY, OTHER))
+    assert first is not None
+    assert second is not None
+    assert first.key != second.key
+    assert len(first.key) == 16
+    assert KEY.hex() not in first.key

@@ -111,7 +111,7 @@ class Pair:
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """As `EngineThread` does."""
         answer = function(*arguments)
-        self.witness(function.__name__, arguments, answer)
+        self.witness(function.__name__, arguments, {}, answer)
         return answer
 
     def decide(self) -> dict[Result, int]:
