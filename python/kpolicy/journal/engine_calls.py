@@ -125,8 +125,15 @@ class Call:
 
 def record_bytes(call: Call, answer: Any, at_ns: int) -> bytes:
     """The record of a call that is not only a reading one."""
+    return b"".join(record_parts(call, answer, at_ns))
+
+
+def record_parts(call: Call, answer: Any, at_ns: int) -> tuple[bytes, ...]:
+    """The parts of the record. Those of a watch or a list are large, and are not copied."""
     answered = b"" if CALLS[call.name][1] is Effect.TIME else answer_bytes(answer)
-    return framed(call.name, at_ns, argument_bytes(call), answered)
+    line, payload = _arguments(call)
+    size = len(line) + len(payload)
+    return _HEAD.pack(CALLS[call.name][0], at_ns, size, len(answered)), line, payload, answered
 
 
 def framed(name: str, at_ns: int, arguments: bytes, answer: bytes) -> bytes:
@@ -150,10 +157,13 @@ def records(chunk: bytes) -> Iterator[Record]:
 
 
 def argument_bytes(call: Call) -> bytes:
-    """The arguments: JSON in the first line, then the bytes among them. At most one argument is
-    bytes."""
+    return b"".join(_arguments(call))
+
+
+def _arguments(call: Call) -> tuple[bytes, bytes]:
+    """A line of JSON, and the bytes among the arguments. At most one argument is bytes."""
     if CALLS[call.name][1] is Effect.TIME:
-        return _dumps(call.arguments[-1:]).encode() + b"\n"
+        return _dumps(call.arguments[-1:]).encode() + b"\n", b""
     payload = b""
     plain: list[Any] = []
     for argument in call.arguments:
@@ -163,7 +173,7 @@ def argument_bytes(call: Call) -> bytes:
         else:
             plain.append(argument)
     # Options are named in the engine's signature, and stand last.
-    return b"%b\n%b" % (_dumps([*plain, *call.options.values()]).encode(), payload)
+    return _dumps([*plain, *call.options.values()]).encode() + b"\n", payload
 
 
 def answer_bytes(answer: Any) -> bytes:
@@ -226,7 +236,9 @@ def decided_fields(answer: bytes) -> list[tuple[Any, ...]]:
             case [str(), str(), int() as count, list() as columns]:
                 if count and len(columns) != len(FIELDS):
                     raise BrokenRecordError("decisions have other fields")
-                if any(len(column) not in (1, count) for column in columns):
+                lengths = {len(column) for column in columns}
+                # Pods differ in their uids, so that some field has a value for each decision.
+                if not lengths <= {1, count} or (count and count not in lengths):
                     raise BrokenRecordError("decisions have holes")
                 whole = [column * count if len(column) == 1 else column for column in columns]
                 return list(zip(*whole, strict=True))

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.clock import Clock
-from kpolicy.journal.engine_calls import CALLS, Call, Effect, record_bytes
+from kpolicy.journal.engine_calls import CALLS, Call, Effect, record_parts
 from kpolicy.journal.limits import BACKLOG_BYTES_MAX, BACKLOG_CALLS_MAX, CHUNK_S, SYNC_S
 from kpolicy.journal.segment_files import SegmentFiles
 
@@ -180,14 +180,14 @@ class Journal:
         try:
             match work:
                 case _Answered(call, answer, at_ns):
-                    self._files.put(record_bytes(call, answer, at_ns), at_ns)
+                    self._files.put(record_parts(call, answer, at_ns), at_ns)
                     self._calls += 1
                     if call.name == "checkpoint":
                         self._has_asked = False
                 case _Anew(program, gap, gap_from_ns, at_ns):
                     self._files.begin_epoch(at_ns, gap, gap_from_ns)
                     if program:  # a recorder of another scheduler has none
-                        load = record_bytes(Call("load", (program,)), [], at_ns)
+                        load = record_parts(Call("load", (program,)), [], at_ns)
                         self._files.put(load, at_ns)
                     work.begun.set_result(True)
         except OSError as error:

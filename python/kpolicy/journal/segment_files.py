@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -107,10 +108,12 @@ class SegmentFiles:
         )
         self._begin(at_ns)
 
-    def put(self, record: bytes, at_ns: int) -> None:
+    def put(self, record: Iterable[bytes], at_ns: int) -> None:
+        """Takes the parts of a record."""
         if not self._records:
             self._first_ns = at_ns
-        self._records += record
+        for part in record:
+            self._records += part
         if len(self._records) >= CHUNK_BYTES:
             self.flush()
             if self._files[self._path].size >= self._segment_bytes:
@@ -121,9 +124,9 @@ class SegmentFiles:
         """Hands everything to the operating system."""
         if not self._records:
             return
-        records = bytes(self._records)
+        piece = packed(self._records)
         self._records.clear()
-        self._write(packed(records))
+        self._write(piece)
         self._first_ns, self._is_synced = 0, False
 
     def sync(self) -> None:

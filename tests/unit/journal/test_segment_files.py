@@ -29,7 +29,7 @@ def record(size: int = 1000, at_ns: int = 5) -> bytes:
 
 def fill(files: SegmentFiles) -> None:
     while True:
-        files.put(record(), 6)
+        files.put((record(),), 6)
 
 
 def size_of(folder: Path) -> int:
@@ -46,7 +46,7 @@ def test_records_come_back_from_all_segments(tmp_path: Path) -> None:
     files.begin_epoch(5)
     written = [record(at_ns=number) for number in range(300)]
     for number, each in enumerate(written):
-        files.put(each, number)
+        files.put((each,), number)
     files.close()
     paths = sorted(tmp_path.glob("*.kpsnap"))
     assert len(paths) > 3
@@ -61,7 +61,7 @@ def test_the_oldest_epochs_go_when_the_bound_is_reached(tmp_path: Path) -> None:
     for number in range(10):
         files.begin_epoch(number)
         while not files.is_worn:
-            files.put(record(), 5)
+            files.put((record(),), 5)
             assert size_of(tmp_path) <= BOUND
     files.close()
     journal = read_journal([tmp_path])
@@ -76,7 +76,7 @@ def test_processes_before_count_for_the_bound(tmp_path: Path) -> None:
     first = SegmentFiles(tmp_path, header("first"), BOUND)
     first.begin_epoch(5)
     while not first.is_worn:
-        first.put(record(), 5)
+        first.put((record(),), 5)
     first.close()
     second = SegmentFiles(tmp_path, header("second"), BOUND)
     second.begin_epoch(6)
@@ -116,10 +116,10 @@ class FullDisk:
 def test_a_full_disk_leaves_whole_pieces(tmp_path: Path) -> None:
     files = SegmentFiles(tmp_path, header(), BOUND)
     files.begin_epoch(5)
-    files.put(record(), 5)
+    files.put((record(),), 5)
     files.flush()
     files._stream = FullDisk(files._stream, 100)  # type: ignore[assignment]
-    files.put(record(), 6)
+    files.put((record(),), 6)
     with pytest.raises(OSError, match="No space"):
         files.flush()
     files.give_up()
@@ -128,7 +128,7 @@ def test_a_full_disk_leaves_whole_pieces(tmp_path: Path) -> None:
     assert [found.at_ns for found in reader.records()] == [5]
     assert reader.problem is None, "nothing of the piece is there"
     files.begin_epoch(8, "No space left on device", 6)
-    files.put(record(), 9)
+    files.put((record(),), 9)
     files.close()
     after = read_journal([tmp_path]).epochs[-1]
     assert (after.header.gap, after.header.gap_from_ns) == ("No space left on device", 6)

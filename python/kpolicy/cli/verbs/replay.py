@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.findings_text import printable
@@ -36,7 +37,6 @@ from kpolicy.cli.verb import (
 if TYPE_CHECKING:
     from kpolicy.engine import Engine
     from kpolicy.offline.journal_replay.journal_input import JournalInput
-    from kpolicy.offline.journal_replay.same_decisions import ReplayedEpoch
 
 _EPILOG: Final = """\
 Without --policy, makes every recorded call again, with the policies and the seed that decided, and
@@ -64,43 +64,29 @@ def _replay(args: argparse.Namespace) -> int:
 
 
 def _as_it_was(args: argparse.Namespace, journal: JournalInput) -> int:
-    from kpolicy.offline.journal_replay.same_decisions import replayed_epoch
+    from kpolicy.offline.journal_replay.whole_journal import replay
     from kpolicy.offline.reports.replay_text import same_text
 
     _check_version(journal)
-    epochs: list[ReplayedEpoch] = []
-    engine: Engine | None = None
     with progress_bar("making decisions again") as progress:
-        done = 0
-        for epoch in journal.epochs:
-            if args.at is not None and epoch.header.began_ns > args.at:
-                break
-
-            def seen(decisions: int, done: int = done) -> None:
-                if progress is not None:
-                    progress(done + decisions, 0)
-
-            found, engine = replayed_epoch(epoch, until_ns=args.at, progress=seen)
-            epochs.append(found)
-            done += found.decisions
-    if engine is None:
+        made = replay(journal, until_ns=args.at, progress=_counted(progress))
+    if made.engine is None:
         raise CannotWorkError("the journal begins after this time")
     if args.pod:
-        return _explain(args, engine, epochs[-1].to_ns)
-    differences = [epoch.first.line() for epoch in epochs if epoch.first is not None]
-    summary = {
-        "decisions": sum(epoch.decisions for epoch in epochs),
-        "different": sum(epoch.different for epoch in epochs),
-    }
-    rest = {"summary": summary, "epochs": [epoch.line() for epoch in epochs]}
+        return _explain(args, made.engine, made.epochs[-1].to_ns)
+    differences = made.differences()
     if args.output == "json":
-        write_document("replay", {"differences": differences, **rest})
+        write_document("replay", {"differences": differences, **made.line()})
     elif args.output == "jsonl":
-        write_lines([*differences, rest])
+        write_lines([*differences, made.line()])
     else:
-        print("\n".join(map(printable, same_text(epochs))))
-    is_same = not any(epoch.different or epoch.problems for epoch in epochs)
-    return FINE if is_same else FINDINGS
+        print("\n".join(map(printable, same_text(made.epochs))))
+    return FINE if made.is_whole and not made.different else FINDINGS
+
+
+def _counted(progress: Callable[[int, int], None] | None) -> Callable[[int], None] | None:
+    """How many there will be is not known."""
+    return None if progress is None else lambda decisions: progress(decisions, 0)
 
 
 def _check_version(journal: JournalInput) -> None:
@@ -137,7 +123,7 @@ def _explain(args: argparse.Namespace, engine: Engine, at_ns: int) -> int:
 
 
 def _with_other_policy(args: argparse.Namespace, journal: JournalInput) -> int:
-    from kpolicy.offline.journal_replay.other_policy import OtherPolicy
+    from kpolicy.offline.journal_replay.whole_journal import replay_with
     from kpolicy.offline.reports.replay_text import compared_text
 
     versions = (epoch.header.cluster_version for epoch in journal.epochs)
@@ -148,16 +134,7 @@ def _with_other_policy(args: argparse.Namespace, journal: JournalInput) -> int:
         cluster_version=next(filter(None, versions), ""),
     )
     with refusals_reported(), progress_bar("deciding with the policy") as progress:
-
-        def seen(decisions: int) -> None:
-            if progress is not None:
-                progress(decisions, 0)
-
-        other = OtherPolicy(program, until_ns=args.at, progress=seen)
-        for epoch in journal.epochs:
-            if args.at is None or epoch.header.began_ns <= args.at:
-                other.replay(epoch)
-    found = other.compared
+        found = replay_with(journal, program, until_ns=args.at, progress=_counted(progress))
     differences = [each.line() for each in found.differences]
     if args.output == "json":
         write_document("replay", {"differences": differences, **found.line()})

@@ -75,7 +75,7 @@ def redact_journal(
                 for record in reader.records():
                     redacted = redacting.record(record)
                     if redacted is not None:
-                        files.put(redacted, record.at_ns)
+                        files.put((redacted,), record.at_ns)
                         count += 1
                 problems += [each for each in (reader.problem, epoch.gap) if each is not None]
         finally:

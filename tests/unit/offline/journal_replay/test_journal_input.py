@@ -27,7 +27,7 @@ def write(folder: Path, run: str, began_ns: int, *, epochs: int = 1, redaction: 
     for _ in range(epochs):
         files.begin_epoch(began_ns)
         for number in range(100):
-            files.put(record(at_ns=number), began_ns)
+            files.put((record(at_ns=number),), began_ns)
     files.close()
 
 

@@ -94,7 +94,7 @@ def test_a_replay_stops_at_a_time(tmp_path: Path) -> None:
 
 def test_arguments_of_no_call_are_damage(tmp_path: Path) -> None:
     made = recorded(tmp_path)
-    made.files.put(record_bytes(Call("choose", (1, 2, 3)), None, 5), 5)
+    made.files.put((record_bytes(Call("choose", (1, 2, 3)), None, 5),), 5)
     made.close()
     found = replay(tmp_path)
     assert found.decisions == 30
@@ -105,7 +105,7 @@ def test_arguments_of_no_call_are_damage(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [("pods",), ("pods", 5, 5), ("nonsense", b"", 5)])
 def test_what_the_engine_refuses_is_a_difference(tmp_path: Path, arguments: Any) -> None:
     made = recorded(tmp_path)
-    made.files.put(record_bytes(Call("watch", arguments), None, 5), 5)
+    made.files.put((record_bytes(Call("watch", arguments), None, 5),), 5)
     made.close()
     found = replay(tmp_path)
     assert found.first is not None
