@@ -23,6 +23,7 @@ from kpolicy.journal.segment_files import SegmentFiles
 _log = logging.getLogger(__name__)
 
 GAP_CODE: Final = "KPS107"
+_READS: Final = (0, Effect.READS)
 _TOO_SLOW: Final = "calls came faster than they could be written"
 
 
@@ -121,7 +122,7 @@ class Journal:
         self, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], answer: Any
     ) -> None:
         """The engine was called. `answer` may be the exception that it raised."""
-        if CALLS[name][1] is Effect.READS:
+        if CALLS.get(name, _READS)[1] is Effect.READS:
             return
         size = sum(len(argument) for argument in arguments if isinstance(argument, bytes))
         now_ns = self._clock.now_ns()
@@ -190,7 +191,9 @@ class Journal:
                         load = record_parts(Call("load", (program,)), [], at_ns)
                         self._files.put(load, at_ns)
                     work.begun.set_result(True)
-        except OSError as error:
+        except Exception as error:
+            if not isinstance(error, OSError):  # ours: scheduling goes on all the same
+                _log.exception("the journal failed")
             if isinstance(work, _Anew):
                 self._refused(error, work.gap_from_ns)
                 work.begun.set_result(False)
@@ -216,13 +219,13 @@ class Journal:
             self._refused(error)
         self._on_disk = self._files.size
 
-    def _refused(self, error: OSError, since_ns: int = 0) -> None:
+    def _refused(self, error: Exception, since_ns: int = 0) -> None:
         """`since_ns`: when the gap began that could not be ended."""
         lost_ns = self._files.give_up()
         with self._more:
             self._missed += 1
             if not self._is_behind:
-                self._fall_behind(error.strerror or str(error))
+                self._fall_behind(getattr(error, "strerror", None) or str(error))
                 self._gap_from_ns = since_ns or lost_ns or self._gap_from_ns
 
     # --- under the lock ---------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from kpolicy.offline.snapshots.snapshot_problem import Problem
 
 _LOCK: Final = ".journal.lock"
 _OWNER_ONLY: Final = 0o600
+_OWNERS_FOLDER: Final = 0o700
 
 
 class JournalFullError(OSError):
@@ -53,7 +54,7 @@ class SegmentFiles:
     may raise `OSError`; then the segment ends before what could not be written."""
 
     def __init__(self, folder: Path, first: SegmentHeader, bytes_max: int = DISK_BYTES) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(_OWNERS_FOLDER, parents=True, exist_ok=True)
         self._folder = folder
         self._header = replace(first, number=0, epoch=0)
         self._bytes_max = bytes_max

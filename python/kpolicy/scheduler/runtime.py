@@ -69,13 +69,14 @@ class EngineThread:
         def run() -> tuple[Answer, int]:
             began_ns = self._busy_since_ns = self._clock.monotonic_ns()
             try:
-                answer = function(*arguments, **options)
+                try:
+                    answer = function(*arguments, **options)
+                except Exception as error:
+                    for witness in self._witnesses:
+                        witness(name, arguments, options, error)
+                    raise
                 for witness in self._witnesses:
                     witness(name, arguments, options, answer)
-            except Exception as error:
-                for witness in self._witnesses:
-                    witness(name, arguments, options, error)
-                raise
             finally:
                 self._busy_since_ns = 0
             return answer, self._clock.monotonic_ns() - began_ns

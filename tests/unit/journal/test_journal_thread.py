@@ -89,6 +89,21 @@ def test_when_calls_come_too_fast_the_journal_gives_way(
     made.close()
 
 
+def test_a_failure_of_the_journal_is_a_gap_too(tmp_path: Path, caplog: Logged) -> None:
+    made = JournaledEngine(tmp_path)
+    made.begin()
+    made.journal("schedule", (object(),), {}, None)
+    made.journal("a function of its own", (), {}, None)
+    made.journal.write_waiting()
+    assert made.journal.statistics().is_behind
+    assert "the journal failed" in caplog.text
+    placed = made.place("a")
+    made.begin_anew(4, placed)
+    made.place("b")
+    made.close()
+    assert replays(tmp_path)[-1].decisions == 1
+
+
 def test_a_later_epoch_makes_the_same_choices_among_equal_nodes(tmp_path: Path) -> None:
     """They rest on the number of decisions before it, which no object has."""
     made = JournaledEngine(tmp_path)
