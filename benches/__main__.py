@@ -19,6 +19,7 @@ from benches import (
     explaining,
     expressions,
     footprint,
+    journal,
     loading,
     matrix,
     offline,
@@ -106,6 +107,11 @@ def _load(_: argparse.Namespace) -> Outcome:
     return figures, loading.table(figures), []
 
 
+def _journal(arguments: argparse.Namespace) -> Outcome:
+    figures = journal.measure(arguments.nodes, arguments.pods)
+    return figures.line(), journal.table(figures), journal.failures(figures)
+
+
 def _plot(arguments: argparse.Namespace) -> Outcome:
     if arguments.measure:
         plot.save(plot.measure())
@@ -136,6 +142,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[argparse.Namespace], Outcome]]] = {
     "memory": _memory,
     "sizes": _sizes,
     "load": _load,
+    "journal": _journal,
     "plot": _plot,
     "plot-threads": _plot_threads,
 }
@@ -156,9 +163,9 @@ def parser() -> argparse.ArgumentParser:
         "decisions about pods that all differ (cold), two threads of the engine against one, tests "
         "of policies, how long the command line takes to start, expressions, what /debug/explain "
         "holds up, explain and diff of a whole snapshot (offline), useless wakes of parked pods, "
-        "memory (also by size), and loading; plot cost by nodes, and by threads. Without a name: "
-        "boundary, workloads, tests and startup. `peer --help` is the comparison with "
-        "kube-scheduler's cycle, `cluster --help` that of both as processes on a real API "
+        "memory (also by size), loading, and the journal; plot cost by nodes, and by threads. "
+        "Without a name: boundary, workloads, tests and startup. `peer --help` is the comparison "
+        "with kube-scheduler's cycle, `cluster --help` that of both as processes on a real API "
         "server; `churn --help` and `failover --help` are memory and promises of seconds there.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often, or the loop is held up "
         "for too long",
@@ -168,8 +175,10 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument(
         "--workload", action="append", default=[], metavar="NAME", help="only these; repeatable"
     )
-    flags.add_argument("--nodes", type=int, default=boundary.NODES, help="of boundary and explain")
-    flags.add_argument("--pods", type=int, default=boundary.PODS, help="of boundary")
+    flags.add_argument(
+        "--nodes", type=int, default=boundary.NODES, help="of boundary, explain and journal"
+    )
+    flags.add_argument("--pods", type=int, default=boundary.PODS, help="of boundary, journal")
     flags.add_argument(
         "--measure",
         action="store_true",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.snapshots.cluster_snapshot import PolicyRefusedError, Progress
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.scheduler.loop.queue_feed import EngineSink
+from kpolicy.scheduler.runtime import Witness
 from tests.loop_without_server import WritesAtOnce, loop_of
 
 WORKLOAD: Final = "basic"
@@ -67,12 +68,19 @@ class Run:
 
 
 class Placing:
-    def __init__(self, nodes: int, pods: int, program: Program) -> None:
+    """`witnesses` hear of every call of the engine."""
+
+    def __init__(
+        self, nodes: int, pods: int, program: Program, witnesses: Sequence[Witness] = ()
+    ) -> None:
+        self._witnesses = witnesses
         self._size = generated_cluster.Size(nodes, 0, pods)
         self._engine = CountingEngine(seed=1)
         refusals = self._engine.load(program.bytes)
         if refusals:
             raise PolicyRefusedError(refusals)
+        for witness in witnesses:
+            witness("load", (program.bytes,), {}, refusals)
         self._resources = self._engine.resources()
         self._pages = _pages(generated_cluster.nodes(self._size))
         self._chunks = _chunks("ADDED", generated_cluster.waiting(WORKLOAD, self._size))
@@ -103,7 +111,14 @@ class Placing:
 
     async def _place(self, progress: Progress | None) -> None:
         api = WritesAtOnce()
-        loop = loop_of(self._engine, SystemClock(), api, run_id="bench", on_left=self._one_left)
+        loop = loop_of(
+            self._engine,
+            SystemClock(),
+            api,
+            run_id="bench",
+            on_left=self._one_left,
+            witnesses=self._witnesses,
+        )
         try:
             async with asyncio.TaskGroup() as group:
                 await self._list(loop.sink)

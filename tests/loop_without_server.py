@@ -7,7 +7,7 @@ the simulation of many pods stand on it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -24,7 +24,7 @@ from kpolicy.scheduler.loop.queue_feed import EVERY_PROFILE, EngineSink, QueueFe
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
 from kpolicy.scheduler.preemption.preemptions import Preemptions
-from kpolicy.scheduler.runtime import EngineThread, Runtime
+from kpolicy.scheduler.runtime import EngineThread, Runtime, Witness
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 from kpolicy.telemetry.traces import Traces
 
@@ -86,11 +86,12 @@ def loop_of(
     *,
     run_id: str,
     on_left: Callable[[str], None] = lambda uid: None,
+    witnesses: Sequence[Witness] = (),
 ) -> Loop:
     """A loop that serves the pods of every schedulerName. `on_left` hears of pods that leave the
-    queue."""
+    queue, and `witnesses` of the engine's calls."""
     metrics, signals = SchedulerMetrics(), Signals()
-    thread = EngineThread(engine, clock, metrics)
+    thread = EngineThread(engine, clock, metrics, witnesses=witnesses)
     runtime = Runtime(clock, thread, metrics, Traces(), Random(1))
     feed = QueueFeed(Queue(on_left=on_left), clock, signals)
     feed.serve(frozenset({EVERY_PROFILE}))

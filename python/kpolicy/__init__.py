@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kpolicy.offline.answers.policy_diff import diff
     from kpolicy.offline.bench.generated_cluster import Size
     from kpolicy.offline.bench.measure import Measured, measure
+    from kpolicy.offline.journal_replay.journal_input import read_journal
+    from kpolicy.offline.journal_replay.whole_journal import replay, replay_with
     from kpolicy.offline.policy_tests.results import PolicyTestRun
     from kpolicy.offline.policy_tests.session import run_tests
     from kpolicy.offline.redaction.redact import redact
@@ -61,7 +63,10 @@ _LAZY: Final = {
     "evaluate": "kpolicy.offline.answers.evaluate",
     "explain": "kpolicy.offline.answers.pod_decisions",
     "measure": "kpolicy.offline.bench.measure",
+    "read_journal": "kpolicy.offline.journal_replay.journal_input",
     "redact": "kpolicy.offline.redaction.redact",
+    "replay": "kpolicy.offline.journal_replay.whole_journal",
+    "replay_with": "kpolicy.offline.journal_replay.whole_journal",
     "run_tests": "kpolicy.offline.policy_tests.session",
     "simulate": "kpolicy.offline.answers.pod_decisions",
     "survey": "kpolicy.offline.snapshots.survey",
@@ -108,8 +113,11 @@ __all__ = [
     "evaluate",
     "explain",
     "measure",
+    "read_journal",
     "redact",
     "reformat",
+    "replay",
+    "replay_with",
     "run_tests",
     "simulate",
     "survey",

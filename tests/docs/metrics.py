@@ -11,6 +11,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from kpolicy.policy.yaml.source import Source
@@ -50,13 +51,20 @@ _LEFT_OUT: Final = re.compile(r"(?<=<!-- left out -->\n).*?(?=<!-- end of left o
 
 @asynccontextmanager
 async def running() -> AsyncIterator[Scheduler]:
-    """With a lease and a shadow policy; a pod was placed and another parked."""
+    """With a lease, a shadow policy and a journal; a pod was placed and another parked."""
+    with TemporaryDirectory() as journal:
+        async with _running(journal) as scheduler:
+            yield scheduler
+
+
+@asynccontextmanager
+async def _running(journal: str) -> AsyncIterator[Scheduler]:
     async with ControlPlane() as control_plane:
         control_plane.add(node("n", cpu="2"), pod("fits", cpu="1"), pod("wide", cpu="9"))
         scheduler = Scheduler(
             connection(control_plane.url),
             Policies(FixedSource([POLICY]), shadow=FixedSource([POLICY])),
-            Options(port=free_port(), lease_namespace="default", seed=1),
+            Options(port=free_port(), lease_namespace="default", seed=1, journal=journal),
         )
         task = asyncio.create_task(scheduler.run())
         async with asyncio.timeout(WAIT_S):

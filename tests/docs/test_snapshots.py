@@ -23,7 +23,9 @@ def write(folder: Path) -> None:
     assert kpolicy.write_snapshot(folder / "shop.kpsnap", items, origin) == []
     snapshot = Snapshot.load(folder / "shop.kpsnap")
     kpolicy.write_snapshot(
-        folder / "shop-redacted.kpsnap", kpolicy.redact(snapshot, KEY), redacted_origin(snapshot)
+        folder / "shop-redacted.kpsnap",
+        kpolicy.redact(snapshot, KEY),
+        redacted_origin(snapshot, KEY),
     )
 
 

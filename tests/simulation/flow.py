@@ -17,6 +17,7 @@ from typing import Final
 from kpolicy.clock import Pulse
 from kpolicy.cluster.writes.binder import Binding, BindOutcome
 from kpolicy.engine import Engine
+from kpolicy.journal.journal_thread import Journal
 from kpolicy.policy.compile import compile_policy
 from kpolicy.scheduler.loop.queue_feed import EngineSink
 from tests.loop_without_server import Loop, WritesAtOnce, loop_of
@@ -87,10 +88,11 @@ def resident_bytes() -> int:
 
 
 class Flow:
-    """`pods` come in `seconds` of virtual time, evenly."""
+    """`pods` come in `seconds` of virtual time, evenly. `journal` hears of every call."""
 
-    def __init__(self, pods: int, seconds: int) -> None:
+    def __init__(self, pods: int, seconds: int, journal: Journal | None = None) -> None:
         self.course = Course()
+        self._witnesses = () if journal is None else (journal,)
         self._pods, self._seconds = pods, seconds
         self._version = 1
         self._nodes: dict[int, str] = {}  # of each pod that lives
@@ -100,10 +102,10 @@ class Flow:
         api, course = _Api(self.course), self.course
         program = compile_policy(()).program
         assert program is not None
-        assert engine.load(program.bytes) == []
-        loop = loop_of(engine, clock, api, run_id="flow")
+        loop = loop_of(engine, clock, api, run_id="flow", witnesses=self._witnesses)
         try:
             async with asyncio.TaskGroup() as group:
+                assert await loop.thread.call(engine.load, program.bytes) == []
                 await _list(loop.sink, engine.resources())
                 settling = group.create_task(loop.binds.run())
                 deciding = group.create_task(loop.cycle.run(group))

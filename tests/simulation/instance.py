@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Final
 
@@ -18,6 +19,7 @@ from kpolicy.cluster.api import ApiClient
 from kpolicy.cluster.auth.connection import Connection, FixedAuthorization
 from kpolicy.cluster.lease import Elector
 from kpolicy.engine import Engine
+from kpolicy.journal.journal_thread import Journal
 from kpolicy.plugins.loading import PluginClass
 from kpolicy.plugins.thread import Deliver
 from kpolicy.scheduler.delivery.policy_delivery import Keeping, Policies, PolicyOrigin
@@ -32,6 +34,7 @@ from tests.invariants.history import Start
 from tests.simulation.api_server import SERVER
 from tests.simulation.decision_log import LoggedEngine, RunLog
 from tests.simulation.event_loop import Joining, VirtualLoop, virtual_loop
+from tests.simulation.journals import journal_of
 from tests.simulation.machine_time import WorldTime
 from tests.simulation.network import Network
 from tests.simulation.plugin_thread import VirtualPluginThread
@@ -102,6 +105,7 @@ class Life:
     task: asyncio.Task[Problem | None]
     shadowed: ShadowFeed | None
     plugin_loops: list[VirtualLoop]
+    journal: Journal | None = None
 
     @property
     def loops(self) -> tuple[VirtualLoop, ...]:
@@ -125,6 +129,7 @@ class Instance:
     options: Options
     has_dead_shadow: bool = False
     plugins: Callable[[str], Sequence[PluginClass]] = _no_plugins  # by the id of the run
+    journals: Path | None = None
     life: Life | None = None
     past: list[Life] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
@@ -181,10 +186,18 @@ class Instance:
             # The thread of a shadow policy would be real; with a dead engine, only the calls to it
             # are left.
             shadowed = ShadowFeed(Shadow(lambda: Engine(0), self.clock, on_behind=lambda: None))
-            scheduler._runtime.engine._witness = shadowed
+            scheduler._runtime.engine._witnesses = (shadowed,)
+        journal = None
+        if self.journals is not None:
+            folder = self.journals / machine.run_id
+            journal = journal_of(folder, machine.run_id, engine.seed, self.clock)
+            before = scheduler._runtime.engine._witnesses
+            scheduler._runtime.engine._witnesses = (*before, journal)
         self.log.starts.append(Start(machine.run_id, self.host, self.time.now_ns))
         task = main.create_task(scheduler.run())
-        self.life = Life(machine, engine, scheduler, main, lease, task, shadowed, plugin_loops)
+        self.life = Life(
+            machine, engine, scheduler, main, lease, task, shadowed, plugin_loops, journal
+        )
         task.add_done_callback(self._ended)
 
     def end(self, why: str) -> None:
@@ -227,6 +240,8 @@ class Instance:
         for life in self.past:
             for loop in life.loops:
                 loop.unwind()
+            if life.journal is not None:
+                life.journal.stop()
 
     def _ended(self, task: asyncio.Task[Problem | None]) -> None:
         if self.life is None or self.life.task is not task:

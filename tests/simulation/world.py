@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any, Final
 
@@ -54,12 +55,14 @@ SHADOW_BACKLOG_MAX: Final = 64
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A run besides its seed. `calm`: no trouble at all. `acts`: at most so many of the nemesis.
-    `setting`: by the seed, if none is given."""
+    `setting`: by the seed, if none is given. `journals`: the folder in which each process has the
+    journal of its engine."""
 
     seed: int
     calm: bool = False
     acts: int | None = None
     setting: Setting | None = None
+    journals: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +261,7 @@ class World:
             self._log,
             Options(port=0, leader_elect=True, plugin_timeout_s=CALL_S_MAX),
             has_dead_shadow=self.setting.remains is Remains.SHADOW_DEAD,
+            journals=self.plan.journals,
         )
 
     def _kill(self, host: str) -> None:

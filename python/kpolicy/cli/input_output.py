@@ -98,6 +98,20 @@ def load_snapshot(arguments: Sequence[str]) -> Snapshot:
     return snapshot
 
 
+def is_journal(arguments: Sequence[str]) -> bool:
+    """Whether the first argument is a segment of a journal, or a folder of them."""
+    from kpolicy.journal.segment_format import SUFFIX, opened
+    from kpolicy.offline.snapshots.snapshot_problem import Problem
+
+    path = Path(arguments[0])
+    if path.is_dir():
+        path = next(iter(sorted(path.glob(f"*{SUFFIX}"))), path)
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return not isinstance(opened(str(path), stream), Problem)
+
+
 def load_program(
     args: argparse.Namespace,
     sources: Sequence[Source],

@@ -172,6 +172,21 @@ _KINDS: Final = {
             "summary": _any_object("Sums."),
         }
     ),
+    "replay": _object(
+        {
+            "differences": _list(
+                _object({"time": _text("When it was decided."), "pod": _POD}),
+                "The decisions that are other ones: with a policy, all; otherwise the first of "
+                "each epoch.",
+            ),
+            "summary": _any_object("Sums."),
+        },
+        epochs=_list(
+            _object({"run": _text("The process that decided."), "epoch": _whole("Its epoch.")}),
+            "The epochs, with what became of each.",
+        ),
+        workloads=_any_object("With a policy, how many pods of each workload differ."),
+    ),
     "bench": _object({"measured": _list(_MEASURED, "A workload each.")}),
     "rule": _object(
         {"codes": _list(_CODE, "Codes of findings.")},

@@ -257,7 +257,8 @@ FEATURE_GATES: Final = argument(
 FOLLOWED: Final = (RELEASE, FEATURE_GATES)
 
 
-def _moment(text: str) -> int:
+def moment(text: str) -> int:
+    """Reads a time in nanoseconds since the epoch."""
     from kpolicy.api_times import time_of
 
     try:
@@ -282,6 +283,9 @@ OUTPUT: Final = argument(
 OUTPUT_TEXT: Final = argument(
     "--output", "-o", choices=("text", "json"), default="text", help="(default: %(default)s)"
 )
+OUTPUT_LINES: Final = argument(
+    "--output", "-o", choices=("text", "json", "jsonl"), default="text", help=_OUTPUT_HELP
+)
 SNAPSHOT: Final = argument(
     "--snapshot",
     "-s",
@@ -294,7 +298,7 @@ SNAPSHOT: Final = argument(
 SNAPSHOT_FILES: Final = argument("snapshot", nargs="+", metavar="FILE|DIR|-", help=SNAPSHOT_HELP)
 NOW: Final = argument(
     "--now",
-    type=_moment,
+    type=moment,
     metavar="TIME",
     help="the time that rules read as `now`, as 2026-11-01T22:00:00Z (default: when the snapshot "
     "was recorded)",

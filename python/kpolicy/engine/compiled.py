@@ -54,10 +54,11 @@ class Engine:
     `threads`, there are as many as the process may use processors; their number changes no
     answer."""
 
-    __slots__ = ("_engine",)
+    __slots__ = ("_engine", "seed")
 
     def __init__(self, seed: int = 0, *, threads: int | None = None) -> None:
         self._engine = _engine.Engine(seed, threads)
+        self.seed = seed
 
     def beats(self) -> int:
         """A counter that grows with each piece of work. Another thread may read it during a call,

@@ -47,6 +47,14 @@ AGAIN_PODS: Final = 10_000
 # Differences of which `diff` asks for reasons: each takes two explanations of all nodes.
 REASONS_MAX: Final = 100
 
+# --- replaying a journal -------------------------------------------------------------------------
+# Decisions that are counted in one call and altogether, before an epoch that is not the first of
+# its process is replayed: a million takes a second.
+COUNTED_AT_ONCE: Final = 100_000
+COUNTED_MAX: Final = 30_000_000
+# Differences that are kept with their pods; further ones are counted.
+DIFFERENCES_KEPT_MAX: Final = 10_000
+
 # --- benchmarks ----------------------------------------------------------------------------------
 # The largest cluster that kpolicy is designed for. The engine numbers nodes and pods with 32 bits.
 BENCH_NODES_MAX: Final = 1_000_000

@@ -76,7 +76,7 @@ class Pages:
         self._objects = 0
 
     async def list_page(self, resource: str, body: bytes) -> PageRead:
-        if (page := _list_of(body, KINDS[resource])) is None:
+        if (page := list_of(body, KINDS[resource])) is None:
             self.is_broken = True
             return PageRead("", "")
         version, kind = str(page.get("apiVersion") or ""), KINDS[resource]
@@ -104,7 +104,8 @@ class Pages:
         raise AssertionError("unreachable: a recording watches nothing")
 
 
-def _list_of(body: bytes, kind: str) -> dict[str, Any] | None:
+def list_of(body: bytes, kind: str) -> dict[str, Any] | None:
+    """The page of a list of this kind; None if it is something else."""
     try:
         page = json.loads(body)
     except (ValueError, RecursionError):
@@ -154,7 +155,7 @@ async def record(
     made = Recording(server.git_version)
     asked = {resource.name for resource in wanted}
     made.left_out = {kind: NOT_ASKED_FOR for name, kind in KINDS.items() if name not in asked}
-    allowed = await _allowed(client, wanted, made, skip_forbidden=skip_forbidden)
+    allowed = await allowed_kinds(client, wanted, made, skip_forbidden=skip_forbidden)
     if isinstance(allowed, ConnectionProblem):
         return allowed
     pages = Pages(target, progress)
@@ -168,10 +169,11 @@ async def record(
     return made
 
 
-async def _allowed(
+async def allowed_kinds(
     client: ApiClient, wanted: Sequence[Resource], made: Recording, *, skip_forbidden: bool
 ) -> list[Resource] | ConnectionProblem:
-    """Return what can be listed, after requesting one object of each kind."""
+    """Return what can be listed, after requesting one object of each kind. What cannot is noted in
+    `made`."""
     allowed: list[Resource] = []
     forbidden: list[str] = []
     for resource in wanted:

@@ -20,6 +20,8 @@ from kpolicy.cluster.lease_record import LeaseTerms
 from kpolicy.cluster.limits import LEASE_DURATION_S, LEASE_RENEW_DEADLINE_S, LEASE_RETRY_S
 from kpolicy.diagnostics import Diagnostic, Span
 from kpolicy.engine_threads import ENGINE_THREADS_MAX
+from kpolicy.journal.disk_size import bytes_of
+from kpolicy.journal.limits import DISK_BYTES, DISK_BYTES_MIN
 from kpolicy.plugins.limits import CALL_S
 from kpolicy.policy.authority import extender_hosts
 from kpolicy.policy.codes.registry import remark
@@ -58,7 +60,8 @@ LEASE_NAMESPACE_OUTSIDE: Final = "kube-system"  # if this process is not a pod
 @dataclass(frozen=True, slots=True)
 class Options:
     """`port` 0 starts no server. `seed` None chooses at random. `engine_threads` None: as many as
-    the process may use processors. `once`: stop when no pod can be placed now."""
+    the process may use processors. `once`: stop when no pod can be placed now. `journal`: a folder;
+    empty: none is written."""
 
     bind_address: str = "127.0.0.1"
     port: int = PORT_DEFAULT
@@ -82,6 +85,8 @@ class Options:
     tls_private_key_file: str = ""
     extender_pod_fields: tuple[str, ...] = (ALL,)
     plugin_timeout_s: float = CALL_S
+    journal: str = ""
+    journal_bytes_max: int = DISK_BYTES
 
     def checked(self) -> Problem | None:
         terms = self.lease_terms()
@@ -112,6 +117,10 @@ class Options:
             (
                 not limits.PLUGIN_CALL_S_MIN <= self.plugin_timeout_s <= limits.PLUGIN_CALL_S_MAX,
                 f"--plugin-timeout={self.plugin_timeout_s:g} is not {_CALLS_ALLOWED}",
+            ),
+            (
+                self.journal_bytes_max < DISK_BYTES_MIN,
+                f"--journal-size={self.journal_bytes_max} is less than {DISK_BYTES_MIN:,} bytes",
             ),
             (self.auth not in KINDS, f"--auth={self.auth} is not one of {', '.join(KINDS)}"),
             (
@@ -279,6 +288,15 @@ def _pod_fields(written: list[str]) -> list[str]:
     return written
 
 
+def _size(written: str) -> str:
+    try:
+        bytes_of(written)
+    except ValueError as error:
+        refuse("KP113", str(error))
+    return written
+
+
+SizeText = Annotated[str, AfterValidator(_size)]
 HostTexts = Annotated[list[str], Field(min_length=1), AfterValidator(_hosts)]
 PodFieldTexts = Annotated[list[str], Field(min_length=1), AfterValidator(_pod_fields)]
 
@@ -397,6 +415,12 @@ class SchedulerConfiguration(Edge):
     flush_period: Seconds | None = Field(None, description="How often that is checked, in seconds.")
     binds_in_flight: Annotated[int, Field(ge=1, le=BINDS_IN_FLIGHT_CONFIGURED_MAX)] | None = Field(
         None, description="How many binds wait for an answer at a time."
+    )
+    journal: NonEmpty | None = Field(
+        None, description="A folder for the journal of everything that decisions rest on."
+    )
+    journal_size: SizeText | None = Field(
+        None, description="How large the journal may become, such as 10Gi."
     )
     log_format: Literal["auto", "json", "text"] | None = Field(
         None, description="auto: text on a terminal, otherwise JSON."

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -30,9 +31,11 @@ from kpolicy.scheduler.delivery.cluster_version import ClusterVersion
 from kpolicy.scheduler.delivery.config_maps import ConfigMapWatches
 from kpolicy.scheduler.delivery.policy_delivery import Delivery, Policies, Tenants
 from kpolicy.scheduler.delivery.policy_report import Reporting
+from kpolicy.scheduler.delivery.sources import PolicySource
 from kpolicy.scheduler.delivery.tenant_maps import TenantMaps
 from kpolicy.scheduler.delivery.tenant_programs import TenantPrograms
 from kpolicy.scheduler.delivery.tenant_report import TenantReport
+from kpolicy.scheduler.journaling import Journaling
 from kpolicy.scheduler.long_tasks import (
     Leadership,
     Parts,
@@ -50,7 +53,7 @@ from kpolicy.scheduler.loop.reload import InForce, Reloaded
 from kpolicy.scheduler.options import Options
 from kpolicy.scheduler.plugged.host import PluginHost
 from kpolicy.scheduler.problem_codes import FINDINGS, Problem
-from kpolicy.scheduler.runtime import EngineThread, Machine, Runtime, Tasks
+from kpolicy.scheduler.runtime import EngineThread, Machine, Runtime, Tasks, Witness
 from kpolicy.scheduler.serving.comparer import Compared
 from kpolicy.scheduler.serving.endpoints import Life, listen
 from kpolicy.scheduler.serving.observed import observe, request_timer
@@ -116,8 +119,14 @@ class Scheduler:
         if policies.shadow is not None:
             self._shadow = ShadowPolicy(self._compile, clock)
             self._shadow.observe(self.metrics)
-        witness = self._shadow.witness() if self._shadow is not None else None
-        thread = EngineThread(engine, clock, self.metrics, witness=witness)
+        witnesses: list[Witness] = [self._shadow.witness()] if self._shadow is not None else []
+        self._journaling: Journaling | None = None
+        if options.journal:
+            folder, bytes_max = Path(options.journal), options.journal_bytes_max
+            self._journaling = Journaling(folder, bytes_max, clock, machine.run_id)
+            self._journaling.observe(self.metrics)
+            witnesses.append(self._journaling.witness)
+        thread = EngineThread(engine, clock, self.metrics, witnesses=witnesses)
         self._runtime = Runtime(clock, thread, self.metrics, environment.traces, machine.random)
         self._plugins: PluginHost | None = None
         if environment.plugins:
@@ -217,6 +226,8 @@ class Scheduler:
             if self._leadership is not None:
                 await self._leadership.release(limits.STOP_LEASE_S_MIN)
             self._runtime.engine.stop()
+            if self._journaling is not None:
+                await asyncio.to_thread(self._journaling.stop)
             if self._plugins is not None:
                 self._plugins.runner.stop()
             if self._parts is not None:
@@ -241,6 +252,8 @@ class Scheduler:
             return problem
         delivery = self._delivery = self._deliver(parts, client, tasks)
         problem = await self._stop.or_stopped(self._version.ask(client, self._patience))
+        if problem is None:
+            problem = self._open_journal()
         if problem is None and not self._stop.has_begun:
             problem = await self._stop.or_stopped(delivery.start())
         self._patience.end()
@@ -264,9 +277,7 @@ class Scheduler:
                 self._version.follow, client, self._runtime.clock, delivery.begin_reload
             )
             tasks.begin(upgraded, "cluster-version", limits.POLICY_TASK_SILENT_S_MAX)
-            if self._shadow is not None and shadow_source is not None:
-                follow = partial(self._shadow.follow, shadow_source, parts.informers)
-                tasks.begin(follow, "shadow-policy", limits.POLICY_TASK_SILENT_S_MAX)
+            self._follow_informers(tasks, parts, shadow_source)
             if self._leadership is not None:
                 await self._stop.or_stopped(self._leadership.acquire())
         if not self._stop.has_begun:
@@ -276,6 +287,22 @@ class Scheduler:
         if self._problem is None:  # after the lease was lost, the process waits for nothing
             await wind_down(parts, self._leadership, self._stop.left_s, self._runtime.clock)
         return self._problem
+
+    def _open_journal(self) -> Problem | None:
+        if self._journaling is None:
+            return None
+        return self._journaling.open(self._runtime.engine.engine.seed, self._version.known)
+
+    def _follow_informers(
+        self, tasks: Tasks, parts: Parts, shadow_source: PolicySource | None
+    ) -> None:
+        """Begins what may list the objects of the cluster again."""
+        if self._journaling is not None:
+            keep = partial(self._journaling.follow, parts.informers, self._runtime)
+            tasks.begin(keep, "journal", limits.POLICY_TASK_SILENT_S_MAX)
+        if self._shadow is not None and shadow_source is not None:
+            follow = partial(self._shadow.follow, shadow_source, parts.informers)
+            tasks.begin(follow, "shadow-policy", limits.POLICY_TASK_SILENT_S_MAX)
 
     def _compile(self, sources: Sequence[Source]) -> Compiled:
         return self._environment.compile_with(sources, cluster_version=self._version.known)

@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from random import Random
@@ -32,8 +32,9 @@ Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
 
 
-# Called in the engine's thread with each call: name, arguments, answer.
-Witness: TypeAlias = Callable[[str, tuple[Any, ...], Any], None]
+# Called in the engine's thread with each call: name, arguments, options, and the answer or the
+# exception.
+Witness: TypeAlias = Callable[[str, tuple[Any, ...], Mapping[str, Any], Any], None]
 
 
 class EngineThread:
@@ -45,13 +46,13 @@ class EngineThread:
         clock: Clock,
         metrics: SchedulerMetrics,
         *,
-        witness: Witness | None = None,
+        witnesses: Sequence[Witness] = (),
     ) -> None:
         self.engine = engine
         self.statistics = EngineStatistics(self, metrics)
         self._clock = clock
         self._seconds = metrics.engine_call_seconds
-        self._witness = witness
+        self._witnesses = witnesses
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="kpolicy-engine")
         self._busy_since_ns = 0
         self._waiting = 0  # calls whose caller still waits
@@ -68,9 +69,14 @@ class EngineThread:
         def run() -> tuple[Answer, int]:
             began_ns = self._busy_since_ns = self._clock.monotonic_ns()
             try:
-                answer = function(*arguments, **options)
-                if self._witness is not None:
-                    self._witness(name, arguments, answer)
+                try:
+                    answer = function(*arguments, **options)
+                except Exception as error:
+                    for witness in self._witnesses:
+                        witness(name, arguments, options, error)
+                    raise
+                for witness in self._witnesses:
+                    witness(name, arguments, options, answer)
             finally:
                 self._busy_since_ns = 0
             return answer, self._clock.monotonic_ns() - began_ns

@@ -31,6 +31,7 @@ NOTHING_SHOWN = frozenset(
 COMMANDS = {
     "first-policy": 15,
     "gpu-pools": 12,
+    "journal": 3,
     "migrating": 13,
     "rolling-out": 12,
     "spot-and-on-demand": 12,

@@ -24,6 +24,7 @@ from tests.tree.sources import ROOT
 
 Capture = pytest.CaptureFixture[str]
 SNAPSHOT = str(ROOT / "docs" / "policies" / "cluster.yaml")
+JOURNAL = str(ROOT / "docs" / "guides" / "shop-journal")
 BROKEN = ROOT / "tests" / "spec" / "lint" / "corpus" / "kp103-enum.yaml"
 # By kind of document: a command that prints it, and the list whose items are the lines of jsonl.
 COMMANDS = {
@@ -33,6 +34,7 @@ COMMANDS = {
     "explain": (["explain", "-s", SNAPSHOT], "explanations"),
     "simulate": (["simulate", "-s", SNAPSHOT, "--every-pod"], "pods"),
     "diff": (["diff", "demo", "bin-packing", "-s", SNAPSHOT, "--every-pod"], "differences"),
+    "replay": (["replay", JOURNAL], "differences"),
     "bench": (["bench", "-w", "basic", "--nodes", "20", "--pods", "20"], "measured"),
     "rule": (["rule", "--all"], "codes"),
     "explain-field": (["explain-field", "spec.priorities"], ""),

@@ -190,6 +190,7 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
 
 
 def _options(settings: RunSettings, own_namespace: str) -> Options:
+    from kpolicy.journal.disk_size import bytes_of
     from kpolicy.scheduler.options import LEASE_NAMESPACE_OUTSIDE, Options
 
     return Options(
@@ -216,6 +217,8 @@ def _options(settings: RunSettings, own_namespace: str) -> Options:
         once=settings.once,
         plugin_timeout_s=settings.plugin_timeout,
         extender_pod_fields=settings.extender_pod_fields,
+        journal=str(settings.journal or ""),
+        journal_bytes_max=bytes_of(settings.journal_size),
     )
 
 

@@ -32,6 +32,7 @@ from kpolicy.cli.verbs.setting_values import (
     paths,
     rate,
     seconds,
+    size,
     whole,
     yes_or_no,
 )
@@ -297,6 +298,21 @@ class RunSettings:
         default=CALL_S,
         metadata=_flag(seconds, "how long one call of a plugin may take", metavar="SECONDS"),
     )
+    journal: Path | None = field(
+        default=None,
+        metadata=_flag(
+            Path,
+            "write a journal of everything that decisions rest on into this folder, for `kpolicy"
+            " replay`",
+            metavar="DIR",
+        ),
+    )
+    journal_size: str = field(
+        default="1Gi",
+        metadata=_flag(
+            size, "how large the journal may become; what is oldest is deleted", metavar="SIZE"
+        ),
+    )
     log_format: str = field(
         default="auto",
         metadata=_flag(
@@ -375,6 +391,7 @@ _FILE_BYTES_MAX: Final = 1 << 20
 _PATH_SETTINGS: Final = (
     "kubeconfig",
     "policy_cache",
+    "journal",
     "certificate_folder",
     "tls_cert_file",
     "tls_private_key_file",

@@ -7,6 +7,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from pathlib import Path
 
+from kpolicy.journal.disk_size import bytes_of
 from kpolicy.policy.authority import extender_hosts
 from kpolicy.scheduler.extenders.pod_fields import pod_fields
 from kpolicy.telemetry.limits import TRACES_PER_SECOND_MAX
@@ -40,6 +41,15 @@ def yes_or_no(text: str) -> bool:
     if text.lower() not in words:
         raise ArgumentTypeError(f"`{text}` is neither true nor false")
     return words[text.lower()]
+
+
+def size(text: str) -> str:
+    """Bytes, such as 10Gi."""
+    try:
+        bytes_of(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+    return text
 
 
 def names(text: str) -> tuple[str, ...]:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import secrets
+import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kpolicy.cli.input_output import (
+    is_journal,
     load_snapshot,
     progress_bar,
     refuse_terminal,
     write_document,
+    write_errors,
     write_lines,
     written,
 )
@@ -26,13 +30,19 @@ from kpolicy.cli.verb import (
     Verb,
     argument,
     destination,
+    moment,
     repeatable,
+    whole_number,
 )
+from kpolicy.cli.verbs.followed_cluster import follow_cluster
+from kpolicy.cli.verbs.setting_values import size
 
 if TYPE_CHECKING:
     from kpolicy.cluster.connection_problem import ConnectionProblem
     from kpolicy.cluster.watch.resource import Resource
+    from kpolicy.offline.snapshot_file.reader import Origin
     from kpolicy.offline.snapshot_file.writer import Writer
+    from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
     from kpolicy.recorder.record import Progress, Recording
 
 _RECORD_EPILOG: Final = """\
@@ -49,6 +59,10 @@ def _record_cluster(args: argparse.Namespace) -> int:
     from kpolicy.api_times import api_time
     from kpolicy.clock import SystemClock
 
+    if args.follow is not None:
+        return follow_cluster(args, _wanted(args.kinds))
+    if args.seconds is not None:
+        raise CannotWorkError("--for says how long to --follow; without it, one moment is recorded")
     now = api_time(SystemClock().now_ns())
     file = args.output or f"kpolicy-{now.replace('-', '').replace(':', '')}.kpsnap"
     refuse_terminal(file)
@@ -145,6 +159,28 @@ _RECORD: Final = Verb(
             help="record only these kinds, by the plural names that kubectl uses (default: all)",
         ),
         argument(
+            "--follow",
+            type=Path,
+            metavar="DIR",
+            help="go on: record changes too, in a journal in this folder, until ctrl-C; `kpolicy "
+            "replay` compares what was bound with what a policy would have decided",
+        ),
+        argument(
+            "--for",
+            dest="seconds",
+            type=whole_number(1),
+            metavar="SECONDS",
+            help="with --follow: stop after so long",
+        ),
+        argument(
+            "--journal-size",
+            type=size,
+            default="1Gi",
+            metavar="SIZE",
+            help="with --follow: how large the journal may become; what is oldest is deleted "
+            "(default: %(default)s)",
+        ),
+        argument(
             "--skip-forbidden",
             action="store_true",
             help="leave out kinds that you have no right to list; the file names them",
@@ -175,8 +211,10 @@ def _redact(args: argparse.Namespace) -> int:
     from kpolicy.offline.redaction.redact import redacted_origin, redactor
     from kpolicy.offline.snapshot_file.writer import Writer
 
-    refuse_terminal(args.output)
     key = _key(args.key)
+    if is_journal(args.snapshot):
+        return _redact_journal(args, key)
+    refuse_terminal(args.output)
     snapshot = load_snapshot(args.snapshot)
     for problem in snapshot.problems[:PROBLEMS_SHOWN_MAX]:
         print(f"warning: {problem}", file=sys.stderr)
@@ -190,11 +228,35 @@ def _redact(args: argparse.Namespace) -> int:
                 writer.add(item)
                 if progress is not None and known:
                     progress(done, max(done, known))
-        header = writer.write(stream, redacted_origin(snapshot, **kept))
+        header = writer.write(stream, redacted_origin(snapshot, key, **kept))
     objects = sum(header.content.counts.values())
     if not objects:
         print("warning: the snapshot has no object that a rule reads", file=sys.stderr)
     print(f"redacted {objects:,} objects into {args.output}", file=sys.stderr)
+    return 0
+
+
+def _redact_journal(args: argparse.Namespace, key: bytes) -> int:
+    from kpolicy.journal.engine_calls import BrokenRecordError
+    from kpolicy.offline.journal_replay.journal_input import read_journal
+    from kpolicy.offline.redaction.journal_redaction import redact_journal
+
+    folder = Path(args.output)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise CannotWorkError(f"{folder} is there already; a journal needs a new folder")
+    journal = read_journal(args.snapshot)
+    kept = {"keep_labels": args.keep_label, "keep_namespaces": args.keep_namespace}
+    with write_errors(folder), progress_bar("redacting"):
+        try:
+            count, problems = redact_journal(journal, folder, key, **kept)
+        except (BrokenRecordError, OSError) as error:
+            shutil.rmtree(folder, ignore_errors=True)  # it was new
+            if isinstance(error, OSError):
+                raise
+            raise CannotWorkError(f"Damaged: {args.snapshot[0]}: {error}") from error
+    for problem in problems:
+        print(f"warning: {problem.code}: {problem}", file=sys.stderr)
+    print(f"redacted {count:,} records into {folder}", file=sys.stderr)
     return 0
 
 
@@ -248,6 +310,96 @@ _REDACT: Final = Verb(
 )
 
 
+_MERGE_EPILOG: Final = """\
+Of an object that is in more than one snapshot, the newest recording has the last word. Redacted
+snapshots must be redacted with one key.
+
+exit: 0 written, 2 could not work
+"""
+_FROM_EPILOG: Final = """\
+Reads what `kubectl get … -o json` or `-o yaml` prints, and exports of kube-scheduler-simulator. The
+scheduler configuration of an export is left out; `kpolicy convert` reads it. So are the fields that
+`kpolicy snapshot record` leaves out.
+
+exit: 0 written, 2 could not work
+"""
+
+
+def _merge(args: argparse.Namespace) -> int:
+    from kpolicy.offline.snapshot_file.merging import merged_origin
+    from kpolicy.offline.snapshots.snapshot_problem import Problem
+
+    refuse_terminal(args.output)
+    snapshots = [load_snapshot([argument]) for argument in args.snapshot]
+    origin = merged_origin(snapshots)
+    if isinstance(origin, Problem):
+        raise CannotWorkError(f"{origin.code}: {origin}")
+    _write_together(args.output, snapshots, origin, "merged")
+    return 0
+
+
+def _from(args: argparse.Namespace) -> int:
+    from kpolicy.api_times import api_time
+    from kpolicy.offline.snapshot_file.reader import Origin
+
+    refuse_terminal(args.output)
+    snapshots = [load_snapshot([argument]) for argument in args.snapshot]
+    if any(snapshot.recordings for snapshot in snapshots):
+        raise CannotWorkError(
+            "a recorded snapshot is among the files; `kpolicy snapshot merge` puts these together"
+        )
+    recorded = "" if args.recorded is None else api_time(args.recorded)
+    _write_together(args.output, snapshots, Origin(recorded), "wrote")
+    return 0
+
+
+def _write_together(file: str, snapshots: Sequence[Snapshot], origin: Origin, done: str) -> None:
+    from kpolicy.offline.limits import PROBLEMS_SHOWN_MAX
+    from kpolicy.offline.snapshot_file.merging import objects_of
+    from kpolicy.offline.snapshot_file.writer import Writer
+
+    problems = [problem for snapshot in snapshots for problem in snapshot.problems]
+    with written(file) as (stream, folder), Writer(folder) as writer:
+        # What no rule reads is among the problems of the snapshots already.
+        for item in objects_of(snapshots):
+            writer.add(item)
+        header = writer.write(stream, origin)
+        objects = sum(header.content.counts.values())
+        if not objects:
+            raise CannotWorkError("there is no object that a rule reads in these files")
+    for problem in problems[:PROBLEMS_SHOWN_MAX]:
+        print(f"warning: {problem}", file=sys.stderr)
+    print(f"{done} {objects:,} objects into {file}", file=sys.stderr)
+
+
+_WRITTEN: Final = destination("required", required=True)
+_MERGE: Final = Verb(
+    "merge",
+    "Put several snapshots together to one.",
+    _merge,
+    (SNAPSHOT_FILES, _WRITTEN),
+    _MERGE_EPILOG,
+    "put several snapshots together",
+)
+_FROM: Final = Verb(
+    "from",
+    "Write a snapshot from the output of kubectl, or from an export of kube-scheduler-simulator.",
+    _from,
+    (
+        SNAPSHOT_FILES,
+        argument(
+            "--recorded",
+            type=moment,
+            metavar="TIME",
+            help="when these files were written: the time that rules read as `now`",
+        ),
+        _WRITTEN,
+    ),
+    _FROM_EPILOG,
+    "write a snapshot from other files",
+)
+
+
 def _info(args: argparse.Namespace) -> int:
     from kpolicy.offline.reports.answer_text import (
         recordings_json,
@@ -277,10 +429,13 @@ def _info(args: argparse.Namespace) -> int:
 
 SNAPSHOT: Final = Verb(
     "snapshot",
-    "Record a cluster, replace the names in a snapshot, or show what is in a snapshot.",
+    "Record a cluster, replace the names in snapshots, put snapshots together, or show what is in "
+    "one.",
     verbs=(
         _RECORD,
         _REDACT,
+        _MERGE,
+        _FROM,
         Verb(
             "info",
             "Count kinds, nodes, pods and resources, list objects that cannot be read, and say "

@@ -6,6 +6,8 @@ compared as numbers, and claims whose names are made from a pod's and a volume's
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -18,6 +20,7 @@ from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.offline.snapshots.json_objects import Json, is_read, name_of
 
 KEY_BYTES_MIN: Final = 16
+_FINGERPRINT_BYTES: Final = 8
 _NUMBERS: Final = frozenset({"Gt", "Lt"})
 _NAMESPACE: Final = "default"  # of what names none, as the engine has it
 
@@ -73,8 +76,13 @@ class Redactor:
         """Those that a rule reads and that have a name; all others are left out."""
         for item in self._objects():
             if is_read(item) and name_of(item):
-                place = Place(self.words, _namespace(item), self._claims)
-                yield KINDS[str(item["kind"])](place, item)
+                yield self.of(item)
+
+    def of(self, item: Json) -> Json:
+        """An object that a rule reads and that has a name."""
+        place = Place(self.words, _namespace(item), self._claims)
+        redacted: Json = KINDS[str(item["kind"])](place, item)
+        return redacted
 
 
 def _namespace(item: Mapping[str, Any]) -> str:
@@ -133,9 +141,19 @@ def redact(
 
 
 def redacted_origin(
-    snapshot: Snapshot, keep_labels: Iterable[str] = (), keep_namespaces: Iterable[str] = ()
+    snapshot: Snapshot,
+    key: bytes,
+    keep_labels: Iterable[str] = (),
+    keep_namespaces: Iterable[str] = (),
 ) -> Origin:
     """Time and versions stay when there is one recording that says them."""
     recordings = snapshot.recordings
     origin = recordings[0].header.origin if len(recordings) == 1 else Origin()
-    return replace(origin, redaction=Redaction(tuple(keep_labels), tuple(keep_namespaces)))
+    redaction = Redaction(tuple(keep_labels), tuple(keep_namespaces), fingerprint(key))
+    return replace(origin, redaction=redaction)
+
+
+def fingerprint(key: bytes) -> str:
+    """Tells keys apart. No name is ever replaced by this word."""
+    digest = hmac.new(key, b"kpolicy: which key", hashlib.sha256).digest()
+    return digest[:_FINGERPRINT_BYTES].hex()

@@ -17,6 +17,7 @@ from kpolicy.offline.limits import FILE_BYTES_MAX
 from kpolicy.offline.snapshots.snapshot_problem import (
     CUT_OFF,
     DAMAGED,
+    JOURNAL_SEGMENT,
     NEWER_FORMAT,
     NOT_A_SNAPSHOT,
     TOO_LARGE_WHOLE,
@@ -28,10 +29,12 @@ from kpolicy.version import VERSION
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Says that names were replaced, and which were not, besides those that never are."""
+    """Says that names were replaced, and which were not, besides those that never are. `key` tells
+    keys apart, and tells nothing else of them; files of earlier releases do not have it."""
 
     kept_labels: tuple[str, ...] = ()
     kept_namespaces: tuple[str, ...] = ()
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ def header_json(header: Header) -> dict[str, Any]:
         shown["redacted"] = {
             "keptLabels": sorted(origin.redaction.kept_labels),
             "keptNamespaces": sorted(origin.redaction.kept_namespaces),
+            **({"key": origin.redaction.key} if origin.redaction.key else {}),
         }
     return shown
 
@@ -119,7 +123,9 @@ def _header(document: Mapping[str, Any]) -> Header:
         redaction=None
         if redacted is None
         else Redaction(
-            tuple(map(_text, redacted["keptLabels"])), tuple(map(_text, redacted["keptNamespaces"]))
+            tuple(map(_text, redacted["keptLabels"])),
+            tuple(map(_text, redacted["keptNamespaces"])),
+            _text(redacted.get("key", "")),
         ),
     )
     counts = {kind: int(listed["objects"]) for kind, listed in kinds.items()}
@@ -135,6 +141,8 @@ def _text(value: Any) -> str:
 # The first byte is in no text; the line end shows a transfer that rewrote line ends.
 MAGIC: Final = b"\x89KPSNAP\n"
 FORMAT_VERSION: Final = 1
+# A segment of a journal begins in the same way, and is something else.
+JOURNAL_FORMAT: Final = 2
 # Format version, length of the header, and the SHA-256 of the header.
 PREFIX: Final = struct.Struct(">HI32s")
 HEADER_AT: Final = len(MAGIC) + PREFIX.size
@@ -176,6 +184,9 @@ def _read_header(name: str, packed: bytes) -> Header | Problem:
     if len(packed) < len(MAGIC) + 2:
         return _cut_off(name)
     version = int.from_bytes(packed[len(MAGIC) : len(MAGIC) + 2], "big")
+    if version == JOURNAL_FORMAT:
+        message = "a segment of a journal, which is not the snapshot of one moment"
+        return Problem(JOURNAL_SEGMENT, name, "", message, "`kpolicy replay` reads it")
     if version > FORMAT_VERSION:
         message = f"written in format {version}; this kpolicy reads up to format {FORMAT_VERSION}"
         return Problem(NEWER_FORMAT, name, "", message, "use a newer kpolicy")

@@ -29,6 +29,7 @@ from kpolicy.offline.snapshots.json_objects import (
     mapping_at,
     objects,
 )
+from kpolicy.offline.snapshots.simulator_export import export_as_list
 from kpolicy.offline.snapshots.snapshot_problem import CUT_SHORT, NOT_A_SNAPSHOT, Problem
 from kpolicy.offline.snapshots.yaml_objects import json_documents
 from kpolicy.policy.assembly.assemble import Program
@@ -208,13 +209,13 @@ def _time_of(recorded: str) -> int | None:
 
 def _texts(file: File) -> Iterator[Text | Problem]:
     if _is_json(file):
-        yield Text(file.name, file.text)
+        yield Text(file.name, export_as_list(file.text) or file.text)
         return
     for document in json_documents(file.name, file.text):
         if isinstance(document, Problem):
             yield document
         elif document[:1] in b"{[":
-            yield Text(file.name, document)
+            yield Text(file.name, export_as_list(document) or document)
         else:
             message = "neither JSON nor YAML of API objects"
             yield Problem(NOT_A_SNAPSHOT, file.name, "", message)

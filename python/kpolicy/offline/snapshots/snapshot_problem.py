@@ -18,6 +18,13 @@ CUT_OFF: Final = "CutOff"
 DAMAGED: Final = "Damaged"
 NEWER_FORMAT: Final = "NewerFormat"
 TOO_LARGE_WHOLE: Final = "TooLargeWhole"
+# About a journal, and a file of one where a snapshot is needed.
+NOT_A_JOURNAL: Final = "NotAJournal"
+JOURNAL_SEGMENT: Final = "JournalSegment"
+# About calls that a journal does not have.
+JOURNAL_GAP: Final = "JournalGap"
+# About files whose names were replaced with different keys.
+OTHER_KEY: Final = "OtherKey"
 # About a part of a file: the text before it, and other files, are used.
 CUT_SHORT: Final = "CutShort"
 NOT_YAML: Final = "NotYaml"
@@ -28,7 +35,16 @@ OTHER_KIND: Final = "OtherKind"
 DUPLICATE: Final = "Duplicate"
 
 WHOLE_SOURCE: Final = frozenset(
-    {NOT_READABLE, NO_FILES, NOT_A_SNAPSHOT, CUT_OFF, DAMAGED, NEWER_FORMAT, TOO_LARGE_WHOLE}
+    {
+        NOT_READABLE,
+        NO_FILES,
+        NOT_A_SNAPSHOT,
+        CUT_OFF,
+        DAMAGED,
+        NEWER_FORMAT,
+        TOO_LARGE_WHOLE,
+        JOURNAL_SEGMENT,
+    }
 )
 
 

@@ -16,7 +16,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final, TypeAlias
 
 from kpolicy.api_times import NANOSECONDS
@@ -29,28 +28,12 @@ from kpolicy.engine import (
     Refusal,
     Verdict,
 )
+from kpolicy.engine.opinions import ACTED_ON, Result, compared
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.watched_resources import REQUIRED
 
 _log = logging.getLogger(__name__)
-
-
-# Decisions that are compared. The others have no result.
-ACTED_ON: Final = frozenset({Verdict.PLACED, Verdict.PARKED})
-
-
-class Result(StrEnum):
-    """`different_node` is used only if the node in the decision is not among the shadow's best
-    nodes."""
-
-    SAME = "same"
-    DIFFERENT_NODE = "different_node"
-    WOULD_REJECT = "would_reject"
-    WOULD_PLACE = "would_place"
-    FAILED = "failed"  # a rule of the shadow policy failed
-    NOT_JUDGED = "not_judged"  # the shadow policy does not serve it
-    EXTENDERS_NOT_ASKED = "extenders_not_asked"  # their answers could change it
 
 
 # Results that are not logged.
@@ -65,18 +48,6 @@ def without_extenders(decision: Decision, opinion: Opinion) -> Result:
     result = compared(decision, opinion)
     is_rejected = result is Result.SAME and opinion.verdict == Verdict.PARKED
     return result if result in _CERTAIN or is_rejected else Result.EXTENDERS_NOT_ASKED
-
-
-def compared(decision: Decision, opinion: Opinion) -> Result:
-    if opinion.verdict == Verdict.FAILED:
-        return Result.FAILED
-    if opinion.verdict not in ACTED_ON:
-        return Result.NOT_JUDGED
-    if decision.verdict == Verdict.PARKED:
-        return Result.WOULD_PLACE if opinion.verdict == Verdict.PLACED else Result.SAME
-    if opinion.verdict == Verdict.PARKED or not opinion.accepts:
-        return Result.WOULD_REJECT
-    return Result.SAME if opinion.node == decision.node else Result.DIFFERENT_NODE
 
 
 _HINT: Final = (

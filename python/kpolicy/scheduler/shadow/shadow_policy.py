@@ -9,12 +9,13 @@ import asyncio
 import logging
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kpolicy.api_times import api_micro_time
 from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.engine import Applied, Decision, Engine, PodChange, PodState, Scheduled
+from kpolicy.engine.opinions import Result
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.policy_report import diagnostics
@@ -22,7 +23,7 @@ from kpolicy.scheduler.delivery.sources import PolicySource, follow
 from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.loop.reload import Compile, invalid, log_diagnostics
 from kpolicy.scheduler.problem_codes import Problem
-from kpolicy.scheduler.shadow.second_engine import Loaded, Result, Shadow, Unasked
+from kpolicy.scheduler.shadow.second_engine import Loaded, Shadow, Unasked
 from kpolicy.telemetry.scheduler_metrics import SchedulerMetrics
 
 _log = logging.getLogger(__name__)
@@ -42,8 +43,10 @@ class ShadowFeed:
         # The profile of each pending pod, by uid, since decisions do not name it.
         self._profiles: dict[str, str] = {}
 
-    def __call__(self, name: str, arguments: tuple[Any, ...], answer: Any) -> None:
-        if name in _FED:
+    def __call__(
+        self, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], answer: Any
+    ) -> None:
+        if name in _FED and not isinstance(answer, Exception):
             self._shadow.saw(name, *arguments)
         match answer:
             case Applied(pods=pods):

@@ -257,10 +257,10 @@ class TestDamage:
 
     def test_what_is_newer_asks_for_a_newer_kpolicy(self, path: Path) -> None:
         packed = bytearray(path.read_bytes())
-        packed[len(MAGIC) : len(MAGIC) + 2] = (2).to_bytes(2, "big")
+        packed[len(MAGIC) : len(MAGIC) + 2] = (3).to_bytes(2, "big")
         problem = problem_of(bytes(packed))
         assert problem.code == NEWER_FORMAT
-        assert "format 2" in problem.message
+        assert "format 3" in problem.message
         assert "newer kpolicy" in problem.hint
 
     @pytest.mark.parametrize(

@@ -13,17 +13,12 @@ import pytest
 
 from kpolicy.clock import SystemClock
 from kpolicy.engine import Applied, Engine, Opinion, Refusal, Verdict
+from kpolicy.engine.opinions import Result, compared
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.delivery.sources import FixedSource
-from kpolicy.scheduler.shadow.second_engine import (
-    Result,
-    Shadow,
-    Unasked,
-    compared,
-    without_extenders,
-)
+from kpolicy.scheduler.shadow.second_engine import Shadow, Unasked, without_extenders
 from kpolicy.scheduler.shadow.shadow_policy import ShadowFeed
 from kpolicy.testing import node, pod
 from kpolicy.testing.control_plane import ControlPlane
@@ -116,7 +111,7 @@ class Pair:
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """As `EngineThread` does."""
         answer = function(*arguments)
-        self.witness(function.__name__, arguments, answer)
+        self.witness(function.__name__, arguments, {}, answer)
         return answer
 
     def decide(self) -> dict[Result, int]:

@@ -1,0 +1,326 @@
+"""The engine's calls as records: what each call does to the engine, its bytes, and the call again.
+
+Of a call that decides, the answer is recorded too, without the times that it took. Two answers are
+the same decisions exactly if their bytes are equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, TypeAlias
+
+from kpolicy.engine import (
+    Candidates,
+    Decision,
+    Engine,
+    Filtered,
+    JudgedNodes,
+    KeptNode,
+    RefusedNode,
+    RemainingCandidate,
+    RemainingCandidates,
+    Scheduled,
+    ScheduledUnit,
+)
+
+
+class Effect(Enum):
+    """What a call does to an engine, and so to the decisions after it."""
+
+    POLICY = "policy"
+    OBJECTS = "objects"
+    DECIDES = "decides"
+    OUTCOME = "outcome"  # what became of a decision
+    TIME = "time"  # only the time that the call has
+    MARK = "mark"  # not a call: what the engine held at a moment
+    READS = "reads"  # nothing; such a call is not recorded
+
+
+# By name: the number in the format, which is never given to another call, and the effect.
+CALLS: Final[Mapping[str, tuple[int, Effect]]] = {
+    "load": (1, Effect.POLICY),
+    "keep": (2, Effect.POLICY),
+    "list_begin": (3, Effect.OBJECTS),
+    "list_page": (4, Effect.OBJECTS),
+    "list_end": (5, Effect.OBJECTS),
+    "watch": (6, Effect.OBJECTS),
+    "wrote": (7, Effect.OBJECTS),
+    "load_objects": (8, Effect.OBJECTS),
+    "pass_time": (9, Effect.TIME),
+    "explain": (10, Effect.TIME),
+    "evaluate": (11, Effect.TIME),
+    "decide_again": (12, Effect.TIME),
+    "schedule": (13, Effect.DECIDES),
+    "schedule_unit": (14, Effect.DECIDES),
+    "filter": (15, Effect.DECIDES),
+    "choose": (16, Effect.DECIDES),
+    "candidates": (17, Effect.DECIDES),
+    "preempt": (18, Effect.DECIDES),
+    "second_opinions": (19, Effect.DECIDES),
+    "settle": (20, Effect.OUTCOME),
+    "settle_room": (21, Effect.OUTCOME),
+    "checkpoint": (22, Effect.MARK),
+    **dict.fromkeys(
+        (
+            "beats",
+            "holdings",
+            "located",
+            "message",
+            "pending",
+            "pod_resources",
+            "program_hash",
+            "requested",
+            "resources",
+            "stale",
+            "statistics",
+            "timings",
+            "volumes",
+        ),
+        (0, Effect.READS),
+    ),
+}
+_NAMES: Final = {number: name for name, (number, _) in CALLS.items() if number}
+# Number, time, length of the arguments and of the answer.
+_HEAD: Final = struct.Struct(">BqII")
+_DIGEST_BYTES: Final = 16
+
+# The positions of `filter_ns`, `score_ns` and `post_filter_ns` in a decision.
+_TIMES: Final = frozenset({9, 10, 11})
+
+_dumps = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+Arguments: TypeAlias = tuple[Any, ...]
+
+
+class BrokenRecordError(ValueError):
+    """Bytes that no recorder writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A call, and the time at which it was answered."""
+
+    name: str
+    at_ns: int
+    arguments: bytes
+    answer: bytes
+
+    @property
+    def effect(self) -> Effect:
+        return CALLS[self.name][1]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The arguments of a record, as the engine takes them."""
+
+    name: str
+    arguments: Arguments
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def record_bytes(call: Call, answer: Any, at_ns: int) -> bytes:
+    """The record of a call that is not only a reading one."""
+    return b"".join(record_parts(call, answer, at_ns))
+
+
+def record_parts(call: Call, answer: Any, at_ns: int) -> tuple[bytes, ...]:
+    """The parts of the record. Those of a watch or a list are large, and are not copied."""
+    answered = b"" if CALLS[call.name][1] is Effect.TIME else answer_bytes(answer)
+    line, payload = _arguments(call)
+    size = len(line) + len(payload)
+    return _HEAD.pack(CALLS[call.name][0], at_ns, size, len(answered)), line, payload, answered
+
+
+def framed(name: str, at_ns: int, arguments: bytes, answer: bytes) -> bytes:
+    return _HEAD.pack(CALLS[name][0], at_ns, len(arguments), len(answer)) + arguments + answer
+
+
+def records(chunk: bytes) -> Iterator[Record]:
+    """Raises `BrokenRecordError`."""
+    at, end = 0, len(chunk)
+    while at < end:
+        if end - at < _HEAD.size:
+            raise BrokenRecordError("the head of a record is cut off")
+        number, at_ns, arguments, answer = _HEAD.unpack_from(chunk, at)
+        at += _HEAD.size
+        name = _NAMES.get(number)
+        if name is None or arguments + answer > end - at:
+            raise BrokenRecordError("a record is not one of this format")
+        middle = at + arguments
+        yield Record(name, at_ns, chunk[at:middle], chunk[middle : middle + answer])
+        at = middle + answer
+
+
+def argument_bytes(call: Call) -> bytes:
+    return b"".join(_arguments(call))
+
+
+def _arguments(call: Call) -> tuple[bytes, bytes]:
+    """A line of JSON, and the bytes among the arguments. At most one argument is bytes."""
+    if CALLS[call.name][1] is Effect.TIME:
+        return _dumps(call.arguments[-1:]).encode() + b"\n", b""
+    payload = b""
+    plain: list[Any] = []
+    for argument in call.arguments:
+        if isinstance(argument, bytes):
+            payload = argument
+            plain.append(None)
+        else:
+            plain.append(argument)
+    # Options are named in the engine's signature, and stand last.
+    return _dumps([*plain, *call.options.values()]).encode() + b"\n", payload
+
+
+def answer_bytes(answer: Any) -> bytes:
+    match answer:
+        case Scheduled(program_hash, resource_version, decisions):
+            return _decided(program_hash, resource_version, decisions)
+        case Decision():
+            return _decided("", "", [answer])
+        case ScheduledUnit(program_hash, resource_version, placements, rejection):
+            refused = [] if rejection is None else [rejection]
+            return _decided(program_hash, resource_version, placements or refused)
+        case Filtered(token, feasible):
+            return _dumps((token, len(feasible), _digest("\n".join(feasible)))).encode()
+        case Candidates(token, nodes):
+            return _dumps((token, len(nodes), _digest(_dumps(nodes)))).encode()
+        case Exception():
+            return _dumps({"raised": type(answer).__name__}).encode()
+        case list():  # refusals of a program, or opinions
+            return _dumps(answer).encode()
+        case Held():
+            return answer.json()
+        case _:
+            return b""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What the engine held at a moment: its own lists, as it gives them."""
+
+    holdings: bytes
+    statistics: bytes
+
+    def json(self) -> bytes:
+        """How many decisions there were, which pods were assumed on which nodes, and how many had a
+        nominated node."""
+        _, *pods = map(json.loads, self.holdings.splitlines())
+        assumed = [(uid, node) for uid, _, node, is_assumed, _, _ in pods if is_assumed]
+        nominated = sum(1 for _, _, node, _, nominated, _ in pods if nominated and not node)
+        decisions = json.loads(self.statistics)["decisions"]
+        shown = {"decisions": decisions, "assumed": assumed, "nominated": nominated}
+        return _dumps(shown).encode()
+
+
+def _decided(program_hash: str, resource_version: str, decisions: Sequence[Decision]) -> bytes:
+    """The decisions field by field, because of most fields all have one value, which is written
+    once. Without the times that they took: the same decision never takes the same time."""
+    columns = [
+        column[:1] if column.count(column[0]) == len(column) else column
+        for position, column in enumerate(zip(*decisions, strict=True))
+        if position not in _TIMES
+    ]
+    return _dumps((program_hash, resource_version, len(decisions), columns)).encode()
+
+
+def decided_fields(answer: bytes) -> list[tuple[Any, ...]]:
+    """The fields of each decision in a recorded answer; empty if it has none. Raises
+    `BrokenRecordError`."""
+    try:
+        match json.loads(answer) if answer else None:
+            case [str(), str(), int() as count, list() as columns]:
+                if count and len(columns) != len(FIELDS):
+                    raise BrokenRecordError("decisions have other fields")
+                lengths = {len(column) for column in columns}
+                # Pods differ in their uids, so that some field has a value for each decision.
+                if not lengths <= {1, count} or (count and count not in lengths):
+                    raise BrokenRecordError("decisions have holes")
+                whole = [column * count if len(column) == 1 else column for column in columns]
+                return list(zip(*whole, strict=True))
+            case _:
+                return []
+    except (ValueError, TypeError, RecursionError, MemoryError) as error:
+        raise BrokenRecordError("decisions are not those of this format") from error
+
+
+# The fields of a recorded decision.
+FIELDS: Final = tuple(
+    name for position, name in enumerate(Decision._fields) if position not in _TIMES
+)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def call_of(record: Record) -> Call:
+    """Raises `BrokenRecordError`."""
+    head, newline, _ = record.arguments.partition(b"\n")
+    if not newline:
+        raise BrokenRecordError("a call has no line of arguments")
+    try:
+        plain = json.loads(head)
+        if not isinstance(plain, list):
+            raise BrokenRecordError("the arguments of a call are no list")
+        if None in plain and record.name in _WITH_BYTES:
+            plain[plain.index(None)] = record.arguments[len(head) + 1 :]
+        return _SHAPES.get(record.name, _plain)(record.name, plain)
+    except (ValueError, TypeError, IndexError, RecursionError) as error:
+        raise BrokenRecordError(f"the arguments of {record.name} are not its own") from error
+
+
+_WITH_BYTES: Final = frozenset({"load", "keep", "list_page", "watch", "wrote", "load_objects"})
+
+
+def _plain(name: str, plain: list[Any]) -> Call:
+    return Call(name, tuple(plain))
+
+
+def _pairs(name: str, plain: list[Any]) -> Call:
+    outcomes, now_ns = plain
+    return Call(name, ([(uid, value) for uid, value in outcomes], now_ns))
+
+
+def _room(name: str, plain: list[Any]) -> Call:
+    *arguments, is_made = plain
+    return Call(name, tuple(arguments), {"is_made": is_made})
+
+
+def _judged(plain: Sequence[Any]) -> JudgedNodes:
+    token, kept, refused = plain
+    return JudgedNodes(
+        token, [KeptNode(*node) for node in kept], [RefusedNode(*node) for node in refused]
+    )
+
+
+def _chosen(name: str, plain: list[Any]) -> Call:
+    uid, judged, now_ns = plain
+    return Call(name, (uid, _judged(judged), now_ns))
+
+
+def _preempted(name: str, plain: list[Any]) -> Call:
+    uid, judged, (token, failure, nodes), now_ns = plain
+    rooms = None if nodes is None else [RemainingCandidate(*node) for node in nodes]
+    return Call(name, (uid, _judged(judged), RemainingCandidates(token, failure, rooms), now_ns))
+
+
+_SHAPES: Final = {
+    "settle": _pairs,
+    "second_opinions": _pairs,
+    "settle_room": _room,
+    "choose": _chosen,
+    "candidates": _chosen,
+    "preempt": _preempted,
+}
+
+
+def made_again(engine: Engine, call: Call) -> Any:
+    """The engine's answer. Raises what the engine raises."""
+    if CALLS[call.name][1] is Effect.TIME:
+        return engine.pass_time(*call.arguments)
+    return getattr(engine, call.name)(*call.arguments, **call.options)

@@ -1,0 +1,249 @@
+"""Journals the calls of an engine from the thread that makes them, without ever waiting.
+
+A thread of its own turns calls into bytes and writes them. If it is too slow, or if the disk
+refuses, calls are missed: the journal then has a gap, and begins again with all objects.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.clock import Clock
+from kpolicy.journal.engine_calls import CALLS, Call, Effect, record_parts
+from kpolicy.journal.limits import BACKLOG_BYTES_MAX, BACKLOG_CALLS_MAX, CHUNK_S, SYNC_S
+from kpolicy.journal.segment_files import SegmentFiles
+
+_log = logging.getLogger(__name__)
+
+GAP_CODE: Final = "KPS107"
+_READS: Final = (0, Effect.READS)
+_TOO_SLOW: Final = "calls came faster than they could be written"
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """A call of the engine with its answer, and how many bytes it holds."""
+
+    call: Call
+    answer: Any
+    at_ns: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Anew:
+    """From here on, a new epoch; `program` is the one in force."""
+
+    program: bytes
+    gap: str
+    gap_from_ns: int
+    at_ns: int
+    begun: Future[bool]
+
+
+_Work: TypeAlias = "_Answered | _Anew"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalStatistics:
+    """`missed` calls are in gaps. `is_behind`: calls are missed at present."""
+
+    calls: int
+    missed: int
+    gaps: int
+    epochs: int
+    bytes_on_disk: int
+    backlog: int
+    is_behind: bool
+
+
+class Journal:
+    """`on_anew` is called in any thread when a new epoch is needed, after a gap or because the
+    present one has used its part of the disk. Then follow `begin_anew` and all lists."""
+
+    def __init__(self, files: SegmentFiles, clock: Clock, on_anew: Callable[[], object]) -> None:
+        self._files = files
+        self._clock = clock
+        self._on_anew = on_anew
+        self._work: deque[_Work] = deque()
+        self._bytes = 0
+        self._more = threading.Condition()
+        self._is_stopped = False
+        self._is_behind = False
+        self._has_asked = False
+        self._program = b""
+        self._gap, self._gap_from_ns = "", 0
+        self._calls = self._missed = self._gaps = self._on_disk = 0
+        self._flushed_ns = self._synced_ns = clock.monotonic_ns()
+        self._thread = threading.Thread(target=self._run, name="kpolicy-journal", daemon=True)
+
+    def open(self) -> None:
+        """The first epoch, before the first call. Raises `OSError`."""
+        self._files.begin_epoch(self._clock.now_ns())
+        self._on_disk = self._files.size
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Writes what waits."""
+        with self._more:
+            self._is_stopped = True
+            self._more.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+        self.write_waiting()
+        try:
+            self._files.close()
+        except OSError as error:
+            _log.warning("the journal could not be closed: %s", error.strerror or error)
+
+    def statistics(self) -> JournalStatistics:
+        return JournalStatistics(
+            self._calls,
+            self._missed,
+            self._gaps,
+            self._files.epoch,
+            self._on_disk,
+            len(self._work),
+            self._is_behind,
+        )
+
+    # --- from the thread of the engine: never waits -----------------------------------------------
+
+    def __call__(
+        self, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], answer: Any
+    ) -> None:
+        """The engine was called. `answer` may be the exception that it raised."""
+        if CALLS.get(name, _READS)[1] is Effect.READS:
+            return
+        size = sum(len(argument) for argument in arguments if isinstance(argument, bytes))
+        now_ns = self._clock.now_ns()
+        with self._more:
+            if name == "load" and answer == []:
+                self._program = arguments[0]
+            if self._is_behind:
+                self._missed += 1
+                return
+            too_many = len(self._work) >= BACKLOG_CALLS_MAX
+            if too_many or self._bytes + size > BACKLOG_BYTES_MAX:
+                self._missed += 1
+                self._fall_behind(_TOO_SLOW)
+                return
+            self._work.append(_Answered(Call(name, arguments, options), answer, now_ns, size))
+            self._bytes += size
+            self._more.notify()
+
+    # --- from the loop ----------------------------------------------------------------------------
+
+    def begin_anew(self) -> Future[bool]:
+        """Begins a new epoch. The lists of all objects must follow, unless it could not begin."""
+        begun: Future[bool] = Future()
+        now_ns = self._clock.now_ns()
+        with self._more:
+            self._work.append(_Anew(self._program, self._gap, self._gap_from_ns, now_ns, begun))
+            self._gap, self._gap_from_ns = "", 0
+            self._is_behind = False
+            self._more.notify()
+        return begun
+
+    # --- in its own thread ------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            with self._more:
+                if not self._work and not self._is_stopped:
+                    self._more.wait(CHUNK_S)
+                if self._is_stopped:
+                    return
+            self.write_waiting()
+            self._flush_by_time()
+
+    def write_waiting(self) -> None:
+        """Only where no thread does so."""
+        while True:
+            with self._more:
+                if not self._work:
+                    return
+                work = self._work.popleft()
+                if isinstance(work, _Answered):
+                    self._bytes -= work.size
+            self._do(work)
+
+    def _do(self, work: _Work) -> None:
+        try:
+            match work:
+                case _Answered(call, answer, at_ns):
+                    self._files.put(record_parts(call, answer, at_ns), at_ns)
+                    self._calls += 1
+                    if call.name == "checkpoint":
+                        self._has_asked = False
+                case _Anew(program, gap, gap_from_ns, at_ns):
+                    self._files.begin_epoch(at_ns, gap, gap_from_ns)
+                    if program:  # a recorder of another scheduler has none
+                        load = record_parts(Call("load", (program,)), [], at_ns)
+                        self._files.put(load, at_ns)
+                    work.begun.set_result(True)
+        except Exception as error:
+            if not isinstance(error, OSError):  # ours: scheduling goes on all the same
+                _log.exception("the journal failed")
+            if isinstance(work, _Anew):
+                self._refused(error, work.gap_from_ns)
+                work.begun.set_result(False)
+            else:
+                self._refused(error)
+            return
+        if self._files.is_worn and not self._has_asked:
+            self._has_asked = True
+            self._on_anew()
+
+    def _flush_by_time(self) -> None:
+        """Little that was recorded must not wait for more."""
+        now_ns = self._clock.monotonic_ns()
+        if now_ns - self._flushed_ns < CHUNK_S * NANOSECONDS:
+            return
+        self._flushed_ns = now_ns
+        try:
+            self._files.flush()
+            if now_ns - self._synced_ns >= SYNC_S * NANOSECONDS:
+                self._synced_ns = now_ns
+                self._files.sync()
+        except OSError as error:
+            self._refused(error)
+        self._on_disk = self._files.size
+
+    def _refused(self, error: Exception, since_ns: int = 0) -> None:
+        """`since_ns`: when the gap began that could not be ended."""
+        lost_ns = self._files.give_up()
+        with self._more:
+            self._missed += 1
+            if not self._is_behind:
+                self._fall_behind(getattr(error, "strerror", None) or str(error))
+                self._gap_from_ns = since_ns or lost_ns or self._gap_from_ns
+
+    # --- under the lock ---------------------------------------------------------------------------
+
+    def _fall_behind(self, why: str) -> None:
+        self._is_behind = True
+        self._gap, self._gap_from_ns = why, self._clock.now_ns()
+        self._gaps += 1
+        begun = [work.begun for work in self._work if isinstance(work, _Anew)]
+        self._missed += len(self._work) - len(begun)
+        self._work.clear()
+        self._bytes = 0
+        for future in begun:
+            future.set_result(False)
+        _log.warning(
+            "the journal has a gap: %s; scheduling goes on",
+            why,
+            extra={"code": GAP_CODE, "hint": "it begins again with all objects in a minute"},
+        )
+        self._has_asked = True
+        self._on_anew()
