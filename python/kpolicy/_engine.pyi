@@ -144,9 +144,9 @@ class PodResources:
 class Engine:
     """The snapshot, the program in force, and the cycle. Safe to call from any thread."""
 
-    def __new__(cls, seed: int = 0, threads: int | None = None) -> Engine:
+    def __new__(cls, seed: int = 0, threads: int | None = None, decided: int = 0) -> Engine:
         """Without `threads`, as many as the process may use processors. `ValueError` below 1 and
-        above `THREADS_MAX`."""
+        above `THREADS_MAX`. `decided`: how many decisions were made before, by another engine."""
     def beats(self) -> int:
         """A counter that grows while a call works. Reading it waits for no call."""
 

@@ -52,12 +52,13 @@ _WITH_SELECTORS: Final = frozenset({"deviceclasses", "resourceclaims"})
 class Engine:
     """The snapshot, the program in force, and the cycle. `seed` decides among equal scores. Without
     `threads`, there are as many as the process may use processors; their number changes no
-    answer."""
+    answer. `decided`: how many decisions another engine made before, which this one goes on from:
+    the choice among equal nodes rests on their number."""
 
     __slots__ = ("_engine", "seed")
 
-    def __init__(self, seed: int = 0, *, threads: int | None = None) -> None:
-        self._engine = _engine.Engine(seed, threads)
+    def __init__(self, seed: int = 0, *, threads: int | None = None, decided: int = 0) -> None:
+        self._engine = _engine.Engine(seed, threads, decided)
         self.seed = seed
 
     def beats(self) -> int:

@@ -48,10 +48,6 @@ AGAIN_PODS: Final = 10_000
 REASONS_MAX: Final = 100
 
 # --- replaying a journal -------------------------------------------------------------------------
-# Decisions that are counted in one call and altogether, before an epoch that is not the first of
-# its process is replayed: a million takes a second.
-COUNTED_AT_ONCE: Final = 100_000
-COUNTED_MAX: Final = 30_000_000
 # Differences that are kept with their pods; further ones are counted.
 DIFFERENCES_KEPT_MAX: Final = 10_000
 

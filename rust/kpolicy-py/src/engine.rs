@@ -31,12 +31,13 @@ pub struct Engine {
 
 #[pymethods]
 impl Engine {
-    /// Without `threads`, as many as the process may use processors.
+    /// Without `threads`, as many as the process may use processors. `decided`: how many decisions were
+    /// made before it.
     #[new]
-    #[pyo3(signature = (seed = 0, threads = None))]
-    fn new(seed: u64, threads: Option<i64>) -> PyResult<Self> {
+    #[pyo3(signature = (seed = 0, threads = None, decided = 0))]
+    fn new(seed: u64, threads: Option<i64>, decided: u64) -> PyResult<Self> {
         let threads = arguments::threads(threads)?;
-        let held = Held::new(seed, Arc::clone(&threads));
+        let held = Held::new(seed, decided, Arc::clone(&threads));
         Ok(Self { progress: held.core.progress(), held: Mutex::new(held), threads })
     }
 

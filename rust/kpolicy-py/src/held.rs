@@ -17,8 +17,9 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub(crate) fn new(seed: u64, threads: Arc<Threads>) -> Self {
-        Self { core: Engine::with_threads(seed, threads), broken: BTreeMap::new() }
+    pub(crate) fn new(seed: u64, decided: u64, threads: Arc<Threads>) -> Self {
+        let core = Engine::with_threads(seed, threads).after(decided);
+        Self { core, broken: BTreeMap::new() }
     }
 
     pub(crate) fn list_begin(&mut self, kind: Kind) {

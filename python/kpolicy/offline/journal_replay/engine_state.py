@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 from kpolicy.engine import Engine, EngineFault
 from kpolicy.journal.engine_calls import (
@@ -20,7 +20,6 @@ from kpolicy.journal.engine_calls import (
     call_of,
     made_again,
 )
-from kpolicy.offline.limits import COUNTED_AT_ONCE, COUNTED_MAX
 from kpolicy.quick_dataclass import dataclass
 
 # What the engine raises for arguments that are not its own, and for a fault of its own.
@@ -28,7 +27,6 @@ ENGINE_ERRORS: Final = (EngineFault, ValueError, TypeError, OverflowError)
 # Until the mark, calls about objects alone are made: the engine that decided had the objects
 # already, and this one does not.
 _BEFORE_MARK: Final = frozenset({Effect.POLICY, Effect.OBJECTS})
-_COUNTER: Final = "kpolicy.dev/counter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Mark:
     def is_exact(self) -> bool:
         """Whether objects and the number of decisions are everything. What a pod was promised
         besides its node (volumes, devices) and what nominations rest on is in no object yet."""
-        return not self.assumed and not self.nominated and self.decisions <= COUNTED_MAX
+        return not self.assumed and not self.nominated
 
 
 def mark_of(records: Iterable[Record]) -> Mark | None:
@@ -67,20 +65,13 @@ def _mark(record: Record) -> Mark:
 def fill(engine: Engine, mark: Mark, records: Iterator[Record]) -> int:
     """Makes the calls up to the mark, and gives how many records there were. Raises
     `BrokenRecordError`."""
-    is_counted = False
     for number, record in enumerate(records, start=1):
         if record.effect is Effect.MARK:
             assume(engine, mark, record)
             return number
-        if record.effect not in _BEFORE_MARK:
-            continue
-        call = call_of(record)
-        with suppress(*ENGINE_ERRORS):  # as it was when this was recorded
-            made_again(engine, call)
-        if record.name == "load" and not is_counted and mark.is_exact:
-            # Before there are nodes, when a decision is nothing but its number.
-            _count_up(engine, call.arguments[0], mark.decisions)
-            is_counted = True
+        if record.effect in _BEFORE_MARK:
+            with suppress(*ENGINE_ERRORS):  # as it was when this was recorded
+                made_again(engine, call_of(record))
     return 0
 
 
@@ -88,23 +79,3 @@ def assume(engine: Engine, mark: Mark, record: Record) -> None:
     """The engine takes over the pods that were assumed at the mark."""
     if mark.assumed:
         engine.second_opinions(mark.assumed, record.at_ns)
-
-
-def _count_up(engine: Engine, program: bytes, decisions: int) -> None:
-    """The engine has no other way to be told how many decisions there were before it."""
-    names = [profile["schedulerName"] for profile in json.loads(program)["profiles"]]
-    pod: dict[str, Any] = {
-        "metadata": {"name": "counter", "namespace": _COUNTER, "uid": _COUNTER},
-        "spec": {"schedulerName": names[0], "containers": []},
-    }
-    engine.watch("pods", _line("ADDED", pod), 0)
-    left = decisions
-    while left > 0:
-        count = min(left, COUNTED_AT_ONCE)
-        engine.second_opinions([(_COUNTER, "")] * count, 0)
-        left -= count
-    engine.watch("pods", _line("DELETED", pod), 0)
-
-
-def _line(kind: str, pod: dict[str, Any]) -> bytes:
-    return json.dumps({"type": kind, "object": pod}).encode() + b"\n"

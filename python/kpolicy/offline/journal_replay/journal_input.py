@@ -59,12 +59,12 @@ class EpochReader:
     """Reads the records of an epoch once. Afterwards, `problem` says why it ended early."""
 
     def __init__(self, epoch: Epoch) -> None:
-        self._epoch = epoch
+        self.epoch = epoch
         self.segment = ""
         self.problem: Problem | None = None
 
     def records(self) -> Iterator[Record]:
-        for file in self._epoch.segments:
+        for file in self.epoch.segments:
             self.segment = file.path.name
             with _reading(file.path) as segment:
                 if isinstance(segment, Problem):

@@ -114,10 +114,13 @@ def replayed_epoch(
         header.run, header.epoch, header.recorder, bool(header.redaction), header.began_ns
     )
     found.to_ns = found.from_ns
-    engine = Engine(header.seed, threads=threads)
     reader = EpochReader(epoch)
+    engine = Engine(header.seed, threads=threads)
     try:
-        _replay(epoch, reader, engine, found, until_ns=until_ns, progress=progress)
+        mark = mark_of(EpochReader(epoch).records()) if header.epoch > 1 else None
+        if mark is not None:
+            engine = Engine(header.seed, threads=threads, decided=mark.decisions)
+        _replay(reader, mark, engine, found, until_ns=until_ns, progress=progress)
     except BrokenRecordError as error:
         message = f"damaged: {error}; what comes before is used"
         found.problems.append(Problem("Damaged", reader.segment, "", message))
@@ -129,15 +132,15 @@ def replayed_epoch(
 
 
 def _replay(
-    epoch: Epoch,
     reader: EpochReader,
+    mark: Mark | None,
     engine: Engine,
     found: ReplayedEpoch,
     *,
     until_ns: int | None,
     progress: Progress | None,
 ) -> None:
-    header = epoch.header
+    epoch, header = reader.epoch, reader.epoch.header
     if header.gap:
         since, until = api_micro_time(header.gap_from_ns), api_micro_time(header.began_ns)
         message = f"calls are missing from {since} to {until}: {header.gap}"
@@ -150,14 +153,13 @@ def _replay(
     before = 0
     found.kept = Kept.EVERYTHING
     if header.epoch > 1:
-        mark = mark_of(EpochReader(epoch).records())
         if mark is None:
             found.kept = Kept.NOTHING
             message = "the epoch ended before it had all objects"
             found.problems.append(Problem(CUT_OFF, str(epoch.segments[0].path), "", message))
             return
         before = fill(engine, mark, records)
-        found.kept = _kept(engine, mark)
+        found.kept = Kept.EVERYTHING if mark.is_exact else Kept.JUDGEMENT
     if header.redaction:
         found.kept = Kept.JUDGEMENT
     compare = _compare_bytes if found.kept is Kept.EVERYTHING else _judge
@@ -177,11 +179,6 @@ def _replay(
                 return
         if progress is not None and not number % 1024:
             progress(found.decisions)
-
-
-def _kept(engine: Engine, mark: Mark) -> Kept:
-    made = json.loads(engine.statistics())["decisions"]
-    return Kept.EVERYTHING if mark.is_exact and made == mark.decisions else Kept.JUDGEMENT
 
 
 # --- byte for byte -------------------------------------------------------------------------------

@@ -119,6 +119,13 @@ impl Engine {
         Ok(())
     }
 
+    /// Goes on after so many decisions of another engine: which of several equal nodes is chosen rests on
+    /// how many were made before.
+    #[must_use]
+    pub fn after(self, decisions: u64) -> Self {
+        Self { decisions, ..self }
+    }
+
     /// Bounds what is kept from decision to decision. Whatever the bound, decisions are the same:
     /// where columns of all nodes have no room, each node is asked.
     pub fn limit_cache(&mut self, bytes_max: usize) {
