@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.clock import Clock
 from kpolicy.journal.engine_calls import CALLS, Call, Effect, record_parts
-from kpolicy.journal.limits import BACKLOG_BYTES_MAX, BACKLOG_CALLS_MAX, CHUNK_S, SYNC_S
+from kpolicy.journal.limits import BACKLOG_BYTES_MAX, BACKLOG_CALLS_MAX, CHUNK_S, LOOK_S, SYNC_S
 from kpolicy.journal.segment_files import SegmentFiles
 
 _log = logging.getLogger(__name__)
@@ -139,7 +139,6 @@ class Journal:
                 return
             self._work.append(_Answered(Call(name, arguments, options), answer, now_ns, size))
             self._bytes += size
-            self._more.notify()
 
     # --- from the loop ----------------------------------------------------------------------------
 
@@ -157,10 +156,12 @@ class Journal:
     # --- in its own thread ------------------------------------------------------------------------
 
     def _run(self) -> None:
+        """Looks now and then: a thread that wakes with each call would take Python's lock from the
+        loop each time."""
         while True:
             with self._more:
-                if not self._work and not self._is_stopped:
-                    self._more.wait(CHUNK_S)
+                if not self._is_stopped:
+                    self._more.wait(LOOK_S)
                 if self._is_stopped:
                     return
             self.write_waiting()
