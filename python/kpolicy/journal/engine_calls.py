@@ -84,7 +84,6 @@ CALLS: Final[Mapping[str, tuple[int, Effect]]] = {
         (0, Effect.READS),
     ),
 }
-_TIME: Final = Effect.TIME
 _ANSWERED: Final = frozenset({Effect.POLICY, Effect.DECIDES, Effect.MARK})
 _NAMES: Final = {number: name for name, (number, _) in CALLS.items() if number}
 # Number, time, length of the arguments and of the answer.
@@ -132,16 +131,10 @@ def record_bytes(call: Call, answer: Any, at_ns: int) -> bytes:
 
 def record_parts(call: Call, answer: Any, at_ns: int) -> tuple[bytes, ...]:
     """The parts of the record. Those of a watch or a list are large, and are not copied."""
-    number, effect = CALLS[call.name]
     line, payload = _arguments(call)
-    has_answer = effect in _ANSWERED or (isinstance(answer, Exception) and effect is not _TIME)
-    answered = answer_bytes(answer) if has_answer else b""
-    return (
-        _HEAD.pack(number, at_ns, len(line) + len(payload), len(answered)),
-        line,
-        payload,
-        answered,
-    )
+    answered = answer_bytes(call.name, answer)
+    size = len(line) + len(payload)
+    return _HEAD.pack(CALLS[call.name][0], at_ns, size, len(answered)), line, payload, answered
 
 
 def framed(name: str, at_ns: int, arguments: bytes, answer: bytes) -> bytes:
@@ -188,7 +181,11 @@ def _arguments(call: Call) -> tuple[bytes, bytes]:
     return _dumps([*plain, *call.options.values()]).encode() + b"\n", payload
 
 
-def answer_bytes(answer: Any) -> bytes:
+def answer_bytes(name: str, answer: Any) -> bytes:
+    """What is recorded of an answer: decisions, refusals of a program, and that a call failed."""
+    effect = CALLS[name][1]
+    if effect is Effect.TIME or not (effect in _ANSWERED or isinstance(answer, Exception)):
+        return b""
     match answer:
         case Scheduled(program_hash, resource_version, decisions):
             return _decided(program_hash, resource_version, decisions)
