@@ -84,6 +84,7 @@ CALLS: Final[Mapping[str, tuple[int, Effect]]] = {
         (0, Effect.READS),
     ),
 }
+_ANSWERED: Final = frozenset({Effect.POLICY, Effect.DECIDES, Effect.MARK})
 _NAMES: Final = {number: name for name, (number, _) in CALLS.items() if number}
 # Number, time, length of the arguments and of the answer.
 _HEAD: Final = struct.Struct(">BqII")
@@ -130,8 +131,8 @@ def record_bytes(call: Call, answer: Any, at_ns: int) -> bytes:
 
 def record_parts(call: Call, answer: Any, at_ns: int) -> tuple[bytes, ...]:
     """The parts of the record. Those of a watch or a list are large, and are not copied."""
-    answered = b"" if CALLS[call.name][1] is Effect.TIME else answer_bytes(answer)
     line, payload = _arguments(call)
+    answered = answer_bytes(call.name, answer)
     size = len(line) + len(payload)
     return _HEAD.pack(CALLS[call.name][0], at_ns, size, len(answered)), line, payload, answered
 
@@ -162,6 +163,10 @@ def argument_bytes(call: Call) -> bytes:
 
 def _arguments(call: Call) -> tuple[bytes, bytes]:
     """A line of JSON, and the bytes among the arguments. At most one argument is bytes."""
+    match call.arguments:
+        case (str() as resource, bytes() as lines, int() as now_ns) if call.name == "watch":
+            # By far the most frequent one, without what the others need.
+            return b'["%b",null,%d]\n' % (resource.encode(), now_ns), lines
     if CALLS[call.name][1] is Effect.TIME:
         return _dumps(call.arguments[-1:]).encode() + b"\n", b""
     payload = b""
@@ -176,7 +181,11 @@ def _arguments(call: Call) -> tuple[bytes, bytes]:
     return _dumps([*plain, *call.options.values()]).encode() + b"\n", payload
 
 
-def answer_bytes(answer: Any) -> bytes:
+def answer_bytes(name: str, answer: Any) -> bytes:
+    """What is recorded of an answer: decisions, refusals of a program, and that a call failed."""
+    effect = CALLS[name][1]
+    if effect is Effect.TIME or not (effect in _ANSWERED or isinstance(answer, Exception)):
+        return b""
     match answer:
         case Scheduled(program_hash, resource_version, decisions):
             return _decided(program_hash, resource_version, decisions)

@@ -1,7 +1,9 @@
 """Journals the calls of an engine from the thread that makes them, without ever waiting.
 
-A thread of its own turns calls into bytes and writes them. If it is too slow, or if the disk
-refuses, calls are missed: the journal then has a gap, and begins again with all objects.
+Calls become bytes where they are made, while their answers are at hand: another thread would
+compete with the loop for Python's lock. A thread of its own packs and writes them. If it is too
+slow, or if the disk refuses, calls are missed: the journal then has a gap, and begins again with
+all objects.
 """
 
 from __future__ import annotations
@@ -9,32 +11,40 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.clock import Clock
-from kpolicy.journal.engine_calls import CALLS, Call, Effect, record_parts
-from kpolicy.journal.limits import BACKLOG_BYTES_MAX, BACKLOG_CALLS_MAX, CHUNK_S, SYNC_S
+from kpolicy.journal.engine_calls import CALLS, Call, Effect, Held, record_parts
+from kpolicy.journal.limits import BACKLOG_BYTES_MAX, BACKLOG_CALLS_MAX, CHUNK_S, LOOK_S, SYNC_S
 from kpolicy.journal.segment_files import SegmentFiles
 
 _log = logging.getLogger(__name__)
 
 GAP_CODE: Final = "KPS107"
 _READS: Final = (0, Effect.READS)
+_FAILED: Final = "a call could not be recorded"
 _TOO_SLOW: Final = "calls came faster than they could be written"
 
 
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """A call of the engine with its answer, and how many bytes it holds."""
+    """A call of the engine with its answer: the parts of its record."""
 
-    call: Call
-    answer: Any
+    record: Sequence[bytes]
     at_ns: int
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """What the engine held. To read it takes long, and is done in the thread of the journal."""
+
+    held: Held
+    at_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +58,7 @@ class _Anew:
     begun: Future[bool]
 
 
-_Work: TypeAlias = "_Answered | _Anew"
+_Work: TypeAlias = "_Answered | _Marked | _Anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,22 +134,34 @@ class Journal:
         """The engine was called. `answer` may be the exception that it raised."""
         if CALLS.get(name, _READS)[1] is Effect.READS:
             return
-        size = sum(len(argument) for argument in arguments if isinstance(argument, bytes))
-        now_ns = self._clock.now_ns()
         with self._more:
             if name == "load" and answer == []:
                 self._program = arguments[0]
             if self._is_behind:
                 self._missed += 1
                 return
+        work = self._work_of(Call(name, arguments, options), answer, self._clock.now_ns())
+        size = work.size if isinstance(work, _Answered) else 0
+        with self._more:
             too_many = len(self._work) >= BACKLOG_CALLS_MAX
-            if too_many or self._bytes + size > BACKLOG_BYTES_MAX:
+            if work is None or too_many or self._bytes + size > BACKLOG_BYTES_MAX:
                 self._missed += 1
-                self._fall_behind(_TOO_SLOW)
+                if not self._is_behind:
+                    self._fall_behind(_TOO_SLOW if work is not None else _FAILED)
                 return
-            self._work.append(_Answered(Call(name, arguments, options), answer, now_ns, size))
+            self._work.append(work)
             self._bytes += size
-            self._more.notify()
+
+    def _work_of(self, call: Call, answer: Any, at_ns: int) -> _Answered | _Marked | None:
+        """None if the call cannot be recorded, which is our mistake: scheduling goes on."""
+        if isinstance(answer, Held):
+            return _Marked(answer, at_ns)
+        try:
+            record = record_parts(call, answer, at_ns)
+        except Exception:
+            _log.exception("the journal failed")
+            return None
+        return _Answered(record, at_ns, sum(map(len, record)))
 
     # --- from the loop ----------------------------------------------------------------------------
 
@@ -157,10 +179,11 @@ class Journal:
     # --- in its own thread ------------------------------------------------------------------------
 
     def _run(self) -> None:
+        """Looks now and then: to wake with each call would take Python's lock from the loop."""
         while True:
             with self._more:
-                if not self._work and not self._is_stopped:
-                    self._more.wait(CHUNK_S)
+                if not self._is_stopped:
+                    self._more.wait(LOOK_S)
                 if self._is_stopped:
                     return
             self.write_waiting()
@@ -180,11 +203,14 @@ class Journal:
     def _do(self, work: _Work) -> None:
         try:
             match work:
-                case _Answered(call, answer, at_ns):
-                    self._files.put(record_parts(call, answer, at_ns), at_ns)
+                case _Answered(record, at_ns):
+                    self._files.put(record, at_ns)
                     self._calls += 1
-                    if call.name == "checkpoint":
-                        self._has_asked = False
+                case _Marked(held, at_ns):
+                    mark = record_parts(Call("checkpoint", ()), held, at_ns)
+                    self._files.put(mark, at_ns)
+                    self._calls += 1
+                    self._has_asked = False
                 case _Anew(program, gap, gap_from_ns, at_ns):
                     self._files.begin_epoch(at_ns, gap, gap_from_ns)
                     if program:  # a recorder of another scheduler has none

@@ -9,6 +9,8 @@ from typing import Final
 # scheduling never waits for it.
 BACKLOG_CALLS_MAX: Final = 8192
 BACKLOG_BYTES_MAX: Final = 256 << 20
+# How often that thread looks: a twentieth of the time in which the backlog could become full.
+LOOK_S: Final = 0.1
 
 # --- files ---------------------------------------------------------------------------------------
 # Records are packed together up to this size, or after this time: larger pieces pack better, and

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -70,7 +70,8 @@ class SegmentFiles:
         )
         self._path = folder
         self._stream: BinaryIO | None = None
-        self._records = bytearray()
+        self._records: list[bytes] = []  # parts of those that wait
+        self._waiting_bytes = 0
         self._first_ns = 0  # of the records that wait
         self._is_synced = True
 
@@ -109,13 +110,13 @@ class SegmentFiles:
         )
         self._begin(at_ns)
 
-    def put(self, record: Iterable[bytes], at_ns: int) -> None:
-        """Takes the parts of a record."""
+    def put(self, record: Sequence[bytes], at_ns: int) -> None:
+        """Takes the parts of a record. None is copied before they are packed."""
         if not self._records:
             self._first_ns = at_ns
-        for part in record:
-            self._records += part
-        if len(self._records) >= CHUNK_BYTES:
+        self._records += record
+        self._waiting_bytes += sum(map(len, record))
+        if self._waiting_bytes >= CHUNK_BYTES:
             self.flush()
             if self._files[self._path].size >= self._segment_bytes:
                 self._end()
@@ -125,8 +126,8 @@ class SegmentFiles:
         """Hands everything to the operating system."""
         if not self._records:
             return
-        piece = packed(self._records)
-        self._records.clear()
+        piece = packed(b"".join(self._records))
+        self._clear()
         self._write(piece)
         self._first_ns, self._is_synced = 0, False
 
@@ -140,7 +141,7 @@ class SegmentFiles:
         """Ends the segment where its last whole piece ends: nothing more can be written. Gives the
         time of the first record that is lost, or 0."""
         lost_ns, self._first_ns = self._first_ns, 0
-        self._records.clear()
+        self._clear()
         if self._stream is not None:
             self._stream.close()
             self._stream = None
@@ -156,6 +157,10 @@ class SegmentFiles:
             os.close(self._lock)
 
     # --- inside ----------------------------------------------------------------------------------
+
+    def _clear(self) -> None:
+        self._records.clear()
+        self._waiting_bytes = 0
 
     def _begin(self, at_ns: int) -> None:
         self._header = replace(self._header, number=self._header.number + 1, began_ns=at_ns)

@@ -64,7 +64,7 @@ def header_bytes(header: SegmentHeader) -> bytes:
     return MAGIC + PREFIX.pack(JOURNAL_FORMAT, len(text), hashlib.sha256(text).digest()) + text
 
 
-def packed(chunk: bytes | bytearray) -> bytes:
+def packed(chunk: bytes) -> bytes:
     import zstandard  # noqa: PLC0415  only a journal needs it
 
     piece = zstandard.ZstdCompressor(level=PACK_LEVEL, write_checksum=True).compress(chunk)

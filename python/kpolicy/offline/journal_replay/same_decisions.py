@@ -197,9 +197,7 @@ def _compare_bytes(engine: Engine, record: Record, found: ReplayedEpoch) -> _Fou
     except ENGINE_ERRORS as error:
         answer = error
     found.decisions += _decisions_in(answer)
-    if record.effect is Effect.TIME:
-        return None
-    now = answer_bytes(answer)
+    now = answer_bytes(record.name, answer)
     return None if now == record.answer else _first_difference(record.answer, now)
 
 

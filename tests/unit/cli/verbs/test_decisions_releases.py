@@ -23,13 +23,19 @@ DECIDING = (
     "explain",
     "hash",
     "lint",
+    "replay",
     "run",
     "simulate",
     "test",
     "why",
 )
 # What the verbs need besides, so that only the flag is wrong.
-NEEDED = {"bench": ("-w", "basic"), "why": ("web",), "diff": ("-s", "cluster.json")}
+NEEDED = {
+    "bench": ("-w", "basic"),
+    "why": ("web",),
+    "diff": ("-s", "cluster.json"),
+    "replay": ("journal",),
+}
 BALANCE = """\
 apiVersion: kpolicy.dev/v1alpha1
 kind: SchedulingPolicy

@@ -89,7 +89,7 @@ def test_every_flag_is_a_variable_and_a_key_of_the_file(tmp_path: Path) -> None:
     for name in set(names) - numbers - {"params", "once", "leader_elect", "feature_gates"}:
         word = {"log_format": "json", "log_level": "error", "auth": "token"}.get(name, "word")
         word = {"extender_hosts": "a:1", "extender_pod_fields": "args"}.get(name, word)
-        word = {"release": "1.36"}.get(name, word)
+        word = {"release": "1.36", "journal_size": "2Gi"}.get(name, word)
         settings, origins = settled({}, {f"KPOLICY_{name.upper()}": word}, {})
         assert origins == {name: "variable"}
         assert word in str(getattr(settings, name))

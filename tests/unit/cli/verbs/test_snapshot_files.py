@@ -210,6 +210,24 @@ class TestRecord:
         assert len(recording.header.origin.recorded) == len("2026-01-01T00:00:00Z")
         assert len(recording.header.origin.resource_versions) == 20
 
+    def test_a_cluster_is_followed_into_a_journal(
+        self, kubeconfig: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        arguments = ["snapshot", "record", "--kubeconfig", str(kubeconfig)]
+        assert cli.main([*arguments, "--follow", "live", "--for", "2"]) == 0
+        _, err = capsys.readouterr()
+        assert "every list is recorded; following" in err
+        assert "lists and changes in live" in err
+        assert cli.main(["replay", "live"]) == 0
+        assert "kpolicy decided nothing here" in capsys.readouterr().out
+        assert cli.main(["replay", "live", "--policy", "demo", "--every-pod"]) == 0
+        assert capsys.readouterr().out.startswith("0 of 0 decisions")
+        assert cli.main([*arguments, "--for", "2"]) == 2
+        assert "--follow" in capsys.readouterr().err
+        (folder / "file").write_text("")
+        assert cli.main([*arguments, "--follow", "file"]) == 2
+        assert "cannot be written" in capsys.readouterr().err
+
     def test_without_a_name_the_file_is_named_after_the_time(
         self, kubeconfig: Path, folder: Path
     ) -> None:
