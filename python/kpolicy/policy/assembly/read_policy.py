@@ -31,6 +31,7 @@ from kpolicy.policy.models.builtins import BUILTINS, PREEMPTION, Builtin, filled
 from kpolicy.policy.models.foreign_plugins import foreign_plugin
 from kpolicy.policy.models.former_names import with_names_of_today
 from kpolicy.policy.models.scheduling_policy import (
+    Hold,
     NO_BASE,
     Predicate,
     Priority,
@@ -132,7 +133,7 @@ class Policy:
         )
 
 
-def condition_paths(at: Path, holder: Spec | Rule) -> list[Path]:
+def condition_paths(at: Path, holder: Spec | Rule | Hold) -> list[Path]:
     """The paths of the expressions of `matchConditions` at `at`."""
     count = len(holder.match_conditions)
     return [(*at, "matchConditions", index, "expression") for index in range(count)]

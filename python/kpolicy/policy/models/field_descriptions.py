@@ -166,6 +166,26 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "order": "What decides between nodes, each where those before it tie. Default: all five, "
         "in the order of kube-scheduler.",
     },
+    "Queue": {
+        "order": "Which pod is tried next. Default: by priority, then by time, as kube-scheduler.",
+        "holds": "What keeps pods from being tried.",
+        "tenantLabel": "Namespaces with the same value of this label are one tenant. Default: each "
+        "namespace is one.",
+    },
+    "Order": {
+        "expression": "A CEL expression that gives a number; the pod with the smallest number is "
+        "tried first.",
+        "maxOvertakes": "So many pods that came later may be tried before a pod.",
+    },
+    "Hold": {
+        "name": "The name of the hold, in messages and metrics.",
+        "description": "What the hold is for.",
+        "when": "A CEL expression: true holds the pod. Without it, the hold of a base is removed.",
+        "matchConditions": "The hold concerns only pods for which all of these hold.",
+        "message": "What the pod's condition says while it is held.",
+        "messageExpression": "A CEL expression that gives this message.",
+        "reason": "A word for the event of the pod.",
+    },
     "Victims": {
         "expression": "A CEL expression that sees `victim`, a pod of lower priority, and its "
         "`node`: true lets it be evicted.",

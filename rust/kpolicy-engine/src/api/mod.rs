@@ -12,6 +12,7 @@ mod opinion;
 mod statistics;
 mod stopwatch;
 mod volumes;
+mod waiting;
 
 pub use crate::model::{Event, Kind, Object};
 pub use applied::{Applied, PodChange, PodState, Wake};
@@ -26,6 +27,7 @@ pub use stopwatch::{Still, Stopwatch};
 pub use volumes::{
     AwaitedVolume, ClaimRelease, ClaimWork, PreBindWrite, VolumeProgress, VolumeWork,
 };
+pub use waiting::{Entered, HeldPod, NextPods};
 
 /// Why something was refused. `place` is a JSON path of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
