@@ -33,7 +33,8 @@ pub(crate) fn next_pods<'py>(
         let left: Vec<Arc<str>> = left.into_iter().map(Arc::from).collect();
         held.core.next_pods(entered.into_iter().map(entered_pod).collect(), &left, limit, times)
     })?;
-    let rows = next.held.iter().map(|held| (&*held.uid, &*held.hold, &*held.reason, &*held.message));
+    let rows =
+        next.held.iter().map(|held| (&*held.uid, &*held.hold, &*held.reason, &*held.message));
     let picked = next.picked.iter().map(|uid| uid.as_ref().to_owned()).collect();
     Ok((picked, PyList::new(py, rows.collect::<Vec<_>>())?, next.is_more))
 }

@@ -315,7 +315,7 @@ class Simulating(PolicyOnSnapshot):
         pods = {pod.uid: pod for pod in self._queue}
         held: dict[str, HeldPod] = {}
         # All have waited for as long; those that the policy does not tell apart keep this order.
-        waiting = [WaitingPod(uid, at, at, 0, False) for at, uid in enumerate(pods)]
+        waiting = [WaitingPod(uid, at, at, 0, is_set_aside=False) for at, uid in enumerate(pods)]
         done = 0
         while True:
             following = self.engine.next_pods(waiting, [], BATCH_PODS, self.now_ns, len(pods))

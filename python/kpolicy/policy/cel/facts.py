@@ -382,6 +382,8 @@ _TENANT: Final = _object(
         "name": _value(STRING, size=NAME_BYTES_MAX),
         "used": _resource(column=""),
         "asked": _resource(column=""),
+        "othersUsed": _resource(column=""),
+        "othersAsked": _resource(column=""),
         "share": _value(DOUBLE),
         "pods": _value(INT),
         "waiting": _value(INT),

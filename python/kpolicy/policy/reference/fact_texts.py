@@ -205,6 +205,13 @@ _TENANT: Final = {
         "tenant.used('cpu') + pod.request('cpu') > cpu('100')",
     ),
     "asked": Text("How much of a resource its waiting pods request.", "tenant.asked('cpu')"),
+    "othersUsed": Text(
+        "How much of a resource all other tenants have together.", "tenant.othersUsed('memory')"
+    ),
+    "othersAsked": Text(
+        "How much of a resource the waiting pods of all other tenants request.",
+        "tenant.othersAsked('cpu') == 0",
+    ),
     "share": Text(
         "Its dominant share, from 0 to 1: the largest part of any resource of the cluster that it "
         "has.",

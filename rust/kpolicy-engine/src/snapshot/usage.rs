@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::resources::Amounts;
+use crate::resources::{Amounts, names};
 
 use super::pod::Pod;
 use super::pods::{Place, PodEntry};
@@ -45,6 +45,16 @@ impl TenantUse {
         *count = count.saturating_add(sign);
     }
 
+    /// Of a resource, or of pods, by the name of the API.
+    pub(crate) fn held(&self, resource: &str) -> i64 {
+        if resource == names::PODS { self.pods } else { self.used.get(resource) }
+    }
+
+    /// What is asked for, by the same names.
+    pub(crate) fn wanted(&self, resource: &str) -> i64 {
+        if resource == names::PODS { self.waiting } else { self.asked.get(resource) }
+    }
+
     fn is_empty(&self) -> bool {
         self.pods == 0 && self.waiting == 0
     }
@@ -74,6 +84,7 @@ impl Tenants {
 pub(crate) struct Usage {
     tenants: Tenants,
     by_tenant: FxHashMap<Arc<str>, TenantUse>,
+    total: TenantUse,
     /// Only where tenants are values of a label, so that a namespace can change its tenant.
     by_namespace: FxHashMap<Arc<str>, TenantUse>,
     /// Uids of pods that were let go.
@@ -121,6 +132,11 @@ impl Usage {
     /// `None`: it has nothing and asks for nothing.
     pub(crate) fn of(&self, tenant: &str) -> Option<&TenantUse> {
         self.by_tenant.get(tenant)
+    }
+
+    /// The sums of all tenants together.
+    pub(crate) fn total(&self) -> &TenantUse {
+        &self.total
     }
 
     /// All tenants that have or ask for anything, in the order of names.
@@ -212,6 +228,7 @@ impl Usage {
                 self.by_namespace.remove(namespace);
             }
         }
+        self.total.count(pod, holds, sign);
         let tenant = self.tenant(namespace);
         self.add_sums(&tenant, |own| own.count(pod, holds, sign));
     }

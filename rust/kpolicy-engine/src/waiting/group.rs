@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::api::Entered;
+use crate::program::QueueRules;
 use crate::rules::Key;
+use crate::snapshot::{Cluster, Pod};
 
 /// What the pods of a group have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -17,6 +20,33 @@ pub(super) struct GroupKey {
     pub(super) uid: Arc<str>,
     /// What is read of the pod.
     pub(super) key: Key,
+}
+
+impl GroupKey {
+    pub(super) fn of(
+        pod: &Pod,
+        profile: usize,
+        entered: &Entered,
+        rules: &QueueRules,
+        cluster: &Cluster,
+    ) -> GroupKey {
+        let reads = &rules.reads;
+        let mut key = Key::default();
+        reads.needs.key(pod, &mut key);
+        let nobody = || Arc::from("");
+        let tenant = match cluster.usage() {
+            Some(usage) if reads.tenant => usage.tenant(pod.namespace()),
+            _ => nobody(),
+        };
+        GroupKey {
+            tenant,
+            profile,
+            is_set_aside: entered.is_set_aside,
+            attempts: if reads.attempts { entered.attempts } else { 0 },
+            uid: if reads.age { Arc::clone(&entered.uid) } else { nobody() },
+            key,
+        }
+    }
 }
 
 /// The order of kube-scheduler: priority, then the beginning of the wait, then the creation.

@@ -5,6 +5,7 @@
 //! of them are one group, which is evaluated again only when something that it reads has changed.
 
 mod group;
+mod held_now;
 mod listed;
 
 use std::cmp::Reverse;
@@ -17,13 +18,13 @@ use rustc_hash::FxHashMap;
 use crate::api::{Entered, HeldPod, NextPods, Wake};
 use crate::event::{Occurrence, Whose};
 use crate::program::{Program, QueueRules};
-use crate::rules::Key;
 use crate::rules::expression::{
     ClusterTotals, DomainSums, PodWorld, QueueWorld, TenantView, Waited,
 };
 use crate::snapshot::{Cluster, Generation, Pod};
 
 use group::{GroupKey, Rank, Standing};
+pub(crate) use held_now::held_now;
 use listed::Listed;
 
 /// What evaluating may take in one call, in units; then what was known before counts.
@@ -157,8 +158,8 @@ impl Waiting {
             next.picked.push(uid);
         }
         self.tell(&call, &mut next);
-        next.is_more =
-            !self.untold.is_empty() || (next.picked.is_empty() && self.groups.first_due().is_some());
+        next.is_more = !self.untold.is_empty()
+            || (next.picked.is_empty() && self.groups.first_due().is_some());
         next
     }
 
@@ -189,7 +190,9 @@ impl Waiting {
         if changes.are_moved {
             self.regroup(call.program, cluster);
         }
-        if call.rules.reads.tenant {
+        if call.rules.reads.others && !changes.tenants.is_empty() {
+            self.groups.mark_all();
+        } else if call.rules.reads.tenant {
             for tenant in &changes.tenants {
                 self.groups.mark_tenant(tenant);
             }
@@ -234,7 +237,7 @@ impl Waiting {
             created_seconds: pod.created_seconds.unwrap_or(0),
             arrival,
         };
-        let key = group_key(pod, profile, &entered, rules, cluster);
+        let key = GroupKey::of(pod, profile, &entered, rules, cluster);
         let uid = Arc::clone(&entered.uid);
         let group = self.groups.add(key, rank, Arc::clone(&uid));
         if self.groups.get(group).is_some_and(group::Group::is_held) {
@@ -266,7 +269,7 @@ impl Waiting {
                     while self.overtakers.peek().is_some_and(|Reverse(own)| *own <= age) {
                         self.overtakers.pop();
                     }
-                    if self.overtakers.len() > most {
+                    if self.overtakers.len() >= most {
                         let uid = self.groups.get(index)?.oldest()?;
                         return Some((index, Arc::clone(uid)));
                     }
@@ -372,49 +375,4 @@ fn seconds(ns: i64) -> i64 {
 fn waited(entered: &Entered, queue_now_ns: i64) -> Waited {
     let age_seconds = seconds(queue_now_ns.saturating_sub(entered.first_ns).max(0));
     Waited { age_seconds, attempts: entered.attempts }
-}
-
-fn group_key(
-    pod: &Pod,
-    profile: usize,
-    entered: &Entered,
-    rules: &QueueRules,
-    cluster: &Cluster,
-) -> GroupKey {
-    let reads = &rules.reads;
-    let mut key = Key::default();
-    reads.needs.key(pod, &mut key);
-    let nobody = || Arc::from("");
-    let tenant = match cluster.usage() {
-        Some(usage) if reads.tenant => usage.tenant(pod.namespace()),
-        _ => nobody(),
-    };
-    GroupKey {
-        tenant,
-        profile,
-        is_set_aside: entered.is_set_aside,
-        attempts: if reads.attempts { entered.attempts } else { 0 },
-        uid: if reads.age { Arc::clone(&entered.uid) } else { nobody() },
-        key,
-    }
-}
-
-/// What one pod that waits is held by: the name of the hold, why, and what may end it.
-pub(crate) fn held_now(
-    pod: &Pod,
-    profile: usize,
-    program: &Program,
-    cluster: &Cluster,
-) -> Option<(Arc<str>, Arc<str>)> {
-    let mut totals = ClusterTotals::default();
-    totals.follow(cluster);
-    let sums = DomainSums::default();
-    let world = QueueWorld {
-        pod: PodWorld { pod, cluster },
-        tenant: TenantView::of_pod(pod, cluster.usage(), &totals),
-        waited: Waited::default(),
-        sums: &sums,
-    };
-    let holds = &program.profiles.get(profile)?.holds;
-    holds.iter().find_map(|hold| Some((Arc::clone(hold.name()), hold.holds(&world).0?)))
 }

@@ -41,9 +41,7 @@ pub(super) fn facts_of(expression: &Expression) -> impl Iterator<Item = &Name> {
 impl Needs {
     /// Of all facts that an expression names, or the first one that the engine does not know.
     pub(crate) fn of(expression: &Expression) -> Result<Self, String> {
-        Self::of_all(expression, |root| {
-            !matches!(root, Root::Victim | Root::Tenant | Root::Queue)
-        })
+        Self::of_all(expression, |root| !matches!(root, Root::Victim | Root::Tenant | Root::Queue))
     }
 
     /// The needs of an expression that may also read a victim.

@@ -20,11 +20,14 @@ use super::{EvaluationCounts, Written, fault_of, wrong_type};
 
 /// What the expressions about the queue read together: when they are to be evaluated again, and of
 /// which pods they say the same.
+#[allow(clippy::struct_excessive_bools, reason = "each is one thing that is read or not")]
 #[derive(Debug, Clone, Default)]
 pub(crate) struct QueueReads {
     pub(crate) needs: Needs,
     pub(crate) moments: Moments,
     pub(crate) tenant: bool,
+    /// Sums of all other tenants.
+    pub(crate) others: bool,
     /// The cluster, or objects beside pods and nodes.
     pub(crate) cluster: bool,
     pub(crate) age: bool,
@@ -41,6 +44,7 @@ impl QueueReads {
             needs,
             moments: expression.moments(facts::NOW),
             tenant: root_is(Root::Tenant),
+            others: facts_of(expression).any(|fact| fact.text.starts_with(facts::OF_OTHERS)),
             cluster: root_is(Root::Cluster) || needs.parts().meets(Parts::OBJECTS),
             age: names(facts::AGE),
             attempts: names(facts::ATTEMPTS),
@@ -58,6 +62,7 @@ impl QueueReads {
             needs: self.needs.with(other.needs),
             moments: self.moments.with(other.moments),
             tenant: self.tenant || other.tenant,
+            others: self.others || other.others,
             cluster: self.cluster || other.cluster,
             age: self.age || other.age,
             attempts: self.attempts || other.attempts,

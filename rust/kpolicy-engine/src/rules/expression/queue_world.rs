@@ -50,6 +50,7 @@ impl ClusterTotals {
 pub(crate) struct TenantView<'a> {
     pub(crate) name: Arc<str>,
     sums: Option<&'a TenantUse>,
+    all: Option<&'a TenantUse>,
     totals: &'a Amounts,
 }
 
@@ -62,11 +63,16 @@ impl<'a> TenantView<'a> {
     ) -> TenantView<'a> {
         let name = usage.map_or_else(|| Arc::from(""), |usage| usage.tenant(pod.namespace()));
         let sums = usage.and_then(|usage| usage.of(&name));
-        TenantView { name, sums, totals: &totals.amounts }
+        TenantView { name, sums, all: usage.map(Usage::total), totals: &totals.amounts }
     }
 
     pub(crate) fn sums(&self) -> Option<&'a TenantUse> {
         self.sums
+    }
+
+    /// What all other tenants have of something.
+    pub(crate) fn of_others(&self, of: impl Fn(&TenantUse) -> i64) -> i64 {
+        self.all.map_or(0, &of).saturating_sub(self.sums.map_or(0, &of))
     }
 
     /// The largest part of any resource of the cluster that it has, its dominant share.

@@ -27,6 +27,7 @@ use super::lanes::{Lanes, LanesKind};
 use super::queue_world::{TenantView, Waited};
 
 pub(super) use queue::{AGE, ATTEMPTS};
+pub(super) use tenant::OF_OTHERS;
 
 /// A fact, named by its path from its root; an entry of a map has the name of the map with `[]`.
 pub(super) struct Row {

@@ -4,7 +4,6 @@
 use kpolicy_cel::{Answer, Value};
 
 use crate::part::{Part, Parts};
-use crate::resources::names;
 use crate::rules::expression::lanes::Lanes;
 use crate::rules::expression::pod_facts::keyed;
 use crate::rules::expression::queue_world::TenantView;
@@ -21,19 +20,22 @@ const fn row(
     Row { name, arguments, result, parts, source: Source::Tenant(answer), lanes: Lanes::None }
 }
 
-pub(super) static ROWS: [Row; 6] = [
+/// How the names of facts begin that are about all other tenants.
+pub(crate) const OF_OTHERS: &str = "tenant.others";
+
+pub(super) static ROWS: [Row; 8] = [
     row("name", &[], "string", |tenant, _| tenant.name.clone().into()),
     row("used", &["string"], "int", |tenant, args| {
-        keyed(args, |name| match name {
-            names::PODS => tenant.sums().map_or(0, |sums| sums.pods),
-            name => tenant.sums().map_or(0, |sums| sums.used.get(name)),
-        })
+        keyed(args, |name| tenant.sums().map_or(0, |sums| sums.held(name)))
     }),
     row("asked", &["string"], "int", |tenant, args| {
-        keyed(args, |name| match name {
-            names::PODS => tenant.sums().map_or(0, |sums| sums.waiting),
-            name => tenant.sums().map_or(0, |sums| sums.asked.get(name)),
-        })
+        keyed(args, |name| tenant.sums().map_or(0, |sums| sums.wanted(name)))
+    }),
+    row("othersUsed", &["string"], "int", |tenant, args| {
+        keyed(args, |name| tenant.of_others(|sums| sums.held(name)))
+    }),
+    row("othersAsked", &["string"], "int", |tenant, args| {
+        keyed(args, |name| tenant.of_others(|sums| sums.wanted(name)))
     }),
     row("share", &[], "double", |tenant, _| Answer::Known(Value::Double(tenant.share()))),
     row("pods", &[], "int", |tenant, _| tenant.sums().map_or(0, |sums| sums.pods).into()),
