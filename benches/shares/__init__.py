@@ -1,1 +1,1 @@
-"""A simulated week of arrivals under a policy of the queue: what each tenant has, against what is fair."""
+"""A simulated week of arrivals: what each tenant has, against what is fair."""

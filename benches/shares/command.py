@@ -1,4 +1,4 @@
-"""`python -m benches shares`: simulates arrivals, draws the shares of tenants, and checks the error."""
+"""`python -m benches shares`: simulates arrivals, draws the shares of tenants, checks the error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws what tenants had and what was fair over time, as SVG. The same shares give the same text."""
+"""Draws what tenants had and what was fair over time. The same shares give the same SVG."""
 
 from __future__ import annotations
 

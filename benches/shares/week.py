@@ -113,7 +113,7 @@ class Week:
         steps = round(setting.days * DAY_S / _STEP_S)
         names = [tenant.name for tenant in setting.tenants]
         had, fair = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
-        hour = {name: (0.0, 0.0) for name in names}
+        hour = dict.fromkeys(names, (0.0, 0.0))
         by_hour: list[dict[str, tuple[float, float]]] = []
         for step in range(steps):
             self._step(step * _STEP_S)
@@ -126,7 +126,7 @@ class Week:
             if (step + 1) * _STEP_S % HOUR_S == 0:
                 count = HOUR_S // _STEP_S
                 by_hour.append({name: (a / count, b / count) for name, (a, b) in hour.items()})
-                hour = {name: (0.0, 0.0) for name in names}
+                hour = dict.fromkeys(names, (0.0, 0.0))
         return Shares(had, fair, by_hour, self._placed)
 
     def _step(self, now_s: int) -> None:
@@ -185,9 +185,13 @@ class Week:
             return False
         decided = engine.schedule([attempt.uid for attempt in batch], now_ns).decisions
         outcome = take(queue, batch, decided, queue_ns)
-        bound = [self._bound(each.pod.uid, each.decision.node, now_s) for each in outcome.placements]
+        bound = [
+            self._bound(each.pod.uid, each.decision.node, now_s) for each in outcome.placements
+        ]
         if bound:
-            engine.settle([(each["object"]["metadata"]["uid"], Outcome.BOUND) for each in bound], now_ns)
+            engine.settle(
+                [(each["object"]["metadata"]["uid"], Outcome.BOUND) for each in bound], now_ns
+            )
             self._watch(bound, now_s)
         return True
 

@@ -1,4 +1,4 @@
-"""A queue with an order and holds, worked out from nothing each time: what `next_pods` is compared to."""
+"""A queue with an order and holds, worked out from nothing: what `next_pods` is compared to."""
 
 from __future__ import annotations
 

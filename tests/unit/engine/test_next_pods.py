@@ -307,9 +307,7 @@ def compared(case: Case, random: Random, *, labelled: bool) -> None:
         follow(cluster, model, random, picked)
 
 
-def act(
-    cluster: Cluster, model: Model, random: Random, name: str, *, labelled: bool
-) -> None:
+def act(cluster: Cluster, model: Model, random: Random, name: str, *, labelled: bool) -> None:
     running = [each for each in model.pods.values() if each.state == "running"]
     waiting = model.waits()
     match random.randrange(8):

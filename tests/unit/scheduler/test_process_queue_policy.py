@@ -82,8 +82,12 @@ async def test_two_pods_of_one_batch_do_not_exceed_a_quota() -> None:
         async with running(control_plane, POLICY) as (_, until):
             control_plane.add(*(pod(f"p{number:02}", cpu="1") for number in range(20)))
             await until(
-                lambda: all(
-                    condition(control_plane, f"p{number:02}") for number in range(20)
-                    if f"p{number:02}" not in scheduled(control_plane)
-                ) and len(scheduled(control_plane)) == 2
+                lambda: (
+                    all(
+                        condition(control_plane, f"p{number:02}")
+                        for number in range(20)
+                        if f"p{number:02}" not in scheduled(control_plane)
+                    )
+                    and len(scheduled(control_plane)) == 2
+                )
             )

@@ -308,9 +308,7 @@ class Simulating(PolicyOnSnapshot):
             else:
                 yield from map(_simulated, decide_all(self._queue, progress))
 
-    def _by_policy(
-        self, decide_all: _Decide, progress: Progress | None
-    ) -> Iterator[SimulatedPod]:
+    def _by_policy(self, decide_all: _Decide, progress: Progress | None) -> Iterator[SimulatedPod]:
         """As the policy orders the queue; those that it holds come last."""
         pods = {pod.uid: pod for pod in self._queue}
         held: dict[str, HeldPod] = {}

@@ -114,9 +114,7 @@ class SmallCluster:
         on_explained(key, [node["name"] for node in explained.get("nodes", ())])
         held = self._held(change)
         if held is not None:
-            return Observation(
-                key, GATE, "", held.message, "", (), explained, seen=tuple(seen)
-            )
+            return Observation(key, GATE, "", held.message, "", (), explained, seen=tuple(seen))
         before = self._audited()
         if self.plugged is not None:
             decision = self.plugged.decide_now(change)
@@ -142,8 +140,8 @@ class SmallCluster:
         )
 
     def _held(self, pod: PodChange) -> HeldPod | None:
-        """The hold of the policy that keeps the pod from being tried, if one does. Each pod of a test
-        comes alone, so that there is nothing to be ordered."""
+        """The hold of the policy that keeps the pod from being tried, if one does. Each pod of a
+        test comes alone, so that there is nothing to be ordered."""
         if not self.engine.orders_queue():
             return None
         waiting = WaitingPod(pod.uid, 0, 0, 0, is_set_aside=False)

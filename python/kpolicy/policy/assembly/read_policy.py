@@ -31,8 +31,8 @@ from kpolicy.policy.models.builtins import BUILTINS, PREEMPTION, Builtin, filled
 from kpolicy.policy.models.foreign_plugins import foreign_plugin
 from kpolicy.policy.models.former_names import with_names_of_today
 from kpolicy.policy.models.scheduling_policy import (
-    Hold,
     NO_BASE,
+    Hold,
     Predicate,
     Priority,
     Rule,

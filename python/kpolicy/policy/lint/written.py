@@ -84,7 +84,9 @@ class WrittenPolicy:
     @cached_property
     def holds(self) -> tuple[WrittenExpression, ...]:
         queue = self.policy.model.spec.queue
-        paths = (("spec", "queue", "holds", at, "when") for at in range(len(queue.holds) if queue else 0))
+        paths = (
+            ("spec", "queue", "holds", at, "when") for at in range(len(queue.holds) if queue else 0)
+        )
         return tuple(filter(None, map(self._at, paths)))
 
     @cached_property

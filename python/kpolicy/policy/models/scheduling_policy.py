@@ -263,9 +263,9 @@ LabelKey = Annotated[
 
 
 class Order(Edge):
-    """`expression` gives a number for each pod that waits; the pod with the smallest is tried first,
-    and those with equal numbers in the order of kube-scheduler. `maxOvertakes`: a pod that so many
-    others have overtaken, which came later, is tried next."""
+    """`expression` gives a number for each pod that waits; the pod with the smallest is tried
+    first, and those with equal numbers in the order of kube-scheduler. `maxOvertakes`: a pod that
+    so many others have overtaken, which came later, is tried next."""
 
     expression: Cel
     max_overtakes: Annotated[int, Field(ge=0, le=OVERTAKES_MAX)] = OVERTAKES_DEFAULT

@@ -26,13 +26,11 @@ ROOTS: Final[Mapping[str, Text]] = MappingProxyType(
             "victim.priority < 100",
         ),
         "tenant": Text(
-            "The tenant of the pod, in `spec.queue` only: its namespace, or all namespaces with the "
-            "same value of `tenantLabel`.",
+            "The tenant of the pod, in `spec.queue` only: its namespace, or all namespaces with "
+            "the same value of `tenantLabel`.",
             "tenant.name == 'default'",
         ),
-        "queue": Text(
-            "The pod's wait in the queue, in `spec.queue` only.", "queue.attempts == 0"
-        ),
+        "queue": Text("The pod's wait in the queue, in `spec.queue` only.", "queue.attempts == 0"),
         "now": Text(
             "The moment of the decision, which is recorded with it; a rule that reads it is asked "
             "again when its answer next changes.",

@@ -1,7 +1,8 @@
 """The deciding loop: pops a batch of pods, decides it in one engine call, and acts on the answer.
 
 Between the engine's answer and the queue there is no `await`, so that no watch event slips in
-between. Where the policy orders the queue or holds pods, the engine is first asked whose turn it is. The loop pauses while a new program is put in force (B6).
+between. Where the policy orders the queue or holds pods, the engine is first asked whose turn it
+is. The loop pauses while a new program is put in force (B6).
 """
 
 from __future__ import annotations
@@ -106,9 +107,7 @@ class Cycle:
         self._consequences.act(batch_outcome, basis, group)
         return popped
 
-    async def _ask(
-        self, order: PolicyOrder, limit: int, now_ns: int, batch: list[Attempt]
-    ) -> int:
+    async def _ask(self, order: PolicyOrder, limit: int, now_ns: int, batch: list[Attempt]) -> int:
         """Adds the pods to `batch` whose turn it is by the policy. Returns how many it holds from
         now on, and at least 1 if the engine is to be asked again at once."""
         engine = self._runtime.engine

@@ -22,7 +22,7 @@ pub use extenders::{
     RemainingCandidates,
 };
 pub use opinion::{Acted, Opinion};
-pub use statistics::{RuleStatistics, Statistics};
+pub use statistics::{RuleStatistics, Statistics, TenantStatistics};
 pub use stopwatch::{Still, Stopwatch};
 pub use volumes::{
     AwaitedVolume, ClaimRelease, ClaimWork, PreBindWrite, VolumeProgress, VolumeWork,

@@ -39,7 +39,7 @@ use crate::rules::expression::{paths_of, verified};
 use crate::snapshot::{Cluster, PodEntry, Progress};
 use crate::threads::Threads;
 use crate::timing::Timings;
-use crate::waiting::Waiting;
+use crate::waiting::{Waiting, shares};
 pub use pod_resources::{Amount, PodResources};
 use prospects::NODES_A_PROSPECT;
 
@@ -241,6 +241,7 @@ impl Engine {
             shape_misses: cache.misses,
             decisions_uncached: cache.uncached,
             rules: self.rule_statistics(),
+            tenants: shares(&self.cluster),
         }
     }
 

@@ -7,6 +7,7 @@
 mod group;
 mod held_now;
 mod listed;
+mod shares;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -26,6 +27,7 @@ use crate::snapshot::{Cluster, Generation, Pod};
 use group::{GroupKey, Rank, Standing};
 pub(crate) use held_now::held_now;
 use listed::Listed;
+pub(crate) use shares::shares;
 
 /// What evaluating may take in one call, in units; then what was known before counts.
 const UNITS_MAX: u64 = 5_000_000;

@@ -1,4 +1,4 @@
-"""`simulate` with a policy that orders the queue or holds pods, and the orders that come with kpolicy."""
+"""`simulate` with a policy that orders the queue or holds pods; the shipped ones among them."""
 
 from __future__ import annotations
 

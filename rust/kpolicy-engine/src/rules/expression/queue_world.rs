@@ -56,14 +56,16 @@ pub(crate) struct TenantView<'a> {
 
 impl<'a> TenantView<'a> {
     /// The tenant that a pod belongs to; without a name where no program reads tenants.
-    pub(crate) fn of_pod(
-        pod: &Pod,
-        usage: Option<&'a Usage>,
-        totals: &'a ClusterTotals,
-    ) -> TenantView<'a> {
-        let name = usage.map_or_else(|| Arc::from(""), |usage| usage.tenant(pod.namespace()));
-        let sums = usage.and_then(|usage| usage.of(&name));
-        TenantView { name, sums, all: usage.map(Usage::total), totals: &totals.amounts }
+    pub(crate) fn of_pod(pod: &Pod, usage: Option<&'a Usage>, totals: &'a ClusterTotals) -> Self {
+        match usage {
+            Some(usage) => Self::named(&usage.tenant(pod.namespace()), usage, totals),
+            None => Self { name: "".into(), sums: None, all: None, totals: &totals.amounts },
+        }
+    }
+
+    pub(crate) fn named(name: &Arc<str>, usage: &'a Usage, totals: &'a ClusterTotals) -> Self {
+        let (name, sums, all) = (Arc::clone(name), usage.of(name), Some(usage.total()));
+        Self { name, sums, all, totals: &totals.amounts }
     }
 
     pub(crate) fn sums(&self) -> Option<&'a TenantUse> {
