@@ -115,11 +115,12 @@ def queue_entry(
 
 
 def _lineages(profiles: Sequence[Sequence[Served]]) -> Iterator[tuple[str, Policy]]:
-    """Every policy that serves a profile and every base, with the policy that stands on it."""
+    """Every policy that serves a profile and every base, bases first, with the policy that stands
+    on it."""
     seen: set[tuple[str, str]] = set()
     for served in chain.from_iterable(profiles):
         lineage = served.effective.lineage
-        for policy in lineage:
+        for policy in reversed(lineage):
             if (key := (lineage[0].name, policy.name)) not in seen:
                 seen.add(key)
                 yield lineage[0].name, policy

@@ -48,6 +48,7 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "asWritten: predicates run in the order of this list.",
         "limits": "What the rules may cost.",
         "preemption": "How room is made for a pod that fits nowhere.",
+        "queue": "Which pod is tried next, and which pods wait.",
         "extenders": "HTTP servers that filter, score, preempt or bind too.",
         "plugins": "Which plugins of the process (`--plugin`) the profiles have, and in which "
         "order. Default: all, in the order of loading.",
