@@ -166,7 +166,7 @@ impl Waiting {
     }
 
     /// Marks what reads something that changed since the last call.
-    fn look_around(&mut self, call: &Call<'_>, cluster: &mut Cluster) {
+    fn look_around(&mut self, call: &Call<'_>, cluster: &Cluster) {
         let reads = &call.rules.reads;
         let totals_differ = self.totals.follow(cluster);
         let generation = cluster.generation();
