@@ -78,11 +78,11 @@ class Cycle:
         if limit <= 0:
             return 0
         now_ns = self._runtime.clock.monotonic_ns()
-        batch, told = self._queue.pop_batch(limit, now_ns), 0
+        batch, held = self._queue.pop_batch(limit, now_ns), 0
         order = self._queue.by_policy
         if order is not None and order.is_to_ask and len(batch) < limit:
-            told = await self._ask(order, limit - len(batch), now_ns, batch)
-        popped = len(batch) + told
+            held = await self._ask(order, limit - len(batch), now_ns, batch)
+        popped = len(batch) + held
         if not batch:
             return popped
         if self._extended is not None:

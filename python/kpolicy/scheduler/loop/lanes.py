@@ -197,8 +197,8 @@ class Lanes:
 
     @property
     def active_pods(self) -> int:
-        told = len(self.by_policy.ready) if self.by_policy is not None else 0
-        return len(self.active) + told
+        by_policy = len(self.by_policy.ready) if self.by_policy is not None else 0
+        return len(self.active) + by_policy
 
     def sizes(self) -> tuple[int, int, int, int]:
         """How many pods are active, in back-off, parked and gated."""

@@ -33,7 +33,7 @@ def program(queue: dict[str, Any], **spec: Any) -> bytes:
 
 
 class Cluster:
-    """An engine, and pods that come and go. `heard`: whether the last change was told."""
+    """An engine, and pods that come and go. `is_told_of`: whether the last change was told."""
 
     def __init__(self, queue: dict[str, Any], cpus: int = CPUS, **spec: Any) -> None:
         self.engine = Engine(threads=1)
@@ -42,14 +42,14 @@ class Cluster:
         self.entered: list[WaitingPod] = []
         self.left: list[str] = []
         self.held: dict[str, str] = {}
-        self.heard = False
+        self.is_told_of = False
         self.watch("nodes", "ADDED", node("n", cpu=str(cpus), pods=1_000))
 
     def watch(self, resource: str, change: str, item: dict[str, Any]) -> None:
         line = json.dumps({"type": change, "object": item}).encode() + b"\n"
         applied = self.engine.watch(resource, line, self.now_s * SECOND)
         assert not applied.unreadable
-        self.heard = bool(applied.pods or applied.wakes)
+        self.is_told_of = bool(applied.pods or applied.wakes)
 
     def come(self, name: str, namespace: str = "a", cpu: int = 1, **more: Any) -> None:
         self.watch("pods", "ADDED", made(name, namespace, cpu, **more))
@@ -80,7 +80,7 @@ class Cluster:
         return [decision.uid for decision in decisions if decision.node]
 
     def settle(self, uid: str, outcome: Outcome) -> None:
-        self.heard = bool(self.engine.settle([(uid, outcome)], self.now_s * SECOND))
+        self.is_told_of = bool(self.engine.settle([(uid, outcome)], self.now_s * SECOND))
 
     def bind(self, name: str, namespace: str, cpu: int, **more: Any) -> None:
         self.watch("pods", "MODIFIED", made(name, namespace, cpu, **more, node_name="n"))
@@ -128,13 +128,13 @@ def test_a_pod_that_was_overtaken_too_often_is_next() -> None:
     cluster = Cluster({"order": order})
     cluster.come("large", cpu=9)
     cluster.come("larger", cpu=10)
-    taken: list[str] = []
+    tried: list[str] = []
     for number in range(12):
         cluster.come(f"small-{number}", cpu=1)
-        taken += cluster.next(1)
+        tried += cluster.next(1)
     # Three came later and went first; a fourth would have been too many.
-    assert taken.index("large") == 3
-    assert taken.index("larger") == 4
+    assert tried.index("large") == 3
+    assert tried.index("larger") == 4
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_held_pod_is_told_once_and_handed_out_when_there_is_room() -> None:
     assert cluster.held == {}
     cluster.bind("p", "a", 2)
     cluster.gone("p", cpu=2)
-    assert cluster.heard
+    assert cluster.is_told_of
     assert cluster.next(9) == ["r"]
 
 
@@ -182,7 +182,7 @@ def test_what_was_handed_out_counts_until_it_is_known_what_became_of_it() -> Non
     assert cluster.next(9) == ["q"]
     assert cluster.place(["q"]) == ["q"]
     cluster.settle("q", Outcome.FAILED)
-    assert not cluster.heard, "nobody is held: `p` has not come back yet"
+    assert not cluster.is_told_of, "nobody is held: `p` has not come back yet"
     cluster.wait("p")
     assert cluster.next(9) == ["p"]
 
@@ -217,8 +217,8 @@ def test_holds_end_by_time_by_nodes_and_by_namespaces() -> None:
         if "now" in when:
             cluster.now_s = 60
             passed = cluster.engine.pass_time(cluster.now_s * SECOND)
-            cluster.heard = bool(passed.wakes)
-        assert cluster.heard, when
+            cluster.is_told_of = bool(passed.wakes)
+        assert cluster.is_told_of, when
         assert cluster.next(9) == ["p"], when
 
 
@@ -326,7 +326,7 @@ def act(cluster: Cluster, model: Model, random: Random, name: str, *, labelled: 
             ended = random.choice(running)
             del model.pods[ended.uid]
             cluster.gone(ended.uid, ended.namespace, ended.cpu)
-            assert cluster.heard
+            assert cluster.is_told_of
         case 5 if waiting:
             gone = random.choice(waiting)
             del model.pods[gone.uid]
@@ -340,7 +340,7 @@ def act(cluster: Cluster, model: Model, random: Random, name: str, *, labelled: 
             cluster.watch(
                 "namespaces", "MODIFIED", namespace(moved, {LABEL: tenant} if tenant else {})
             )
-            assert cluster.heard or not is_freed or not cluster.held
+            assert cluster.is_told_of or not is_freed or not cluster.held
         case _:
             cluster.now_s += random.randint(1, 9)
             model.now_s = cluster.now_s
