@@ -139,7 +139,7 @@ def test_a_pod_that_was_overtaken_too_often_is_next() -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["0.0 / double(pod.priority)", "1 / pod.priority", "int(pod.labels['absent'])"],
+    ["int(0.0 / double(pod.priority))", "1 / pod.priority", "int(pod.labels['absent'])"],
 )
 def test_a_pod_without_a_number_comes_last_and_is_counted(expression: str) -> None:
     cluster = Cluster({"order": {"expression": f"pod.name == 'x' ? {expression} : 5"}})
@@ -151,6 +151,13 @@ def test_a_pod_without_a_number_comes_last_and_is_counted(expression: str) -> No
 
 
 CAP = "tenant.used('cpu') + pod.request('cpu') > 4000"
+
+
+def test_what_is_no_number_is_no_order() -> None:
+    cluster = Cluster({"order": {"expression": "0.0 / double(pod.priority)"}})
+    cluster.come("first")
+    cluster.come("second", priority=1)
+    assert cluster.next(9) == ["second", "first"]
 
 
 def test_a_held_pod_is_told_once_and_handed_out_when_there_is_room() -> None:
@@ -236,7 +243,7 @@ class Case:
 
     expression: str
     number: Callable[[Model, ModelPod], Number]
-    when: str = "false || pod.name == ''"
+    when: str = "pod.name == ''"
     holds: Callable[[Model, ModelPod], bool] = lambda _model, _pod: False
     overtakes_max: int = 1_000
 

@@ -37,7 +37,11 @@ pub(super) static ROWS: [Row; 8] = [
     row("othersAsked", &["string"], "int", |tenant, args| {
         keyed(args, |name| tenant.of_others(|sums| sums.wanted(name)))
     }),
-    row("share", &[], "double", |tenant, _| Answer::Known(Value::Double(tenant.share()))),
+    Row {
+        // Also what nodes offer.
+        parts: Parts::of(&[Part::PodIdentity, Part::Usage, Part::OtherNodes]),
+        ..row("share", &[], "double", |tenant, _| Answer::Known(Value::Double(tenant.share())))
+    },
     row("pods", &[], "int", |tenant, _| tenant.sums().map_or(0, |sums| sums.pods).into()),
     row("waiting", &[], "int", |tenant, _| tenant.sums().map_or(0, |sums| sums.waiting).into()),
 ];
