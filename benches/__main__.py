@@ -35,6 +35,7 @@ from benches.churn import command as churn
 from benches.cluster import command as cluster
 from benches.failover import command as failover
 from benches.peer import command as peer
+from benches.shares import command as shares
 
 _FAILED: Final = 1
 
@@ -152,6 +153,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
     "cluster": cluster.main,
     "churn": churn.main,
     "failover": failover.main,
+    "shares": shares.main,
 }
 _USUAL: Final = ("boundary", "workloads", "tests", "startup")
 
@@ -166,7 +168,8 @@ def parser() -> argparse.ArgumentParser:
         "memory (also by size), loading, and the journal; plot cost by nodes, and by threads. "
         "Without a name: boundary, workloads, tests and startup. `peer --help` is the comparison "
         "with kube-scheduler's cycle, `cluster --help` that of both as processes on a real API "
-        "server; `churn --help` and `failover --help` are memory and promises of seconds there.",
+        "server; `churn --help` and `failover --help` are memory and promises of seconds there; "
+        "`shares --help` is the shares of tenants over a simulated week.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often, or the loop is held up "
         "for too long",
     )

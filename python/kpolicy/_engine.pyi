@@ -20,7 +20,9 @@ __all__ = [
     "expression_facts",
     "feature_gates",
     "load_selectors",
+    "next_pods",
     "object_kinds",
+    "orders_queue",
     "releases",
     "time_zones",
     "wanted_selectors",
@@ -296,6 +298,21 @@ class Engine:
 
 def decide_again(engine: Engine, uids: Sequence[str], now_ns: int) -> list[_Decision]:
     """Decide about pods on nodes, each as if it were not there. Nothing comes of it."""
+
+def orders_queue(engine: Engine) -> bool:
+    """Whether the program in force orders the queue or holds pods."""
+
+def next_pods(
+    engine: Engine,
+    entered: Sequence[tuple[str, int, int, int, bool]],
+    left: Sequence[str],
+    limit: int,
+    times: tuple[int, int],
+) -> tuple[list[str], list[tuple[str, str, str, str]], bool]:
+    """The pods to try next: (uids in order, held pods as (uid, hold, reason, message), whether to
+    ask again at once). entered: pods that came or changed (uid, since when it waits, when it could
+    first be tried, attempts, whether it comes last); left: uids. times: now, and now by the clock
+    of `entered`."""
 
 def wrote(engine: Engine, resource: str, line: bytes) -> _Applied:
     """The answer to a write of ours, as a line of a watch: an older state that still comes changes

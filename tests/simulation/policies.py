@@ -58,11 +58,20 @@ _PREFER: Final = """\
       weight: 5
       expression: "node.labels[?'disk'] == optional.of('ssd') ? 100 : 0"
 """
+_ORDER: Final = "  queue: {order: {expression: tenant.share, maxOvertakes: 20}}\n"
+# It is asked about every pod, and never true: a pod that waits although it fits is starved.
+_ORDER_AND_HOLD: Final = """\
+  queue:
+    order: {expression: pod.request('cpu') - queue.age, maxOvertakes: 5}
+    holds: [{name: never, when: tenant.used('cpu') + tenant.othersUsed('cpu') < 0}]
+"""
 GOOD: Final = (
     PolicyText("plain", policy_text("plain")),
-    PolicyText("no-spot", policy_text("no-spot", _never_on("tier", "spot")), (("tier", "spot"),)),
+    PolicyText(
+        "no-spot", policy_text("no-spot", _never_on("tier", "spot") + _ORDER), (("tier", "spot"),)
+    ),
     PolicyText("no-hdd", policy_text("no-hdd", _never_on("disk", "hdd")), (("disk", "hdd"),)),
-    PolicyText("prefer", policy_text("prefer", _PREFER)),
+    PolicyText("prefer", policy_text("prefer", _PREFER + _ORDER_AND_HOLD)),
 )
 BAD: Final = (
     PolicyText("not-yaml", "spec: [unclosed"),

@@ -30,6 +30,7 @@ LAYERS = (
     "preemption",
     "cycle",
     "parked",
+    "waiting",
     "evaluate",
     "explain",
     "engine",

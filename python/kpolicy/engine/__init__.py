@@ -32,9 +32,11 @@ from kpolicy.engine.named_answers import (
     ClaimWork as ClaimWork,
     Decision as Decision,
     Filtered as Filtered,
+    HeldPod as HeldPod,
     JudgedNodes as JudgedNodes,
     KeptNode as KeptNode,
     Located as Located,
+    NextPods as NextPods,
     Opinion as Opinion,
     Outcome as Outcome,
     PodChange as PodChange,
@@ -55,5 +57,6 @@ from kpolicy.engine.named_answers import (
     VolumeProgress as VolumeProgress,
     VolumeState as VolumeState,
     VolumeWork as VolumeWork,
+    WaitingPod as WaitingPod,
     Wake as Wake,
 )

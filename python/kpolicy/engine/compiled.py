@@ -26,8 +26,10 @@ from kpolicy.engine.named_answers import (
     ClaimWork,
     Decision,
     Filtered,
+    HeldPod,
     JudgedNodes,
     Located,
+    NextPods,
     Opinion,
     PodChange,
     PreBindWrite,
@@ -42,6 +44,7 @@ from kpolicy.engine.named_answers import (
     Victim,
     VolumeProgress,
     VolumeWork,
+    WaitingPod,
     Wake,
 )
 
@@ -136,6 +139,28 @@ class Engine:
         wakes."""
         wakes, next_ns = self._engine.pass_time(now_ns)
         return TimePassed(list(map(Wake._make, wakes)), next_ns or None)
+
+    def orders_queue(self) -> bool:
+        """Whether the program in force orders the queue or holds pods, so that `next_pods` says
+        whose turn it is."""
+        return _engine.orders_queue(self._engine)
+
+    def next_pods(
+        self,
+        entered: Sequence[WaitingPod],
+        left: Sequence[str],
+        limit: int,
+        now_ns: int,
+        queue_now_ns: int,
+    ) -> NextPods:
+        """The pods to try next, at most `limit`, after who came or changed and who left since the
+        last call. Each counts as its tenant's until something is decided about it, it is bound, or
+        it is said to have left. Loading a program forgets all. `queue_now_ns` is of the clock of
+        `entered`."""
+        picked, held, is_more = _engine.next_pods(
+            self._engine, entered, left, limit, (now_ns, queue_now_ns)
+        )
+        return NextPods(picked, list(map(HeldPod._make, held)), is_more)
 
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
         """Decides and assumes these pods in order. Each sees the pods before it. The last pods may

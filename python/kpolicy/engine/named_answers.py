@@ -78,6 +78,35 @@ class Wake(NamedTuple):
     event: str
 
 
+class WaitingPod(NamedTuple):
+    """A pod that may be tried, for `Engine.next_pods`: since when it waits, when it could first be
+    tried, and how often it was. Times are of the queue's clock. `is_set_aside`: it comes last."""
+
+    uid: str
+    since_ns: int
+    first_ns: int
+    attempts: int
+    is_set_aside: bool
+
+
+class HeldPod(NamedTuple):
+    """A pod that a hold of the policy keeps from being tried, and why."""
+
+    uid: str
+    hold: str
+    reason: str
+    message: str
+
+
+class NextPods(NamedTuple):
+    """Uids in the order in which they are tried, and the pods that are held from now on. `is_more`:
+    ask again, also if nothing happens."""
+
+    picked: list[str]
+    held: list[HeldPod]
+    is_more: bool
+
+
 class TimePassed(NamedTuple):
     """The parked pods that time woke, and when it may wake others: nanoseconds since the epoch, or
     None if no rule that rejects pods reads the time."""

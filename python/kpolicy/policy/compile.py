@@ -22,6 +22,8 @@ from kpolicy.policy.assembly.extender_checks import check_authority, check_exten
 from kpolicy.policy.assembly.helped_by import check_helped_by
 from kpolicy.policy.assembly.params import ParamValues, uncalled
 from kpolicy.policy.assembly.policy_checks import beyond, check_policies
+from kpolicy.policy.assembly.queue_checks import check_queue
+from kpolicy.policy.assembly.queue_entries import queue_entry
 from kpolicy.policy.assembly.read_policy import Policy, read_policies, written_rules
 from kpolicy.policy.assembly.releases import Asked, Followed, followed
 from kpolicy.policy.assembly.resolve import Resolution, effective, lineages, resolve
@@ -260,6 +262,10 @@ def examine(
         *chain.from_iterable(
             check_helped_by(policy, expressions.own[policy.name]) for policy in policies
         ),
+        *chain.from_iterable(
+            check_queue(resolution.effectives[policy.name], expressions.own[policy.name])
+            for policy in policies
+        ),
         *check_rules(policies, expressions.own, resolution),
         *uncalled(found.config_maps, policies),
     ]
@@ -358,17 +364,32 @@ def _program(
     if not assembled or nodes > PROGRAM_NODES_MAX:
         return None
     limits = [policy.model.spec.limits for policy in everyone]
+    queue = queue_entry(list(profiles.values()), expressions, findings)
     entries = [profile.entry for profile in assembled]
     extenders = [profile.extenders for profile in assembled]
     plugins = {profile.entry["schedulerName"]: profile.plugins for profile in assembled}
-    return encode(names, tie_break, entries, extenders, limits, followed=followed, plugins=plugins)
+    return encode(
+        names,
+        tie_break,
+        entries,
+        extenders,
+        limits,
+        followed=followed,
+        plugins=plugins,
+        queue=queue,
+    )
 
 
 def _expression_nodes(profile: Mapping[str, Any]) -> int:
     """The number of IR nodes of all expressions of a profile."""
     expressions = chain.from_iterable(
-        (rule.get("expression"), rule.get("messageExpression"), *rule.get("match", ()))
-        for rule in (*profile["filters"], *profile["scores"])
+        (
+            rule.get("expression"),
+            rule.get("when"),
+            rule.get("messageExpression"),
+            *rule.get("match", ()),
+        )
+        for rule in (*profile["filters"], *profile["scores"], *profile.get("holds", ()))
     )
     return sum(len(ir["nodes"]) for ir in expressions if ir is not None)
 

@@ -166,6 +166,11 @@ class EngineStatistics:
         names = (("nodes", "nodes"), ("pods", "pods"), ("podsAssumed", "assumed_pods"))
         return {(label,): self._answer.get(name, 0) for name, label in names}
 
+    def tenants(self, field: str) -> dict[Labels, float]:
+        """A figure of each tenant, while a policy orders the queue or holds pods."""
+        tenants: Mapping[str, Mapping[str, float]] = self._answer.get("tenants", {})
+        return {(tenant,): figures[field] for tenant, figures in tenants.items()}
+
     def sizes(self) -> dict[Labels, float]:
         return {
             (name,): value for name, value in self._answer.items() if isinstance(value, int | float)

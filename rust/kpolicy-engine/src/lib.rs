@@ -27,5 +27,6 @@ pub mod rules;
 pub mod snapshot;
 pub mod threads;
 pub mod timing;
+pub(crate) mod waiting;
 
 pub use engine::Engine;

@@ -82,7 +82,7 @@ parts! {
     Controller,
     /// The moment of the decision.
     Time,
-    /// What the pods of a tenant hold together. No rule reads it yet.
+    /// What the pods of the pod's tenant hold together.
     Usage,
     /// Resource claims and the devices that are free. No rule reads them yet.
     Claims,

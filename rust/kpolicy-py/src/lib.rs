@@ -19,6 +19,7 @@ mod pod_resources;
 mod program;
 mod stopwatch;
 mod tuples;
+mod waiting;
 
 use kpolicy_engine::api::Kind;
 use kpolicy_engine::release::{FEATURE_GATES, FeatureGate, Release, Stage};
@@ -37,6 +38,8 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<engine::Engine>()?;
     module.add_class::<pod_resources::PodResources>()?;
     module.add_function(wrap_pyfunction!(again::decide_again, module)?)?;
+    module.add_function(wrap_pyfunction!(waiting::next_pods, module)?)?;
+    module.add_function(wrap_pyfunction!(waiting::orders_queue, module)?)?;
     module.add_function(wrap_pyfunction!(devices::wanted_selectors, module)?)?;
     module.add_function(wrap_pyfunction!(devices::wrote, module)?)?;
     module.add_function(wrap_pyfunction!(devices::load_selectors, module)?)?;

@@ -60,10 +60,11 @@ async def scraped(scheduler: Scheduler, name: str) -> dict[str, float]:
 @asynccontextmanager
 async def running(
     control_plane: ControlPlane,
+    policy: str = POLICY,
 ) -> AsyncIterator[tuple[Scheduler, Callable[[Callable[[], bool]], Awaitable[None]]]]:
     scheduler = Scheduler(
         connection(control_plane.url),
-        Policies(FixedSource([Source("policy.yaml", POLICY)])),
+        Policies(FixedSource([Source("policy.yaml", policy)])),
         Options(port=free_port(), leader_elect=False, seed=1),
     )
     task = asyncio.create_task(scheduler.run())

@@ -32,12 +32,13 @@ class ConditionReason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class PodCondition:
     """A PodScheduled=False condition. `nominated_node`: None keeps the current one, empty clears
-    it. `generation`: of the pod that was judged; 0 if it is not known."""
+    it. `reason`: a `ConditionReason`, or that of a hold of a policy. `generation`: of the pod that
+    was judged; 0 if it is not known."""
 
     namespace: str
     name: str
     uid: str
-    reason: ConditionReason
+    reason: str
     message: str
     nominated_node: str | None = None
     generation: int = 0

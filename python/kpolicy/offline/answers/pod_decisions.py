@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from kpolicy.engine import Decision, Engine, PodChange, Verdict
+from kpolicy.engine import Decision, Engine, HeldPod, PodChange, Verdict, WaitingPod
 from kpolicy.offline.limits import BATCH_PODS, EXPLAINED_NODES_MAX
 from kpolicy.offline.reports.columns import largest_first
 from kpolicy.offline.snapshots.cluster_snapshot import (
@@ -272,6 +274,10 @@ def simulate(
     return Simulation(list(work.pods(progress)), work.summary())
 
 
+# Decides these pods one after the other.
+_Decide: TypeAlias = Callable[[Sequence[PodChange], Progress | None], Iterator[Decision]]
+
+
 class Simulating(PolicyOnSnapshot):
     """A simulation pod by pod. `summary` counts the pods so far. `plugins`: asked about each
     pod; `PluginNotMadeError` if one cannot be made."""
@@ -291,13 +297,44 @@ class Simulating(PolicyOnSnapshot):
         self._simulated: list[SimulatedPod] = []
 
     def pods(self, progress: Progress | None = None) -> Iterator[SimulatedPod]:
-        for decision in self._decisions(progress):
-            self._simulated.append(_simulated(decision))
-            yield self._simulated[-1]
+        for pod in self._in_turn(progress):
+            self._simulated.append(pod)
+            yield pod
 
-    def _decisions(self, progress: Progress | None) -> Iterator[Decision]:
+    def _in_turn(self, progress: Progress | None) -> Iterator[SimulatedPod]:
+        with self._deciding() as decide_all:
+            if self.engine.orders_queue():
+                yield from self._by_policy(decide_all, progress)
+            else:
+                yield from map(_simulated, decide_all(self._queue, progress))
+
+    def _by_policy(self, decide_all: _Decide, progress: Progress | None) -> Iterator[SimulatedPod]:
+        """As the policy orders the queue; those that it holds come last."""
+        pods = {pod.uid: pod for pod in self._queue}
+        held: dict[str, HeldPod] = {}
+        # All have waited for as long; those that the policy does not tell apart keep this order.
+        waiting = [WaitingPod(uid, at, at, 0, is_set_aside=False) for at, uid in enumerate(pods)]
+        done = 0
+        while True:
+            following = self.engine.next_pods(waiting, [], BATCH_PODS, self.now_ns, len(pods))
+            waiting = []
+            held |= {each.uid: each for each in following.held}
+            picked = [pods.pop(uid) for uid in following.picked]
+            yield from map(_simulated, decide_all(picked, None))
+            done += len(picked)
+            if progress is not None:
+                progress(done, len(self._queue))
+            if not picked and not following.is_more:
+                break
+        for uid, pod in pods.items():
+            key = key_of_pod(pod)
+            why = held[uid]
+            yield SimulatedPod(key, uid, "", why.message, rejected_by=(why.hold,))
+
+    @contextmanager
+    def _deciding(self) -> Iterator[_Decide]:
         if not self._plugins:
-            yield from decide(self.engine, self._queue, progress, now_ns=self.now_ns)
+            yield partial(decide, self.engine, now_ns=self.now_ns)
             return
         # Few commands have plugins.
         from kpolicy.offline.answers.plugged_decisions import plugged_decisions  # noqa: PLC0415
@@ -309,7 +346,7 @@ class Simulating(PolicyOnSnapshot):
             pods_of(self.snapshot),
             now_ns=self.now_ns,
         ) as plugged:
-            yield from plugged.decide(self._queue, progress)
+            yield plugged.decide
 
     def summary(self) -> Summary:
         placed = {pod.uid for pod in self._simulated if pod.node}

@@ -10,7 +10,7 @@ from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kpolicy.engine import Engine, Verdict
+from kpolicy.engine import Engine, HeldPod, PodChange, Verdict, WaitingPod
 from kpolicy.offline.answers.evaluate import Evaluating, profile_expressions
 from kpolicy.offline.limits import CROSS_CHECKED_NODES_MAX
 from kpolicy.offline.policy_tests.results import CrossChecked, Mismatch
@@ -112,6 +112,9 @@ class SmallCluster:
         explained: dict[str, Any] = json.loads(lines[0])
         seen = explained.pop("seen", [])
         on_explained(key, [node["name"] for node in explained.get("nodes", ())])
+        held = self._held(change)
+        if held is not None:
+            return Observation(key, GATE, "", held.message, "", (), explained, seen=tuple(seen))
         before = self._audited()
         if self.plugged is not None:
             decision = self.plugged.decide_now(change)
@@ -135,6 +138,18 @@ class SmallCluster:
             audited=tuple(sorted(audited)),
             seen=tuple(seen),
         )
+
+    def _held(self, pod: PodChange) -> HeldPod | None:
+        """The hold of the policy that keeps the pod from being tried, if one does. Each pod of a
+        test comes alone, so that there is nothing to be ordered."""
+        if not self.engine.orders_queue():
+            return None
+        waiting = WaitingPod(pod.uid, 0, 0, 0, is_set_aside=False)
+        following = self.engine.next_pods([waiting], [], 1, self.now_ns, 0)
+        if not following.held:
+            return None
+        self.engine.next_pods([], [pod.uid], 0, self.now_ns, 0)
+        return following.held[0]
 
     def add(self, items: Sequence[Json]) -> list[str]:
         """Returns what could not be read."""

@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.assembly.expressions import Expressions, ExpressionSets
 from kpolicy.policy.assembly.helped_by import helped_by
+from kpolicy.policy.assembly.queue_entries import hold_entries
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths
 from kpolicy.policy.assembly.releases import Followed, is_followed
 from kpolicy.policy.assembly.resolve import AppliedRule, Served
@@ -41,6 +43,7 @@ _OF_PLACES: Final = frozenset({"place", "spans", "sources"})
 
 
 _NEWEST: Final = Followed()
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ def encode(
     *,
     followed: Followed = _NEWEST,
     plugins: Mapping[str, PluginSets | None] | None = None,
+    queue: Mapping[str, Any] = _NOTHING,
 ) -> Program:
     """The program. Its hash covers the document without places, the extenders and the plugins.
     `limits` are those of the policies, in their order, `plugins` those of profiles by name."""
@@ -107,6 +111,8 @@ def encode(
     costs = list(map(_costs, limits))
     if any(costs):
         document["limits"] = costs
+    if queue:
+        document["queue"] = dict(queue)
     return sealed(document, extenders, followed, plugins)
 
 
@@ -287,12 +293,14 @@ def assemble(
     filters = [(rule, entries.filter(rule)) for rule in _filters(served, expressions)]
     scores = [(rule, entries.score(rule)) for rule in _scores(served, expressions)]
     _drop_ignored([entry for _, entry in filters + scores], extenders)
+    holds = hold_entries(served, policies, expressions)
     entry = {
         "schedulerName": scheduler_name,
         "percentageOfNodesToScore": _percentage(served, findings),
         "filters": _once(filters),
         "scores": _summed(scores),
         "preemption": entries.preemption(*_preemption(served, findings)),
+        **({"holds": holds} if holds else {}),
     }
     return Assembled(entry, extenders, _plugins(served))
 

@@ -63,6 +63,8 @@ NODE_ROOTS: Final = ("pod", "node", "namespaceObject", "cluster", "now")
 # CEL has an answer, so that `kpolicy eval` warns; in a policy it is a mistake.
 _ERRORS_IN_POLICIES: Final = frozenset({"KP206"})
 VICTIM_ROOTS: Final = (*NODE_ROOTS, "victim")
+# About a pod in the queue, for which no node is looked at.
+QUEUE_ROOTS: Final = (*POD_ROOTS, "tenant", "queue")
 
 
 class Expressions:
@@ -279,6 +281,15 @@ def _places(policy: Policy) -> Iterator[tuple[Path, Sequence[Type], tuple[str, .
         yield (*path, "expression"), expects, NODE_ROOTS
         yield (*path, "messageExpression"), STRING, NODE_ROOTS
     yield ("spec", "preemption", "victims", "expression"), BOOL, VICTIM_ROOTS
+    queue = policy.model.spec.queue
+    if queue is not None:
+        yield ("spec", "queue", "order", "expression"), NUMBER, QUEUE_ROOTS
+        for index, hold in enumerate(queue.holds):
+            path = ("spec", "queue", "holds", index)
+            for condition in condition_paths(path, hold):
+                yield condition, BOOL, POD_ROOTS
+            yield (*path, "when"), BOOL, QUEUE_ROOTS
+            yield (*path, "messageExpression"), STRING, QUEUE_ROOTS
 
 
 class ExpressionSets:

@@ -32,6 +32,7 @@ from kpolicy.policy.models.foreign_plugins import foreign_plugin
 from kpolicy.policy.models.former_names import with_names_of_today
 from kpolicy.policy.models.scheduling_policy import (
     NO_BASE,
+    Hold,
     Predicate,
     Priority,
     Rule,
@@ -132,7 +133,7 @@ class Policy:
         )
 
 
-def condition_paths(at: Path, holder: Spec | Rule) -> list[Path]:
+def condition_paths(at: Path, holder: Spec | Rule | Hold) -> list[Path]:
     """The paths of the expressions of `matchConditions` at `at`."""
     count = len(holder.match_conditions)
     return [(*at, "matchConditions", index, "expression") for index in range(count)]

@@ -206,6 +206,9 @@ POD_IDENTITIES_MAX: Final = 1_024
 # The roots of the pod that waits, and of one on a node that may be evicted.
 PENDING: Final = "pod"
 VICTIM: Final = "victim"
+# What concerns the queue sees these: the tenant of the pod that waits, and its wait.
+TENANT: Final = "tenant"
+QUEUE: Final = "queue"
 # The moment of the decision: a value, and no object.
 NOW: Final = "now"
 
@@ -373,6 +376,22 @@ _NAMESPACE: Final = _object(
     },
 )
 
+_TENANT: Final = _object(
+    "Tenant",
+    {
+        "name": _value(STRING, size=NAME_BYTES_MAX),
+        "used": _resource(column=""),
+        "asked": _resource(column=""),
+        "othersUsed": _resource(column=""),
+        "othersAsked": _resource(column=""),
+        "share": _value(DOUBLE),
+        "pods": _value(INT),
+        "waiting": _value(INT),
+    },
+)
+
+_QUEUE: Final = _object("Queue", {"age": _value(INT), "attempts": _value(INT)})
+
 CATALOGUE: Final = Catalogue(
     MappingProxyType(
         {
@@ -382,6 +401,8 @@ CATALOGUE: Final = Catalogue(
             "namespaceObject": Root("Namespace", Time.POD),
             VICTIM: Root("Pod", Time.NODE),
             NOW: Root("timestamp", Time.CLUSTER),
+            TENANT: Root("Tenant", Time.POD),
+            QUEUE: Root("Queue", Time.POD),
         }
     ),
     MappingProxyType(
@@ -396,6 +417,8 @@ CATALOGUE: Final = Catalogue(
                 _DOMAIN,
                 _CLUSTER,
                 _NAMESPACE,
+                _TENANT,
+                _QUEUE,
             )
         }
     ),

@@ -333,6 +333,26 @@ DOCUMENT_PAGES: Final = (
         "predicates:\n  - {name: high, expression: pod.priority > 1000}",
     ),
     Page(
+        "KP138",
+        ERROR,
+        "order of the queue that orders nothing",
+        "`queue.order` gives a number for each pod, and the pod with the smallest is tried first. "
+        "An expression without a number, such as one that divides 0 by 0, gives no order; one that "
+        "reads nothing of pods and tenants gives all pods the same number.",
+        "queue:\n  order: {expression: 0.0 / 0.0}",
+        "queue:\n  order: {expression: tenant.share}",
+    ),
+    Page(
+        "KP139",
+        ERROR,
+        "what concerns the queue reads a node",
+        "Pods are ordered and held before any node is looked at, so neither `queue.order` nor a "
+        "hold can read facts of nodes, also not by a variable.",
+        "variables: [{name: room, expression: node.free('cpu')}]\n"
+        "queue:\n  order: {expression: variables.room}",
+        "queue:\n  order: {expression: pod.request('cpu')}",
+    ),
+    Page(
         "KP142",
         WARNING,
         "mounted with subPath",

@@ -100,6 +100,18 @@ _ORDERS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
         "victims",
         "order",
     ),
+    ("spec", "queue"): ("tenantLabel", "order", "holds"),
+    ("spec", "queue", "order"): ("expression", "maxOvertakes"),
+    ("spec", "queue", "holds", "*"): (
+        "name",
+        "description",
+        "matchConditions",
+        "when",
+        "message",
+        "messageExpression",
+        "reason",
+    ),
+    ("spec", "queue", "holds", "*", "matchConditions", "*"): _CONDITION,
     ("spec", "extenders", "*"): _EXTENDER,
     ("spec", "plugins"): (
         "multiPoint",

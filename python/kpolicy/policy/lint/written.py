@@ -78,6 +78,18 @@ class WrittenPolicy:
         return self._at(("spec", "preemption", "victims", "expression"))
 
     @cached_property
+    def order(self) -> WrittenExpression | None:
+        return self._at(("spec", "queue", "order", "expression"))
+
+    @cached_property
+    def holds(self) -> tuple[WrittenExpression, ...]:
+        queue = self.policy.model.spec.queue
+        paths = (
+            ("spec", "queue", "holds", at, "when") for at in range(len(queue.holds) if queue else 0)
+        )
+        return tuple(filter(None, map(self._at, paths)))
+
+    @cached_property
     def rules(self) -> tuple[RuleExpression, ...]:
         return tuple(self._rules())
 
@@ -91,6 +103,20 @@ class WrittenPolicy:
                 yield rule.message
         if self.victims is not None:
             yield self.victims
+        yield from self._of_queue()
+
+    def _of_queue(self) -> Iterator[WrittenExpression]:
+        if self.order is not None:
+            yield self.order
+        queue = self.policy.model.spec.queue
+        for index, hold in enumerate(queue.holds if queue is not None else ()):
+            path = ("spec", "queue", "holds", index)
+            found = (
+                self._at((*path, "when")),
+                self._at((*path, "messageExpression")),
+                *map(self._at, condition_paths(path, hold)),
+            )
+            yield from filter(None, found)
 
     def own_conditions(self, rule: RuleExpression) -> tuple[WrittenExpression, ...]:
         return rule.conditions[len(self.conditions) :]

@@ -48,6 +48,7 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "asWritten: predicates run in the order of this list.",
         "limits": "What the rules may cost.",
         "preemption": "How room is made for a pod that fits nowhere.",
+        "queue": "Which pod is tried next, and which pods wait.",
         "extenders": "HTTP servers that filter, score, preempt or bind too.",
         "plugins": "Which plugins of the process (`--plugin`) the profiles have, and in which "
         "order. Default: all, in the order of loading.",
@@ -165,6 +166,26 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "victims": "Which pods may be evicted.",
         "order": "What decides between nodes, each where those before it tie. Default: all five, "
         "in the order of kube-scheduler.",
+    },
+    "Queue": {
+        "order": "Which pod is tried next. Default: by priority, then by time, as kube-scheduler.",
+        "holds": "What keeps pods from being tried.",
+        "tenantLabel": "Namespaces with the same value of this label are one tenant. Default: each "
+        "namespace is one.",
+    },
+    "Order": {
+        "expression": "A CEL expression that gives a number; the pod with the smallest number is "
+        "tried first.",
+        "maxOvertakes": "So many pods that came later may be tried before a pod.",
+    },
+    "Hold": {
+        "name": "The name of the hold, in messages and metrics.",
+        "description": "What the hold is for.",
+        "when": "A CEL expression: true holds the pod. Without it, the hold of a base is removed.",
+        "matchConditions": "The hold concerns only pods for which all of these hold.",
+        "message": "What the pod's condition says while it is held.",
+        "messageExpression": "A CEL expression that gives this message.",
+        "reason": "A word for the event of the pod.",
     },
     "Victims": {
         "expression": "A CEL expression that sees `victim`, a pod of lower priority, and its "

@@ -17,7 +17,10 @@ from kpolicy.policy.limits import (
     COST_PER_CYCLE_MAX,
     COST_PER_NODE_MAX,
     EXPRESSION_CHARACTERS_MAX,
+    HOLDS_MAX,
     MESSAGE_CHARACTERS_MAX,
+    OVERTAKES_DEFAULT,
+    OVERTAKES_MAX,
     RULES_MAX,
     WEIGHT_MAX,
 )
@@ -249,6 +252,47 @@ class Preemption(Edge):
     order: Annotated[list[VictimOrder] | None, Field(min_length=1, max_length=5)] = None
 
 
+# A name, or a name behind a domain and a slash.
+LabelKey = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?"
+        r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
+    ),
+]
+
+
+class Order(Edge):
+    """`expression` gives a number for each pod that waits; the pod with the smallest is tried
+    first, and those with equal numbers in the order of kube-scheduler. `maxOvertakes`: a pod that
+    so many others have overtaken, which came later, is tried next."""
+
+    expression: Cel
+    max_overtakes: Annotated[int, Field(ge=0, le=OVERTAKES_MAX)] = OVERTAKES_DEFAULT
+
+
+class Hold(Edge):
+    """Pods for which `when` is true are not tried, and wait until it is false. Without `when`, the
+    hold of this name of a base is removed."""
+
+    name: Name
+    description: str = ""
+    when: Cel | None = None
+    match_conditions: list[MatchCondition] = Field(default_factory=list)
+    message: Message | None = None
+    message_expression: Cel | None = None
+    reason: Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z0-9]{0,127}$")] | None = None
+
+
+class Queue(Edge):
+    """Who is tried next, and who waits. A tenant is a namespace, or all namespaces with the same
+    value of the label `tenantLabel`."""
+
+    order: Order | None = None
+    holds: Annotated[list[Hold], Field(max_length=HOLDS_MAX)] = Field(default_factory=list)
+    tenant_label: LabelKey | None = None
+
+
 class ManagedResource(Edge):
     name: NonEmpty
     ignored_by_scheduler: bool = False
@@ -315,6 +359,7 @@ class Spec(Edge):
     predicate_order: Literal["kubeScheduler", "asWritten"] = "kubeScheduler"
     limits: Limits = Field(default_factory=Limits)
     preemption: Preemption | None = None
+    queue: Queue | None = None
     extenders: Annotated[list[Extender], Field(max_length=16)] = Field(default_factory=list)
     plugins: PluginSets | None = None
     tie_break: Literal["random", "name", "leastPods"] | None = None

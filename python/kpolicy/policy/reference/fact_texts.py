@@ -25,6 +25,12 @@ ROOTS: Final[Mapping[str, Text]] = MappingProxyType(
             "of `pod`.",
             "victim.priority < 100",
         ),
+        "tenant": Text(
+            "The tenant of the pod, in `spec.queue` only: its namespace, or all namespaces with "
+            "the same value of `tenantLabel`.",
+            "tenant.name == 'default'",
+        ),
+        "queue": Text("The pod's wait in the queue, in `spec.queue` only.", "queue.attempts == 0"),
         "now": Text(
             "The moment of the decision, which is recorded with it; a rule that reads it is asked "
             "again when its answer next changes.",
@@ -189,6 +195,37 @@ _CLUSTER: Final = {
     "pods": Text("The pods on all nodes.", "cluster.pods.count(selector('app in (web, db)'))"),
 }
 
+_TENANT: Final = {
+    "name": Text("The name of the tenant; empty for a namespace without the label.", "tenant.name"),
+    "used": Text(
+        "How much of a resource the tenant has: what its pods on nodes request, and those that are "
+        "being placed.",
+        "tenant.used('cpu') + pod.request('cpu') > cpu('100')",
+    ),
+    "asked": Text("How much of a resource its waiting pods request.", "tenant.asked('cpu')"),
+    "othersUsed": Text(
+        "How much of a resource all other tenants have together.", "tenant.othersUsed('memory')"
+    ),
+    "othersAsked": Text(
+        "How much of a resource the waiting pods of all other tenants request.",
+        "tenant.othersAsked('cpu') == 0",
+    ),
+    "share": Text(
+        "Its dominant share, from 0 to 1: the largest part of any resource of the cluster that it "
+        "has.",
+        "tenant.share",
+    ),
+    "pods": Text("How many pods it has on nodes.", "tenant.pods < 100"),
+    "waiting": Text("How many of its pods wait.", "tenant.waiting"),
+}
+
+_QUEUE: Final = {
+    "age": Text(
+        "For how many seconds the pod has waited since it could first be tried.", "queue.age > 600"
+    ),
+    "attempts": Text("How often the pod was tried.", "queue.attempts == 0"),
+}
+
 _NAMESPACE: Final = {
     "name": Text("The name of the namespace.", "namespaceObject.name"),
     "labels": Text("The labels of the namespace.", "namespaceObject.labels['team'] == 'shop'"),
@@ -258,6 +295,8 @@ MEMBERS: Final[Mapping[str, Mapping[str, Text]]] = MappingProxyType(
         "Domain": _DOMAIN,
         "Cluster": _CLUSTER,
         "Namespace": _NAMESPACE,
+        "Tenant": _TENANT,
+        "Queue": _QUEUE,
         "Taint": {
             "key": Text("The key of the taint.", "node.taints[0].key"),
             "value": Text("The value of the taint.", "node.taints[0].value"),

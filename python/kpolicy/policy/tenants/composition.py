@@ -185,10 +185,7 @@ def _renamed(entry: dict[str, Any], tenant: Tenant, offset: int) -> dict[str, An
 
 def _nodes(profile: Mapping[str, Any]) -> int:
     """The number of IR nodes of all expressions of a profile."""
-    rules = (*profile["filters"], *profile["scores"])
-    irs = (
-        ir
-        for rule in rules
-        for ir in (rule.get("expression"), rule.get("messageExpression"), *rule.get("match", ()))
-    )
+    rules = (*profile["filters"], *profile["scores"], *profile.get("holds", ()))
+    fields = ("expression", "when", "messageExpression")
+    irs = (ir for rule in rules for ir in (*map(rule.get, fields), *rule.get("match", ())))
     return sum(len(ir["nodes"]) for ir in irs if ir is not None)

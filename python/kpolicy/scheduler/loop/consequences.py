@@ -15,7 +15,7 @@ from typing import Final
 from kpolicy.cluster.writes.claim_state import ClaimUser
 from kpolicy.cluster.writes.claim_writer import ClaimNotWritten, ClaimWriter
 from kpolicy.cluster.writes.pod_status import ConditionReason
-from kpolicy.engine import ClaimRelease, Decision, Verdict
+from kpolicy.engine import ClaimRelease, Decision, HeldPod, Verdict
 from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodTry, Rejection
@@ -124,6 +124,9 @@ class Consequences:
 
     def begin(self, pod: Attempt) -> PodTry:
         return self._reporter.begin(pod)
+
+    def held(self, pod: Attempt, held: HeldPod) -> None:
+        self._reporter.held(pod, held)
 
     def act(
         self,

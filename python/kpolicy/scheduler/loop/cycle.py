@@ -1,7 +1,8 @@
 """The deciding loop: pops a batch of pods, decides it in one engine call, and acts on the answer.
 
 Between the engine's answer and the queue there is no `await`, so that no watch event slips in
-between. The loop pauses while a new program is put in force (B6).
+between. Where the policy orders the queue or holds pods, the engine is first asked whose turn it
+is. The loop pauses while a new program is put in force (B6).
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.extended_pods import ExtendedPods
 from kpolicy.scheduler.loop.consequences import Consequences, take
 from kpolicy.scheduler.loop.pod_try import Basis
+from kpolicy.scheduler.loop.policy_order import PolicyOrder
 from kpolicy.scheduler.loop.queue_feed import QueueFeed
+from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.runtime import Runtime
 
 
@@ -72,12 +75,16 @@ class Cycle:
     async def _tick(self, group: asyncio.TaskGroup) -> int:
         """Decides the next batch. Returns how many pods it took from the queue."""
         limit = 0 if self._stopped else self._limit()
-        batch = (
-            self._queue.pop_batch(limit, self._runtime.clock.monotonic_ns()) if limit > 0 else []
-        )
-        if not batch:
+        if limit <= 0:
             return 0
-        popped = len(batch)
+        now_ns = self._runtime.clock.monotonic_ns()
+        batch, held = self._queue.pop_batch(limit, now_ns), 0
+        order = self._queue.by_policy
+        if order is not None and order.is_to_ask and len(batch) < limit:
+            held = await self._ask(order, limit - len(batch), now_ns, batch)
+        popped = len(batch) + held
+        if not batch:
+            return popped
         if self._extended is not None:
             batch = await self._extended.take(batch)
             if not batch:
@@ -99,6 +106,21 @@ class Cycle:
         self._resize(len(batch), batch_outcome.took_ns)
         self._consequences.act(batch_outcome, basis, group)
         return popped
+
+    async def _ask(self, order: PolicyOrder, limit: int, now_ns: int, batch: list[Attempt]) -> int:
+        """Adds the pods to `batch` whose turn it is by the policy. Returns how many it holds from
+        now on, and at least 1 if the engine is to be asked again at once."""
+        engine = self._runtime.engine
+        entered, left = order.news()
+        following = await engine.call(
+            engine.engine.next_pods, entered, left, limit, self._runtime.clock.now_ns(), now_ns
+        )
+        batch += self._queue.pop_told(following.picked, now_ns)
+        for held in following.held:
+            pod = self._queue.hold_by_policy(held.uid, held.hold, now_ns)
+            if pod is not None:
+                self._consequences.held(pod, held)
+        return len(following.held) + following.is_more
 
     def _limit(self) -> int:
         """Room becomes free pod by pod. With many waiting pods, the loop waits until there is room

@@ -1,6 +1,7 @@
 """The lanes of the scheduling queue: where each pod waits, and in which order.
 
 A pod that would become active first waits in the gated lane if plugins are to be asked about it.
+One that a hold of the policy holds back waits there too; the engine says when that is over.
 Why a pod changes its lane is the queue's business.
 """
 
@@ -10,6 +11,7 @@ import itertools
 from collections import Counter
 from typing import Final, Protocol
 
+from kpolicy.scheduler.loop.policy_order import PolicyOrder
 from kpolicy.scheduler.loop.queued_pod import (
     ASKING,
     Attempt,
@@ -23,6 +25,8 @@ from kpolicy.scheduler.loop.queued_pod import (
 # Events of the queue's own making, by the names kube-scheduler's metrics have for them.
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POPPED_EARLY: Final = "PopFromBackoffQ"
+# An event of kpolicy: a hold of the policy holds the pod.
+HELD: Final = "PolicyHold"
 
 
 class Admission(Protocol):
@@ -45,6 +49,8 @@ class Lanes:
         self._admission = admission
         self._is_ordered = admission is not None and admission.orders
         self.active = LaneHeap(tickets)
+        # Where the engine tells whose turn it is, active pods wait there. None: it does not.
+        self.by_policy: PolicyOrder | None = None
         self.backoff = LaneHeap(tickets)
         # Pods that failed through no fault of their own, or that a plugin refused. They are never
         # taken from the queue before their back-off ends.
@@ -71,6 +77,11 @@ class Lanes:
             self._admission.ask(pod.attempt())
         pod.lane = lane
         self.incoming[lane, event] += 1
+        if self.by_policy is not None:
+            if lane is Lane.ACTIVE:
+                self.by_policy.enter(pod)
+                return
+            self.by_policy.leave(pod.uid)
         if lane in self._by_arrival:
             self._by_arrival[lane][pod.uid] = pod
         elif lane is Lane.ACTIVE:
@@ -83,8 +94,13 @@ class Lanes:
         if pod.is_refused:
             self.refused.pop(pod.uid, None)
         pod.held_by = ""
+        is_told = self.by_policy is not None and pod.uid in self.by_policy
+        if self.by_policy is not None and is_told:
+            self.by_policy.leave(pod.uid)
         if pod.lane in self._by_arrival:
             del self._by_arrival[pod.lane][pod.uid]
+        elif is_told:
+            pass
         elif pod.lane is not Lane.ATTEMPT:
             heap = self.active if pod.lane is Lane.ACTIVE else self._backoff_of(pod)
             heap.leave(pod)
@@ -97,8 +113,53 @@ class Lanes:
 
     def reorder(self, pod: QueuedPod) -> None:
         """The priority of an active pod has changed."""
-        self.active.leave(pod)
+        if self.by_policy is None or pod.uid not in self.by_policy:
+            self.active.leave(pod)
+            self.active.push(self._order(pod), pod)
+
+    def again(self, pod: QueuedPod, event: str) -> None:
+        """The engine did not come to this pod, and handed it out already: it is next."""
+        pod.lane = Lane.ACTIVE
+        self.incoming[Lane.ACTIVE, event] += 1
         self.active.push(self._order(pod), pod)
+
+    def follow_policy(self, *, is_ordered: bool) -> None:
+        """There is another program. `is_ordered`: the engine tells whose turn it is. All that wait
+        are told to it anew; nobody is held until it says so."""
+        waiting: list[QueuedPod] = []
+        while (pod := self.active.pop()) is not None:
+            waiting.append(pod)
+        if self.by_policy is not None:
+            waiting += self.by_policy.ready.values()
+            for pod in self.by_policy.held.values():
+                pod.held_by = ""
+                del self.gated[pod.uid]
+                waiting.append(pod)
+        self.by_policy = PolicyOrder() if is_ordered else None
+        for pod in waiting:
+            pod.lane = Lane.ACTIVE
+            if self.by_policy is not None:
+                self.by_policy.enter(pod)
+            else:
+                self.active.push(self._order(pod), pod)
+
+    def take(self, uid: str) -> QueuedPod | None:
+        """The engine says that this pod is next; None: it left meanwhile."""
+        pod = self.by_policy.take(uid) if self.by_policy is not None else None
+        if pod is not None and pod.lane is Lane.GATED:
+            pod.held_by = ""
+            del self.gated[uid]
+        return pod
+
+    def hold(self, uid: str, hold: str) -> QueuedPod | None:
+        """The engine says that a hold of the policy holds this pod; None: it left meanwhile."""
+        pod = self.by_policy.hold(uid) if self.by_policy is not None else None
+        if pod is not None:
+            if pod.lane is not Lane.GATED:
+                self.incoming[Lane.GATED, HELD] += 1
+            pod.lane, pod.held_by = Lane.GATED, hold
+            self.gated[uid] = pod
+        return pod
 
     def end_backoffs(self, limit: int, now_ns: int) -> None:
         """Pods whose back-off is over become active. If none is active then, so do the first of
@@ -108,7 +169,7 @@ class Lanes:
                 pod = heap.pop()
                 if pod is not None:
                     self.enter(pod, Lane.ACTIVE, BACKOFF_COMPLETE)
-        if self.active:
+        if self.active_pods:
             return
         for _ in range(limit):
             pod = self.backoff.pop()
@@ -134,10 +195,15 @@ class Lanes:
         ends = self.error_backoff.first_key()
         return None if ends is None else ends[0]
 
+    @property
+    def active_pods(self) -> int:
+        by_policy = len(self.by_policy.ready) if self.by_policy is not None else 0
+        return len(self.active) + by_policy
+
     def sizes(self) -> tuple[int, int, int, int]:
         """How many pods are active, in back-off, parked and gated."""
         in_backoff = len(self.backoff) + len(self.error_backoff)
-        return len(self.active), in_backoff, len(self.parked), len(self.gated)
+        return self.active_pods, in_backoff, len(self.parked), len(self.gated)
 
     def _backoff_of(self, pod: QueuedPod) -> LaneHeap:
         return self.error_backoff if pod.errors or pod.is_refused else self.backoff

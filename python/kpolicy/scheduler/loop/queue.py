@@ -16,6 +16,7 @@ from kpolicy.engine import PodChange
 from kpolicy.release_table import RELEASE_NAMES, RELEASES, ReleaseNames
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.lanes import Admission, Lanes
+from kpolicy.scheduler.loop.policy_order import PolicyOrder
 from kpolicy.scheduler.loop.queued_pod import ASKING, Attempt, Lane, QueuedPod, QueuePeriods
 from kpolicy.telemetry.attempt import TraceContext
 
@@ -79,7 +80,7 @@ class Queue:
 
     @property
     def active(self) -> int:
-        return len(self._lanes.active)
+        return self._lanes.active_pods
 
     @property
     def asks_plugins(self) -> bool:
@@ -148,15 +149,18 @@ class Queue:
         self._lanes.end_backoffs(limit, now_ns)
         batch: list[Attempt] = []
         while len(batch) < limit and (pod := self._lanes.active.pop()) is not None:
-            pod.lane = Lane.ATTEMPT
-            pod.attempts += 1
-            pod.waited_ns = now_ns - pod.timestamp_ns
-            pod.woken_by = ""
-            pod.is_admitted = pod.is_refused = False
-            pod.news_seen = self._lanes.news
-            self._uncount(pod)
-            batch.append(pod.attempt())
+            batch.append(self._begun(pod, now_ns))
         return batch
+
+    def _begun(self, pod: QueuedPod, now_ns: int) -> Attempt:
+        pod.lane = Lane.ATTEMPT
+        pod.attempts += 1
+        pod.waited_ns = now_ns - pod.timestamp_ns
+        pod.woken_by = ""
+        pod.is_admitted = pod.is_refused = False
+        pod.news_seen = self._lanes.news
+        self._uncount(pod)
+        return pod.attempt()
 
     def is_under_way(self, attempt: Attempt) -> bool:
         """Whether this attempt is still the pod's: it may be gone, or have come back meanwhile."""
@@ -238,7 +242,7 @@ class Queue:
         if pod is not None:
             pod.attempts -= 1
             pod.is_admitted = True
-            self._lanes.enter(pod, Lane.ACTIVE, UNDECIDED)
+            self._lanes.again(pod, UNDECIDED)
 
     def gated(self, uid: str, now_ns: int) -> None:
         """The attempt found scheduling gates."""
@@ -246,6 +250,34 @@ class Queue:
         if pod is not None:
             pod.timestamp_ns = now_ns
             self._lanes.enter(pod, Lane.GATED, ATTEMPT_FAILED)
+
+    # --- the policy's order and holds -------------------------------------------------------------
+
+    def follow_policy(self, *, is_ordered: bool) -> None:
+        """There is another program. `is_ordered`: it orders the queue or holds pods, so that
+        `pop_batch` has only pods that were handed out before, and the engine tells the others."""
+        self._lanes.follow_policy(is_ordered=is_ordered)
+
+    @property
+    def by_policy(self) -> PolicyOrder | None:
+        """What the engine is to be told and asked; None: nothing."""
+        return self._lanes.by_policy
+
+    def pop_told(self, uids: Sequence[str], now_ns: int) -> list[Attempt]:
+        """The pods that the engine says are next, as far as they still wait."""
+        pods = (self._lanes.take(uid) for uid in uids)
+        return [self._begun(pod, now_ns) for pod in pods if pod is not None]
+
+    def hold_by_policy(self, uid: str, hold: str, now_ns: int) -> Attempt | None:
+        """A hold of the policy holds this pod, until the engine hands it out. None: it left
+        meanwhile."""
+        pod = self._lanes.hold(uid, hold)
+        if pod is None:
+            return None
+        self._uncount(pod)
+        pod.rejected_by = (hold,)
+        self._rejected[hold, pod.profile] += 1
+        return pod.attempt()
 
     # --- plugins ---------------------------------------------------------------------------------
 
@@ -350,6 +382,8 @@ class Queue:
             pod.priority = pending.priority
             if pod.lane is Lane.ACTIVE:
                 self._lanes.reorder(pod)
+        if self.by_policy is not None and pod.uid in self.by_policy:
+            self.by_policy.changed(pod)
 
     def _asked(self, uid: str) -> QueuedPod | None:
         """The pod, if plugins are being asked about it."""

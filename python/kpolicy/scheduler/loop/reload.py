@@ -189,6 +189,9 @@ class Reloader:
         generation = before.generation + 1 if before is not None else 1
         self._feed.queue.names = RELEASE_NAMES[program.followed.release]
         self.in_force = InForce(program, generation, self._runtime.clock.now_ns())
+        engine = self._runtime.engine
+        is_ordered = await engine.call(engine.engine.orders_queue)
+        self._feed.queue.follow_policy(is_ordered=is_ordered)
         for uid in self._feed.queue.unserved(self._feed.serves):
             self._feed.queue.gone(uid)
         if before is not None:

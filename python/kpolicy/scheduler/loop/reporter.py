@@ -12,6 +12,7 @@ from collections.abc import Callable
 from kpolicy.cluster.writes.event_recorder import EventRecorder, Occurrence, Reference
 from kpolicy.cluster.writes.evictor import Eviction
 from kpolicy.cluster.writes.pod_status import ConditionReason, PodCondition, PodStatusWriter
+from kpolicy.engine import HeldPod
 from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodLog, PodTry, Rejection
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
@@ -101,6 +102,12 @@ class Reporter:
                 pod.key,
                 extra={**pod_try.fields(), "result": result, "reason": decision.message},
             )
+
+    def held(self, pod: Attempt, held: HeldPod) -> None:
+        """A hold of the policy keeps the pod from being tried."""
+        self._report_failure(pod, held.reason, held.message, "")
+        self.tally["held"] += 1
+        _log.debug("%s is held by %s: %s", pod.key, held.hold, held.message)
 
     def bound(self, placement: Placement, basis: Basis, pod_try: PodTry) -> None:
         pod, node = placement.pod, placement.decision.node
@@ -207,7 +214,7 @@ class Reporter:
     def _report_failure(
         self,
         pod: Attempt,
-        reason: ConditionReason,
+        reason: str,
         message: str,
         nominated: str,
         *,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -43,6 +44,7 @@ def observe(parts: Parts, client: ApiClient, runtime: Runtime) -> None:
     runtime.metrics.plugin_seconds.join(statistics.plugins)
     for name, kind, text, read, labels in (
         *_of_queue(parts.feed.queue, runtime.metrics.rule_labels),
+        *_of_tenants(statistics),
         *_of_informers(parts),
         *_of_writes(parts.reporter),
         *_of_binds(parts),
@@ -125,6 +127,20 @@ def _of_queue(queue: Queue, labels: RuleLabels) -> tuple[_Metric, ...]:
             lambda: {(): queue.statistics().refused},
             (),
         ),
+    )
+
+
+def _of_tenants(statistics: EngineStatistics) -> tuple[_Metric, ...]:
+    """Of the tenants with the largest shares, so that the number of labels is bounded."""
+
+    def metric(name: str, text: str, field: str) -> _Metric:
+        read = partial(statistics.tenants, field)
+        return f"kpolicy_tenant_{name}", "gauge", text, read, ("tenant",)
+
+    return (
+        metric("share", "Dominant share of each tenant of the cluster, 0 to 1.", "share"),
+        metric("pods", "Pods of each tenant on nodes or being placed.", "pods"),
+        metric("waiting_pods", "Pods of each tenant that wait.", "waiting"),
     )
 
 

@@ -12,6 +12,7 @@ mod opinion;
 mod statistics;
 mod stopwatch;
 mod volumes;
+mod waiting;
 
 pub use crate::model::{Event, Kind, Object};
 pub use applied::{Applied, PodChange, PodState, Wake};
@@ -21,11 +22,12 @@ pub use extenders::{
     RemainingCandidates,
 };
 pub use opinion::{Acted, Opinion};
-pub use statistics::{RuleStatistics, Statistics};
+pub use statistics::{RuleStatistics, Statistics, TenantStatistics};
 pub use stopwatch::{Still, Stopwatch};
 pub use volumes::{
     AwaitedVolume, ClaimRelease, ClaimWork, PreBindWrite, VolumeProgress, VolumeWork,
 };
+pub use waiting::{Entered, HeldPod, NextPods};
 
 /// Why something was refused. `place` is a JSON path of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Sizes of everything held.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Statistics {
     /// Nodes in the snapshot.
@@ -44,6 +44,20 @@ pub struct Statistics {
     pub decisions_uncached: u64,
     /// Of rules written as expressions, by profile and name.
     pub rules: BTreeMap<String, RuleStatistics>,
+    /// While the program orders the queue or holds pods: the tenants with the largest shares.
+    pub tenants: BTreeMap<String, TenantStatistics>,
+}
+
+/// What a tenant has and asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TenantStatistics {
+    /// Its dominant share, from 0 to 1.
+    pub share: f64,
+    /// Its pods on nodes, and those that are being placed.
+    pub pods: i64,
+    /// Its other pods, which wait.
+    pub waiting: i64,
 }
 
 /// What a rule written as an expression counted.

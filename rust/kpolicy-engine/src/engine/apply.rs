@@ -171,6 +171,7 @@ impl Engine {
     fn hear(&mut self, occurrences: &[Occurrence], wakes: &mut Vec<Wake>) {
         for occurrence in occurrences {
             self.parked.hear(occurrence, &self.program, &self.cluster, wakes);
+            self.waiting.hear(occurrence, &self.program, wakes);
         }
     }
 

@@ -67,7 +67,8 @@ impl Engine {
                 .is_none_or(|nodes| !nodes.is_empty() && left.token != self.token()),
         };
         let extended = |engine: &Self| engine.extended(token, kept, refused);
-        self.second_step(uid, Some(&trimmed), stopwatch, extended)
+        let decision = self.second_step(uid, Some(&trimmed), stopwatch, extended);
+        self.ended(uid, decision)
     }
 
     /// The candidate that is meant, if all its victims are still there.

@@ -19,6 +19,7 @@ mod stale;
 mod stepwise;
 mod time;
 mod unit;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use crate::rules::expression::{paths_of, verified};
 use crate::snapshot::{Cluster, PodEntry, Progress};
 use crate::threads::Threads;
 use crate::timing::Timings;
+use crate::waiting::{Waiting, shares};
 pub use pod_resources::{Amount, PodResources};
 use prospects::NODES_A_PROSPECT;
 
@@ -48,6 +50,8 @@ pub struct Engine {
     program: Program,
     cycle: Cycle,
     parked: Parked,
+    /// Pods that wait to be tried, while the program says in which order, or holds pods.
+    waiting: Waiting,
     /// Pods that time woke, until the caller asks.
     woken_by_time: Vec<Wake>,
     lists: apply::Lists,
@@ -80,6 +84,7 @@ impl Engine {
             tie_break: TieBreak::Random,
             profiles: Vec::new(),
             serving: Serving::default(),
+            queue: None,
             moments: Moments::None,
             waking: Moments::None,
         };
@@ -88,6 +93,7 @@ impl Engine {
             program,
             cycle: Cycle::default(),
             parked: Parked::default(),
+            waiting: Waiting::default(),
             woken_by_time: Vec::new(),
             lists: apply::Lists::default(),
             paths: Arc::default(),
@@ -104,8 +110,8 @@ impl Engine {
         }
     }
 
-    /// Puts a program in force; if it is refused, the one before stays. Parked pods are forgotten:
-    /// the caller tries all pending pods again.
+    /// Puts a program in force; if it is refused, the one before stays. Parked and waiting pods are
+    /// forgotten: the caller tries all pending pods again.
     pub fn load(&mut self, document: &Value) -> Result<(), Vec<Refusal>> {
         self.program = Program::load(document)?;
         self.paths = Arc::new(self.program.paths());
@@ -115,6 +121,9 @@ impl Engine {
         self.timings.follow(&self.program);
         self.loads += 1;
         self.parked.clear();
+        self.waiting = Waiting::default();
+        let label = self.program.queue.as_ref().map(|queue| Arc::clone(&queue.tenant_label));
+        self.cluster.follow_usage(label.as_deref());
         self.woken_by_time.clear();
         Ok(())
     }
@@ -186,9 +195,10 @@ impl Engine {
         stale::kinds(&self.cluster, &self.paths).into_iter().map(Kind::resource).collect()
     }
 
-    /// Why a parked pod is parked, or an empty text.
+    /// Why a parked pod is parked, or a held one held; or an empty text.
     pub fn message(&self, uid: &str) -> Arc<str> {
-        self.parked.message(uid).unwrap_or_else(|| Arc::clone(&self.empty))
+        let message = self.parked.message(uid).or_else(|| self.waiting.message(uid));
+        message.unwrap_or_else(|| Arc::clone(&self.empty))
     }
 
     /// All pending pods, in the order of creation and name.
@@ -238,6 +248,7 @@ impl Engine {
             shape_misses: cache.misses,
             decisions_uncached: cache.uncached,
             rules: self.rule_statistics(),
+            tenants: shares(&self.cluster),
         }
     }
 
@@ -261,6 +272,12 @@ impl Engine {
                 };
                 statistics.entry(key).or_default().add(counts.statistics());
             }
+        }
+        let order = self.program.queue.as_ref().and_then(|queue| queue.order.as_ref());
+        if let (Some(order), Some(first)) = (order, self.program.profiles.first()) {
+            let (name, counts) = order.counts();
+            let key = format!("{}/{name}", first.scheduler_name);
+            statistics.entry(key).or_default().add(counts.statistics());
         }
         statistics
     }

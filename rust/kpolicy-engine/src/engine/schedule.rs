@@ -40,6 +40,7 @@ impl Engine {
             let before = self.units_spent();
             let next = Left { uids: left, units: units_max - units };
             let (decision, own) = self.decide_counted(uid, next, stopwatch);
+            self.cluster.came_back(uid);
             left = after;
             let while_judging = self.units_spent().saturating_sub(before);
             units = units.saturating_add(own).saturating_add(while_judging);

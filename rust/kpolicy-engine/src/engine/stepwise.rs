@@ -68,7 +68,9 @@ impl Engine {
         refused: &[RefusedNode],
         stopwatch: &dyn Stopwatch,
     ) -> Decision {
-        self.second_step(uid, None, stopwatch, |engine| engine.extended(token, kept, refused))
+        let decision =
+            self.second_step(uid, None, stopwatch, |engine| engine.extended(token, kept, refused));
+        self.ended(uid, decision)
     }
 
     /// `trimmed`: what extenders left of the candidates, where they were asked.

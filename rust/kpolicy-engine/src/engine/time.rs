@@ -29,6 +29,7 @@ impl Engine {
         if self.program.waking.differ(from, to) {
             let passed = Occurrence::Time { from, to };
             self.parked.hear(&passed, &self.program, &self.cluster, &mut self.woken_by_time);
+            self.waiting.hear(&passed, &self.program, &mut self.woken_by_time);
         }
     }
 

@@ -21,9 +21,10 @@ use crate::program::{Profile, Program};
 use crate::rules::decision_work::DecisionWork;
 use crate::rules::dynamic_resources::{self, PostFilter};
 use crate::rules::expression::Witness;
-use crate::rules::{FilterRule, Status, scheduling_gates};
+use crate::rules::{FilterRule, Rejection, Status, scheduling_gates};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 use crate::threads::Threads;
+use crate::waiting::held_now;
 
 pub(crate) use lines::Lines;
 
@@ -82,6 +83,12 @@ pub(crate) fn explained(pod: &Arc<Pod>, work: Explaining<'_>) -> Option<Explaine
         let own = profile.dynamic_resources().and_then(|position| profile.filters.get(position));
         let waits = own.map(|rule| waited_for(&rule.name, events_of(rule), Whose::Assigned));
         object.insert("waitsFor".into(), waits.into_iter().collect());
+    } else if let Some((hold, why)) = held_now(pod, position, program, cluster) {
+        let rejection = Rejection::Unresolvable;
+        let status = Status { rejection, reasons: vec![why], fault: None };
+        object.insert("preEnqueue".into(), rendered(&hold, &status));
+        let events = program.queue.as_ref().map_or(Events::NONE, |queue| queue.hold_events);
+        object.insert("waitsFor".into(), vec![waited_for(&hold, events, Whose::Assigned)].into());
     } else if cluster.nodes().is_empty() {
         object.insert("message".into(), NO_NODES.into());
         let by = new_node::kept_back_without_nodes(pod, profile, cluster);

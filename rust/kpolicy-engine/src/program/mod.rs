@@ -7,6 +7,7 @@
 mod limits;
 mod preemption;
 mod profile;
+mod queue;
 mod serving;
 mod tenant;
 
@@ -25,6 +26,7 @@ use crate::snapshot::Pod;
 
 pub use preemption::{CRITERIA, Criterion, Enough, Preemption};
 pub use profile::Profile;
+pub(crate) use queue::QueueRules;
 pub(crate) use serving::Serving;
 
 /// The version of the document that this engine reads.
@@ -52,6 +54,8 @@ pub struct Program {
     /// Each serves the pods of one scheduler name, or of any; of one tenant, or of all.
     pub profiles: Vec<Profile>,
     pub(crate) serving: Serving,
+    /// Who is tried next; `None`: the caller knows, and nothing holds pods back.
+    pub(crate) queue: Option<QueueRules>,
     /// What its rules read of the moment of the decision.
     pub(crate) moments: Moments,
     /// What its filters do: whom they rejected is to be told.
@@ -92,6 +96,8 @@ impl Program {
     pub(crate) fn paths(&self) -> ApiPaths {
         let mut paths = ApiPaths::default();
         self.profiles.iter().for_each(|profile| paths.add_all(&profile.paths));
+        let order = self.queue.as_ref().and_then(|queue| queue.order.as_ref());
+        order.iter().for_each(|order| paths.add_all(&order.paths()));
         paths
     }
 
@@ -109,6 +115,7 @@ impl Program {
                 kinds.push(Kind::PodDisruptionBudget);
             }
         }
+        kinds.extend(self.queue.iter().flat_map(QueueRules::kinds));
         kinds.sort_unstable();
         kinds.dedup();
         kinds
@@ -145,11 +152,15 @@ fn read(document: &Value, refusals: &mut Refusals) -> Option<Program> {
             profiles.push(profile);
         }
     }
+    let of_queue = fields.object("queue", refusals);
+    let queue = queue::read(of_queue, &profiles, refusals)?;
     fields.finish(refusals);
     format?;
     let filters = profiles.iter().flat_map(|profile| &profile.filters);
-    let waking = filters.map(FilterRule::moments).fold(Moments::None, Moments::with);
+    let of_holds = queue.as_ref().map(|queue| queue.reads.moments.clone()).unwrap_or_default();
+    let waking = filters.map(FilterRule::moments).fold(of_holds, Moments::with);
     let others = profiles.iter().map(Profile::other_moments).fold(Moments::None, Moments::with);
     let moments = waking.clone().with(others);
-    Some(Program { hash: hash?.into(), followed, tie_break, profiles, serving, moments, waking })
+    let hash = hash?.into();
+    Some(Program { hash, followed, tie_break, profiles, serving, queue, moments, waking })
 }

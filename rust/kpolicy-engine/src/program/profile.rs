@@ -9,7 +9,7 @@ use crate::model::{ApiPaths, Kind};
 use crate::release::Followed;
 use crate::rules::dynamic_resources::DynamicResources;
 use crate::rules::expression::{
-    self, Conditions, EvaluationCounts, Ledger, Limits, VictimRule, Witness,
+    self, Conditions, EvaluationCounts, HoldRule, Ledger, Limits, VictimRule, Witness,
 };
 use crate::rules::gang_scheduling::{self, GangScheduling};
 use crate::rules::{
@@ -52,6 +52,8 @@ pub struct Profile {
     pub(crate) kinds_of_conditions: Vec<Kind>,
     /// What expressions read by API path.
     pub(crate) paths: ApiPaths,
+    /// What holds pods back from being tried.
+    pub(crate) holds: Vec<HoldRule>,
     /// `None`: this profile never evicts.
     pub preemption: Option<Preemption>,
     /// `DynamicResources` with its arguments, where the profile has it.
@@ -125,6 +127,7 @@ pub(super) fn read(
     let percentage = fields.integer_or("percentageOfNodesToScore", 100, 0..=100, refusals);
     let filters = fields.list("filters", refusals);
     let scores = fields.list("scores", refusals);
+    let holds = fields.list("holds", refusals);
     let preemption = match fields.object("preemption", refusals) {
         Some(fields) => preemption::read(fields, policies, refusals)?,
         None => None,
@@ -142,6 +145,7 @@ pub(super) fn read(
         filters: Vec::new(),
         audits: Vec::new(),
         scores: Vec::new(),
+        holds: Vec::new(),
         preemption,
         counts: Vec::new(),
         witnesses: Vec::new(),
@@ -183,6 +187,13 @@ pub(super) fn read(
         profile.scores.push(read.rule);
     }
     ledger.settle();
+    for (place, item) in holds? {
+        let Some(hold) = read_hold(item, &place, policies.len(), refusals) else { continue };
+        profile.kinds_of_conditions.extend(hold.kinds());
+        profile.paths.add_all(&hold.paths());
+        profile.counts.push(hold.counts());
+        profile.holds.push(hold);
+    }
     let of_victims =
         profile.victims().map(|rule| (rule.counts(), rule.paths(), rule.kinds().to_vec()));
     if let Some((counts, paths, kinds)) = of_victims {
@@ -198,6 +209,20 @@ pub(super) fn read(
     }
     fields.finish(refusals);
     Some(profile)
+}
+
+fn read_hold(
+    item: &Value,
+    place: &str,
+    policies: usize,
+    refusals: &mut Refusals,
+) -> Option<HoldRule> {
+    let mut fields = Fields::of(item, place, refusals)?;
+    let name: Arc<str> = fields.text("name", refusals)?.into();
+    read_policy(&mut fields, policies, refusals)?;
+    let hold = expression::hold(&mut fields, &name, refusals)?;
+    fields.finish(refusals);
+    Some(hold)
 }
 
 /// The arguments of `DynamicResources`, which were found right before.

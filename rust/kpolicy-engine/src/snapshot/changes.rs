@@ -334,6 +334,7 @@ impl Cluster {
 
     pub(super) fn note_object(&mut self, replaced: Replaced) -> Occurrence {
         self.read_labels.follow_object(&replaced);
+        self.follow_tenant(&replaced);
         self.log.push(Change::Object(replaced.kind));
         Occurrence::Object(replaced)
     }

@@ -32,11 +32,13 @@ pub(crate) mod promises;
 pub(crate) mod read_labels;
 mod tables;
 pub(crate) mod taint_sets;
+pub(crate) mod usage;
 mod written;
 
 mod changes;
 mod label_keys;
 mod lanes_read;
+mod tenancy;
 
 use std::sync::Arc;
 

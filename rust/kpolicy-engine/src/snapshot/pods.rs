@@ -5,9 +5,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::pod::Pod;
+use super::usage::{Usage, UsageChanges};
 
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
@@ -60,6 +61,8 @@ pub struct Pods {
     waiting: FxHashMap<Arc<str>, Vec<Arc<Pod>>>,
     assumed: usize,
     pending: usize,
+    /// What each tenant has, while a program reads it.
+    usage: Option<Box<Usage>>,
 }
 
 impl Pods {
@@ -108,9 +111,20 @@ impl Pods {
 
     pub(super) fn set(&mut self, entry: PodEntry) -> Option<PodEntry> {
         self.count(&entry, 1);
-        let old = self.by_uid.insert(Arc::clone(&entry.pod.uid), entry);
+        let has_node = entry.node().is_some();
+        let uid = Arc::clone(&entry.pod.uid);
+        if let Some(usage) = &mut self.usage {
+            usage.puts(&entry);
+        }
+        let old = self.by_uid.insert(Arc::clone(&uid), entry);
         if let Some(old) = &old {
             self.count(old, -1);
+        }
+        if let Some(usage) = &mut self.usage {
+            old.iter().for_each(|old| usage.takes(old));
+            if has_node {
+                usage.arrived(&uid);
+            }
         }
         old
     }
@@ -118,7 +132,60 @@ impl Pods {
     pub(super) fn remove(&mut self, uid: &str) -> Option<PodEntry> {
         let old = self.by_uid.remove(uid)?;
         self.count(&old, -1);
+        if let Some(usage) = &mut self.usage {
+            usage.takes(&old);
+            usage.arrived(uid);
+        }
         Some(old)
+    }
+
+    /// What each tenant has; `None`: no program reads it.
+    pub(crate) fn usage(&self) -> Option<&Usage> {
+        self.usage.as_deref()
+    }
+
+    pub(crate) fn take_usage_changes(&mut self) -> UsageChanges {
+        self.usage.as_mut().map(|usage| usage.take_changes()).unwrap_or_default()
+    }
+
+    /// From now on the sums of tenants are kept, which are the values of a label of namespaces, or all
+    /// namespaces if it is empty. Pods that were let go stay so.
+    pub(super) fn follow_usage(
+        &mut self,
+        label: &str,
+        values: impl Iterator<Item = (Arc<str>, Arc<str>)>,
+    ) {
+        let let_go = self.usage.take().map_or_else(FxHashSet::default, |old| old.into_let_go());
+        let mut usage = Usage::new(label, values, let_go);
+        self.by_uid.values().for_each(|entry| usage.puts(entry));
+        self.usage = Some(Box::new(usage));
+    }
+
+    pub(super) fn drop_usage(&mut self) {
+        self.usage = None;
+    }
+
+    pub(super) fn usage_mut(&mut self) -> Option<&mut Usage> {
+        self.usage.as_deref_mut()
+    }
+
+    /// The queue hands out a pod: its tenant has what it requests from now on.
+    pub(super) fn let_go(&mut self, uid: &str) {
+        if let (Some(usage), Some(entry)) = (&mut self.usage, self.by_uid.get(uid))
+            && matches!(entry.place, Place::Pending)
+        {
+            usage.let_go(&entry.pod);
+        }
+    }
+
+    /// Nothing is to be decided about the pod any more. If it has no node, its tenant gets back what it
+    /// requests.
+    pub(super) fn came_back(&mut self, uid: &str) {
+        if let (Some(usage), Some(entry)) = (&mut self.usage, self.by_uid.get(uid))
+            && usage.is_let_go(uid)
+        {
+            usage.came_back(&entry.pod);
+        }
     }
 
     fn count(&mut self, entry: &PodEntry, by: isize) {

@@ -210,7 +210,9 @@ pub(crate) fn known_facts() -> &'static [String] {
     static NAMES: OnceLock<Vec<String>> = OnceLock::new();
     NAMES.get_or_init(|| {
         let names = facts().into_iter().map(|(name, ..)| name);
-        names.filter(|name| !name.starts_with("victim.")).collect()
+        let elsewhere = ["victim.", "tenant.", "queue."];
+        let is_here = |name: &String| !elsewhere.iter().any(|root| name.starts_with(root));
+        names.filter(is_here).collect()
     })
 }
 

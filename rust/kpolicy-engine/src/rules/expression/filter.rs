@@ -370,6 +370,6 @@ fn write(codes: &mut [Code], truth: u64, error: u64, message: [Code; 3]) {
     }
 }
 
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -15,6 +15,7 @@ use super::conditions::Conditions;
 use super::facts::{NOW, verified};
 use super::filter::{ExpressionFilter, Spec as FilterSpec};
 use super::needs::Needs;
+use super::queue_rules::{HoldRule, OrderRule};
 use super::score::{ExpressionScore, Spec as ScoreSpec};
 use super::source::Source;
 use super::victims::VictimRule;
@@ -215,6 +216,67 @@ pub(crate) fn victims(
         allowance,
         counts: Arc::new(EvaluationCounts::default()),
     }))
+}
+
+/// A sound expression about pods in the queue.
+fn of_queue(
+    fields: &mut Fields<'_>,
+    field: &'static str,
+    name: &Arc<str>,
+    wanted: &[&str],
+    refusals: &mut Refusals,
+) -> Option<Written> {
+    let place = fields.place_of(field);
+    let value = fields.required(field, refusals)?;
+    let (expression, needs) = reading(value, &place, wanted, Needs::of_queue, refusals)?;
+    fields.text_or("place", "", refusals)?;
+    Some(Written {
+        name: Arc::clone(name),
+        is_bounded: true,
+        moments: expression.moments(NOW),
+        expression,
+        source: Source::of(value),
+        needs,
+        kinds: needs.kinds(),
+        allowance: Allowance::of_one_node(Limits::default()),
+        counts: Arc::new(EvaluationCounts::default()),
+    })
+}
+
+/// The number that orders the queue.
+pub(crate) fn order(
+    fields: &mut Fields<'_>,
+    name: &Arc<str>,
+    refusals: &mut Refusals,
+) -> Option<OrderRule> {
+    of_queue(fields, "expression", name, &["int", "uint", "double"], refusals).map(OrderRule)
+}
+
+/// The condition under which pods are held back.
+pub(crate) fn hold(
+    fields: &mut Fields<'_>,
+    name: &Arc<str>,
+    refusals: &mut Refusals,
+) -> Option<HoldRule> {
+    let conditions = conditions(fields, name, refusals)?;
+    let mut written = of_queue(fields, "when", name, &["bool"], refusals)?;
+    let message = fields.text_or("message", "", refusals)?;
+    let message = if message.is_empty() { format!("held by {name}") } else { message.into() };
+    let reason = fields.text_or("reason", "Held", refusals)?.into();
+    let place = fields.place_of("messageExpression");
+    let mut message_needs = Needs::default();
+    let message_expression = match fields.optional("messageExpression") {
+        Some(value) => {
+            let (expression, needs) =
+                reading(value, &place, &["string"], Needs::of_queue, refusals)?;
+            message_needs = needs;
+            written.kinds = written.needs.with(needs).kinds();
+            Some(expression)
+        }
+        None => None,
+    };
+    let message = message.into();
+    Some(HoldRule { written, conditions, message, message_expression, message_needs, reason })
 }
 
 /// The conditions under which a rule holds, if there are any.

@@ -32,24 +32,32 @@ const OF_POD: Parts = of(&[
     Part::PodApiValues,
 ]);
 
+/// The facts that an expression names.
+pub(super) fn facts_of(expression: &Expression) -> impl Iterator<Item = &Name> {
+    let constant = expression.reads().iter().map(|read| &read.fact);
+    constant.chain(expression.dynamic_facts())
+}
+
 impl Needs {
     /// Of all facts that an expression names, or the first one that the engine does not know.
     pub(crate) fn of(expression: &Expression) -> Result<Self, String> {
-        Self::of_all(expression, |fact| {
-            facts::row(fact).is_some_and(|(root, _)| root != Root::Victim)
-        })
+        Self::of_all(expression, |root| !matches!(root, Root::Victim | Root::Tenant | Root::Queue))
     }
 
     /// The needs of an expression that may also read a victim.
     pub(crate) fn with_victim(expression: &Expression) -> Result<Self, String> {
-        Self::of_all(expression, |_| true)
+        Self::of_all(expression, |root| !matches!(root, Root::Tenant | Root::Queue))
     }
 
-    fn of_all(expression: &Expression, is_there: impl Fn(&Name) -> bool) -> Result<Self, String> {
-        let constant = expression.reads().iter().map(|read| &read.fact);
-        let dynamic = expression.dynamic_facts();
-        let parts = constant.chain(dynamic).try_fold(Parts::NONE, |sum, fact| {
-            let parts = facts::parts(fact).filter(|_| is_there(fact));
+    /// The needs of an expression about a pod in the queue, for which no node is looked at.
+    pub(crate) fn of_queue(expression: &Expression) -> Result<Self, String> {
+        Self::of_all(expression, |root| !matches!(root, Root::Victim | Root::Node))
+    }
+
+    fn of_all(expression: &Expression, is_there: impl Fn(Root) -> bool) -> Result<Self, String> {
+        let parts = facts_of(expression).try_fold(Parts::NONE, |sum, fact| {
+            let parts = facts::parts(fact)
+                .filter(|_| facts::row(fact).is_some_and(|(root, _)| is_there(root)));
             parts.map(|parts| sum.with(parts)).ok_or_else(|| fact.text.to_string())
         })?;
         Ok(Self(parts))

@@ -33,7 +33,9 @@ impl Facts for PodWorld<'_> {
                 Source::Namespace(answer) => answer(namespace(), &read.args),
                 Source::NamespacePath => namespace()
                     .map_or(Answer::Absent, |namespace| at_path(&namespace.api_values, read)),
-                Source::Cluster(_)
+                Source::Tenant(_)
+                | Source::Waited(_)
+                | Source::Cluster(_)
                 | Source::ClusterSum(_)
                 | Source::Node(_)
                 | Source::NodeWalk(..)

@@ -11,6 +11,8 @@ mod namespace;
 mod node;
 mod now;
 mod pod;
+mod queue;
+mod tenant;
 
 use kpolicy_cel::prices::{FACT, KERNELS};
 use kpolicy_cel::{Answer, Catalogue, Expression, InvalidExpression, Name, Value};
@@ -22,6 +24,10 @@ use crate::rules::prices::{COLUMN_KERNELS, PODS_COUNT, PODS_SUM};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::lanes::{Lanes, LanesKind};
+use super::queue_world::{TenantView, Waited};
+
+pub(super) use queue::{AGE, ATTEMPTS};
+pub(super) use tenant::OF_OTHERS;
 
 /// A fact, named by its path from its root; an entry of a map has the name of the map with `[]`.
 pub(super) struct Row {
@@ -74,6 +80,10 @@ pub(super) enum Source {
     Namespace(fn(Option<&Namespace>, &[Value]) -> Answer),
     /// The moment of the decision.
     Moment,
+    /// The tenant that the pod belongs to.
+    Tenant(fn(&TenantView<'_>, &[Value]) -> Answer),
+    /// Its wait in the queue.
+    Waited(fn(Waited) -> Answer),
     Cluster(fn(&Cluster, &[Value]) -> Answer),
     ClusterSum(Addend),
     Node(fn(NodeView<'_>, &[Value]) -> Answer),
@@ -115,6 +125,8 @@ impl Source {
             | Self::Namespace(_)
             | Self::NamespacePath
             | Self::Moment
+            | Self::Tenant(_)
+            | Self::Waited(_)
             | Self::Cluster(_)
             | Self::ClusterSum(_) => true,
             Self::Node(_)
@@ -134,6 +146,8 @@ impl Source {
             | Self::PodInCluster(_)
             | Self::Namespace(_)
             | Self::NamespacePath
+            | Self::Tenant(_)
+            | Self::Waited(_)
             | Self::PodOnNode(_)
             | Self::PodOnNodeWalk(..) => true,
             Self::ClusterSum(addend) | Self::DomainSum(addend) => addend.rests_on_pod,
@@ -167,11 +181,23 @@ pub(super) enum Root {
     Victim,
     /// The moment of the decision, which is a value itself.
     Now,
+    /// The tenant of the pending pod.
+    Tenant,
+    /// The pending pod's place in the queue.
+    Queue,
 }
 
 impl Root {
-    const ALL: [Self; 6] =
-        [Self::Pod, Self::Namespace, Self::Node, Self::Cluster, Self::Victim, Self::Now];
+    const ALL: [Self; 8] = [
+        Self::Pod,
+        Self::Namespace,
+        Self::Node,
+        Self::Cluster,
+        Self::Victim,
+        Self::Now,
+        Self::Tenant,
+        Self::Queue,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -181,6 +207,8 @@ impl Root {
             Self::Cluster => "cluster",
             Self::Victim => "victim",
             Self::Now => NOW,
+            Self::Tenant => "tenant",
+            Self::Queue => "queue",
         }
     }
 
@@ -192,6 +220,8 @@ impl Root {
             Self::Cluster => &cluster::ROWS,
             Self::Victim => pod::VICTIM_ROWS,
             Self::Now => &now::ROWS,
+            Self::Tenant => &tenant::ROWS,
+            Self::Queue => &queue::ROWS,
         }
     }
 }

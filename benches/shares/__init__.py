@@ -1,0 +1,1 @@
+"""A simulated week of arrivals: what each tenant has, against what is fair."""

@@ -1,0 +1,42 @@
+//! The queue, where a policy orders it or holds pods: who waits, and who is next.
+
+use std::sync::Arc;
+
+/// A pod that may be tried. Times are of the queue's clock, in nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entered {
+    /// The pod's uid.
+    pub uid: Arc<str>,
+    /// When its present wait began.
+    pub since_ns: i64,
+    /// When it could first be tried.
+    pub first_ns: i64,
+    /// How often it was tried.
+    pub attempts: i64,
+    /// To judge it takes more work than one decision may: it comes last.
+    pub is_set_aside: bool,
+}
+
+/// A pod that a hold keeps from being tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldPod {
+    /// The pod's uid.
+    pub uid: Arc<str>,
+    /// The name of the hold.
+    pub hold: Arc<str>,
+    /// Its reason, a word in camel case.
+    pub reason: Arc<str>,
+    /// Why, for people.
+    pub message: Arc<str>,
+}
+
+/// Who is tried next.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NextPods {
+    /// Uids in order.
+    pub picked: Vec<Arc<str>>,
+    /// Pods that are held from now on, or by another hold.
+    pub held: Vec<HeldPod>,
+    /// Ask again, also if nothing happens.
+    pub is_more: bool,
+}

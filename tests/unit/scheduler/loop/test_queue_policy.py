@@ -1,0 +1,98 @@
+"""The queue where the engine tells whose turn it is, and whom a policy holds."""
+
+from __future__ import annotations
+
+from kpolicy.scheduler.loop.queue import Queue
+from tests.unit.scheduler.pods import SECOND, pending
+
+
+def ordered() -> Queue:
+    queue = Queue()
+    queue.follow_policy(is_ordered=True)
+    return queue
+
+
+def news(queue: Queue) -> tuple[list[str], list[str]]:
+    assert queue.by_policy is not None
+    entered, left = queue.by_policy.news()
+    return [pod.uid for pod in entered], left
+
+
+def test_the_engine_is_told_who_came_who_changed_and_who_left() -> None:
+    queue = ordered()
+    queue.changed(pending("a"), 0)
+    queue.changed(pending("b"), SECOND)
+    queue.gone("b")
+    assert news(queue) == (["a"], ["b"])
+    assert news(queue) == ([], [])
+    queue.changed(pending("a", priority=7), 2 * SECOND)
+    assert news(queue) == (["a"], [])
+    assert queue.active == 1
+
+
+def test_pods_are_tried_as_the_engine_says_and_come_back_as_they_left() -> None:
+    queue = ordered()
+    for uid in ("a", "b", "c"):
+        queue.changed(pending(uid), 0)
+    news(queue)
+    assert queue.pop_batch(9, 0) == []
+    assert [pod.uid for pod in queue.pop_told(["c", "gone", "a"], 0)] == ["c", "a"]
+    assert news(queue) == ([], ["gone"])
+    queue.parked("c", ["NodeAffinity"], SECOND)
+    queue.failed("a", SECOND)
+    assert news(queue) == ([], ["c", "a"])
+    queue.wake("c", "NodeAdd", 9 * SECOND)
+    assert queue.pop_batch(9, 9 * SECOND) == []
+    assert news(queue) == (["c", "a"], [])
+    assert queue.active == 3
+
+
+def test_a_pod_that_the_engine_did_not_come_to_is_next_without_asking() -> None:
+    queue = ordered()
+    queue.changed(pending("a"), 0)
+    [attempt] = queue.pop_told(["a"], 0)
+    queue.undecided("a")
+    assert news(queue) == ([], [])
+    assert queue.active == 1
+    assert [pod.uid for pod in queue.pop_batch(9, 0)] == ["a"]
+    assert queue.is_under_way(attempt)
+
+
+def test_a_held_pod_waits_as_a_gated_one_until_it_is_handed_out() -> None:
+    queue = ordered()
+    queue.changed(pending("a"), 0)
+    news(queue)
+    held = queue.hold_by_policy("a", "quota", 0)
+    assert held is not None
+    statistics = queue.statistics()
+    assert (statistics.active, statistics.gated) == (0, 1)
+    assert statistics.rejected == {("quota", "kpolicy"): 1}
+    # Nothing but the engine ends the hold, and it has to know of changes.
+    queue.wake("a", "NodeAdd", SECOND)
+    queue.changed(pending("a", priority=5), SECOND)
+    assert news(queue) == (["a"], [])
+    assert queue.statistics().gated == 1
+    [attempt] = queue.pop_told(["a"], SECOND)
+    assert (attempt.attempts, attempt.priority) == (1, 5)
+    statistics = queue.statistics()
+    assert (statistics.gated, statistics.rejected, statistics.attempts_under_way) == (0, {}, 1)
+    assert queue.hold_by_policy("a", "quota", 0) is None
+    queue.gone("a")
+    assert len(queue) == 0
+
+
+def test_another_program_is_told_of_all_that_wait_and_none_is_held_without_one() -> None:
+    queue = Queue()
+    for uid in ("a", "b", "c"):
+        queue.changed(pending(uid), 0)
+    queue.follow_policy(is_ordered=True)
+    assert news(queue) == (["a", "b", "c"], [])
+    queue.hold_by_policy("b", "quota", 0)
+    queue.pop_told(["c"], 0)
+    queue.follow_policy(is_ordered=True)
+    assert sorted(news(queue)[0]) == ["a", "b"]
+    assert queue.statistics().gated == 0
+    queue.hold_by_policy("a", "quota", 0)
+    queue.follow_policy(is_ordered=False)
+    assert queue.by_policy is None
+    assert sorted(pod.uid for pod in queue.pop_batch(9, 0)) == ["a", "b"]
