@@ -52,11 +52,13 @@ def _never_on(key: str, value: str) -> str:
     return f'  predicates:\n    - {{name: never-{value}, expression: "{test}", message: {value}}}\n'
 
 
+# Evicting pods frees their devices too.
 _PREFER: Final = """\
   priorities:
     - name: prefer-ssd
       weight: 5
       expression: "node.labels[?'disk'] == optional.of('ssd') ? 100 : 0"
+  preemption: {freesDevices: true}
 """
 GOOD: Final = (
     PolicyText("plain", policy_text("plain")),
