@@ -1,4 +1,4 @@
-"""Devices of a workload as templates: their class, what each node publishes, and the claim of each pod.
+"""Devices of a workload: their class, what each node publishes, and the claim of each pod.
 
 A node has eight whole devices, or two that share the counters of their partitions.
 """
@@ -77,7 +77,7 @@ def claim(slots: int) -> Json:
 
 
 def slots_of(devices: Devices, index: int) -> int:
-    """How much of a card the n-th pod asks for: every third pod half of it, the others a quarter."""
+    """How much of a card the n-th pod asks for: every third one half, the others a quarter."""
     return 0 if devices is not Devices.PARTITIONED else 2 if index % 3 == 2 else 1
 
 
