@@ -20,6 +20,7 @@ from benches.chart import Chart, Line
 from benches.matrix import Case
 from kpolicy.cli.input_output import progress_bar
 from kpolicy.offline.bench.measure import measure as measure_one
+from kpolicy.offline.bench.workloads import REPEATED
 
 _ROOT: Final = Path(__file__).parent.parent
 _FOLDER: Final = _ROOT / "docs" / "internals"
@@ -35,7 +36,8 @@ Figures = dict[str, Any]
 
 def measure(runs: int = RUNS, cases: Sequence[Case] | None = None) -> Figures:
     microseconds: dict[str, dict[str, float]] = defaultdict(dict)
-    cases = matrix.cases() if cases is None else cases
+    if cases is None:
+        cases = [case for case in matrix.cases() if case.workload in REPEATED]
     with progress_bar("measuring every workload at every size") as progress:
         for done, case in enumerate(cases):
             turns = range(1 if case.is_huge else runs)

@@ -17,7 +17,15 @@ from typing import Any, Final
 
 from benches.peer import ours, theirs
 from benches.peer.theirs import Answer
-from kpolicy.engine import Decision, Engine, JudgedNodes, KeptNode, Outcome, Verdict
+from kpolicy.engine import (
+    ClaimWork,
+    Decision,
+    Engine,
+    JudgedNodes,
+    KeptNode,
+    Outcome,
+    Verdict,
+)
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.generated_cluster import Size
 
@@ -107,6 +115,7 @@ def _sampled_differences(answer: Answer, found: Sequence[str], decision: Decisio
             yield f"{decision.node} here, {answer.node} there, of the best {_few(sorted(best))}"
         if decision.score != highest:
             yield f"{decision.node} scores {decision.score} here, {highest} there"
+        yield from _other_devices(answer, decision)
     elif bool(decision.nominated_node) != bool(answer.nominated):
         yield f"room made on {decision.nominated_node!r} here, {answer.nominated!r} there"
 
@@ -152,6 +161,7 @@ def _differences(answer: Answer, explained: Mapping[str, Any], decision: Decisio
         yield f"node {decision.node!r} here, {answer.node!r} there"
     elif answer.node and not {decision.node, answer.node} <= best:
         yield f"{decision.node} here, {answer.node} there, of the best {_few(sorted(best))}"
+    yield from _other_devices(answer, decision)
     if answer.message and answer.message != explained.get("message"):
         yield f"message {explained.get('message')!r} here, {answer.message!r} there"
     if bool(decision.nominated_node) != bool(answer.nominated):
@@ -162,12 +172,37 @@ def _differences(answer: Answer, explained: Mapping[str, Any], decision: Decisio
             yield f"room made on {answer.nominated} there, not among {_few(sorted(candidates))}"
 
 
+def _other_devices(answer: Answer, decision: Decision) -> Iterator[str]:
+    """Where both chose one node, they give the same devices."""
+    here = [
+        device
+        for work in decision.writes
+        if isinstance(work, ClaimWork) and work.allocation
+        for device in _devices(json.loads(work.allocation))
+    ]
+    there = [
+        device
+        for claim in answer.claims
+        for device in _devices(claim["status"].get("allocation") or {})
+    ]
+    if decision.node == answer.node and sorted(here) != sorted(there):
+        yield f"devices {_few(sorted(here))} here, {_few(sorted(there))} there"
+
+
+def _devices(allocation: Mapping[str, Any]) -> list[str]:
+    results = (allocation.get("devices") or {}).get("results") or ()
+    return [f"{result['pool']}/{result['device']}" for result in results]
+
+
 def _follow(engine: Engine, answer: Answer, decision: Decision, item: str) -> None:
     """Brings the engine into kube-scheduler's state."""
     if decision.verdict == Verdict.PLACED:
         agreed = decision.node == answer.node
         outcome = Outcome.BOUND if agreed else Outcome.FAILED
         engine.settle([(decision.uid, outcome)], _NOW_NS)
+    for claim in answer.claims:
+        line = json.dumps({"type": "MODIFIED", "object": claim})
+        engine.watch("resourceclaims", f"{line}\n".encode(), _NOW_NS)
     engine.watch("pods", f'{{"type":"MODIFIED","object":{item}}}\n'.encode(), _NOW_NS)
 
 

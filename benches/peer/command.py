@@ -21,10 +21,12 @@ from benches.peer.build import KubeScheduler, kube_scheduler, say
 from benches.peer.comparison import ALL, OURS, SAMPLED, THEIRS, Contender, Row, in_turns
 from benches.peer.table import table
 from kpolicy.offline.bench.generated_cluster import Size, as_list
-from kpolicy.offline.bench.workloads import UNIQUE, WORKLOADS
+from kpolicy.offline.bench.workloads import DEVICES, UNIQUE, WORKLOADS
 from tests.cluster.errors import ControlPlaneError
 
 NODES: Final = 5_000
+# Of workloads with devices.
+DEVICE_NODES: Final = 500
 TURNS: Final = 2
 BUDGET_S: Final = 8.0
 # Large enough for ten zones of several nodes, small enough to examine every node for every pod.
@@ -53,7 +55,12 @@ def parser() -> argparse.ArgumentParser:
         help="only these; repeatable (default: all)",
     )
     at_least_one = _from(1)
-    flags.add_argument("--nodes", type=at_least_one, default=NODES, metavar="N")
+    flags.add_argument(
+        "--nodes",
+        type=at_least_one,
+        metavar="N",
+        help=f"(default: {NODES:,}, and {DEVICE_NODES} where pods need devices)",
+    )
     flags.add_argument(
         "--existing", type=_from(0), metavar="M", help="pods on nodes (default: of the workload)"
     )
@@ -106,7 +113,8 @@ def _compared(arguments: argparse.Namespace) -> int:
             say(difference)
         is_only_checked = arguments.check_only or agreement.differences
         for workload in () if is_only_checked else workloads:
-            size = size_of(workload, arguments.nodes, arguments.existing, arguments.pods)
+            nodes = arguments.nodes or (DEVICE_NODES if workload in DEVICES else NODES)
+            size = size_of(workload, nodes, arguments.existing, arguments.pods)
             say(f"{workload}, {size.nodes:,} nodes, {size.pods:,} pods wait")
             path = _written(folder / f"{workload}.json", workload, size)
             rows += compare(

@@ -28,13 +28,15 @@ class KubeSchedulerError(RuntimeError):
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What its plugins answer for one pod (`totals`: the nodes that pass all filters, with their
-    scores) and what the cycle did; a pod that found no node has a `message`."""
+    scores) and what the cycle did; a pod that found no node has a `message`. `claims` are its
+    claims on devices after the bind."""
 
     pod: str
     totals: Mapping[str, int]
     node: str
     nominated: str
     message: str
+    claims: tuple[dict[str, Any], ...] = ()
 
 
 def timed(binary: Path, world: Path, percentage: int, budget_s: float) -> Timing:
@@ -62,6 +64,7 @@ def _answers(output: dict[str, Any]) -> list[Answer]:
             answer.get("node", ""),
             answer.get("nominated", ""),
             answer.get("message", ""),
+            tuple(answer.get("claims", ())),
         )
         for answer in output["answers"] or ()
     ]

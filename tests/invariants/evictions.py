@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from tests.invariants.allow_list import DELETION
+from tests.invariants.devices import wants_devices
 from tests.invariants.history import (
     SECOND_NS,
     Decision,
@@ -88,6 +89,9 @@ def needless(room: RoomDecided, history: History, timeline: Timeline) -> list[st
     pod = timeline.pod(room.uid, room.pods.low)
     node = next(iter(timeline.node_within(room.node, room.nodes)), None)
     if pod is None or node is None or _is_promised(room, history, timeline):
+        return []
+    # It may be for their devices that pods go.
+    if wants_devices(pod):
         return []
     there = timeline.on_node(room.node, room.pods.low)
     stay = [

@@ -52,11 +52,13 @@ def _never_on(key: str, value: str) -> str:
     return f'  predicates:\n    - {{name: never-{value}, expression: "{test}", message: {value}}}\n'
 
 
+# Evicting pods frees their devices too.
 _PREFER: Final = """\
   priorities:
     - name: prefer-ssd
       weight: 5
       expression: "node.labels[?'disk'] == optional.of('ssd') ? 100 : 0"
+  preemption: {freesDevices: true}
 """
 _ORDER: Final = "  queue: {order: {expression: tenant.share, maxOvertakes: 20}}\n"
 # It is asked about every pod, and never true: a pod that waits although it fits is starved.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -20,6 +22,10 @@ type answer struct {
 	Node      string           `json:"node,omitempty"`
 	Nominated string           `json:"nominated,omitempty"`
 	Message   string           `json:"message,omitempty"`
+	// Claims are those that are reserved for the pod after its bind.
+	Claims []resourcev1.ResourceClaim `json:"claims,omitempty"`
+
+	uid types.UID
 }
 
 // noteAnswers asks every plugin about every node before each cycle, or about the nodes that the cycle
@@ -43,7 +49,9 @@ func (c *cycle) noteAnswers() {
 				return scheduler.ScheduleResult{}, failed
 			}
 		}
-		said := answer{Pod: info.Pod.Namespace + "/" + info.Pod.Name, Totals: totals, Node: result.SuggestedHost}
+		said := answer{
+			Pod: info.Pod.Namespace + "/" + info.Pod.Name, Totals: totals, Node: result.SuggestedHost, uid: info.Pod.UID,
+		}
 		if err != nil {
 			said.Message = err.Error()
 		}
@@ -69,6 +77,17 @@ func (c *cycle) noteGivenUp(nominated string) {
 	if len(c.answers) > 0 {
 		c.answers[len(c.answers)-1].Nominated = nominated
 	}
+}
+
+// noteClaims adds what only the end of a bind tells.
+func (c *cycle) noteClaims(ctx context.Context) error {
+	if len(c.answers) == 0 {
+		return nil
+	}
+	said := &c.answers[len(c.answers)-1]
+	claims, err := c.claimsOf(ctx, said.uid)
+	said.Claims = claims
+	return err
 }
 
 // judge runs the framework's filters on every node, or on those of these names, and its scores on every

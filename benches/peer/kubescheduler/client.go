@@ -7,10 +7,10 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// newClient answers lists with the world, in its order; watches never tell of anything, and
+// newClient answers lists with the world, in its order; watches tell only of claims on devices, and
 // whatever else is asked for succeeds without effect. Evicted pods therefore stay where they are,
 // as on a cluster that is slow to end them.
-func newClient(found *world) *fake.Clientset {
+func newClient(found *world) (*fake.Clientset, error) {
 	client := fake.NewSimpleClientset()
 	lists := map[string]runtime.Object{
 		"nodes":                  &found.nodes,
@@ -19,6 +19,8 @@ func newClient(found *world) *fake.Clientset {
 		"persistentvolumes":      &found.volumes,
 		"persistentvolumeclaims": &found.claims,
 		"storageclasses":         &found.storageClasses,
+		"deviceclasses":          &found.deviceClasses,
+		"resourceslices":         &found.deviceSlices,
 	}
 	for resource, list := range lists {
 		setResourceVersions(list)
@@ -31,7 +33,7 @@ func newClient(found *world) *fake.Clientset {
 			return true, nil, nil
 		})
 	}
-	return client
+	return client, keepClaims(client, &found.deviceClaims)
 }
 
 // setResourceVersions gives every object one, as an API server would; informers and caches of

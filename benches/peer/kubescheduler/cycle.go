@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -29,6 +30,7 @@ const syncLimit = 5 * time.Minute
 type cycle struct {
 	scheduler *scheduler.Scheduler
 	framework framework.Framework
+	client    kubernetes.Interface
 	bound     chan struct{}
 	gaveUp    chan failure
 	pending   []string
@@ -66,7 +68,11 @@ func newCycle(ctx context.Context, found *world, percentage, parallelism int32) 
 	profile.Plugins.PostBind.Enabled = []config.Plugin{{Name: binderName}}
 	profile.Plugins.PreScore.Enabled = []config.Plugin{{Name: scoredName}}
 
-	client := newClient(found)
+	client, err := newClient(found)
+	if err != nil {
+		return nil, err
+	}
+	made.client = client
 	factory := scheduler.NewInformerFactory(client, 0)
 	made.scheduler, err = scheduler.New(ctx, client, factory, nil,
 		func(string) events.EventRecorderLogger { return &events.FakeRecorder{} },
@@ -91,7 +97,22 @@ func newCycle(ctx context.Context, found *world, percentage, parallelism int32) 
 	if err := made.scheduler.WaitForHandlersSync(syncing); err != nil {
 		return nil, fmt.Errorf("the informers did not sync: %w", err)
 	}
+	if len(found.deviceClaims.Items) > 0 {
+		made.queueAnew(ctx, found)
+	}
 	return made, made.checkWorld(found)
+}
+
+// queueAnew queues the pods in the order of the file, now that their claims are known: a pod that came
+// before its claims was set aside, and would come later than it should.
+func (c *cycle) queueAnew(ctx context.Context, found *world) {
+	for index := range found.pods.Items {
+		pod := &found.pods.Items[index]
+		if pod.Spec.NodeName == "" {
+			c.scheduler.SchedulingQueue.Delete(pod)
+			c.scheduler.SchedulingQueue.Add(ctx, pod)
+		}
+	}
 }
 
 // checkWorld sees that everything arrived where the scheduler looks for it.
@@ -136,6 +157,9 @@ func (c *cycle) one(ctx context.Context) (time.Duration, error) {
 	select {
 	case <-c.bound:
 		c.scheduled++
+		if err := c.noteClaims(ctx); err != nil {
+			return 0, err
+		}
 	case failed := <-c.gaveUp:
 		if failed.err != nil {
 			return 0, fmt.Errorf("%s: %w", c.popped, failed.err)

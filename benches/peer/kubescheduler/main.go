@@ -31,7 +31,7 @@ type report struct {
 }
 
 func main() {
-	world := flag.String("world", "", "`FILE` with a Kubernetes List: nodes, pods, volumes")
+	world := flag.String("world", "", "`FILE` with a Kubernetes List: nodes, pods, volumes, devices")
 	percentage := flag.Int("percentage", 0, "percentageOfNodesToScore; 0 is kube-scheduler's default, 100 all nodes")
 	parallelism := flag.Int("parallelism", 0, "so many nodes are filtered at a time; 0 is kube-scheduler's default")
 	budget := flag.Duration("budget", 0, "stop once the cycles took that long together; 0 for no limit")

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 )
 
@@ -17,6 +18,9 @@ type world struct {
 	volumes        corev1.PersistentVolumeList
 	claims         corev1.PersistentVolumeClaimList
 	storageClasses storagev1.StorageClassList
+	deviceClasses  resourcev1.DeviceClassList
+	deviceSlices   resourcev1.ResourceSliceList
+	deviceClaims   resourcev1.ResourceClaimList
 }
 
 // readWorld reads a Kubernetes List in JSON. A kind that it does not know is an error: leaving it
@@ -65,6 +69,12 @@ func (w *world) add(item json.RawMessage) error {
 		return appendItem(&w.claims.Items, item)
 	case "StorageClass":
 		return appendItem(&w.storageClasses.Items, item)
+	case "DeviceClass":
+		return appendItem(&w.deviceClasses.Items, item)
+	case "ResourceSlice":
+		return appendItem(&w.deviceSlices.Items, item)
+	case "ResourceClaim":
+		return appendItem(&w.deviceClaims.Items, item)
 	}
 	return fmt.Errorf("unknown kind %q", kind.Kind)
 }

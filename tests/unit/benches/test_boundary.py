@@ -13,7 +13,7 @@ from benches.crossings import size
 from benches.placing import Run
 from kpolicy import compile_policy
 from kpolicy.offline.bench import generated_cluster
-from kpolicy.offline.bench.workloads import REPEATED
+from kpolicy.offline.bench.workloads import DEVICES, REPEATED
 from tests.unit.offline.worlds import POLICY
 
 EVERY_POD = compile_policy(POLICY, every_pod=True).program
@@ -67,10 +67,13 @@ def test_bytes_are_those_of_texts_and_numbers() -> None:
 class TestMatrix:
     def test_every_workload_has_a_file_and_every_size(self) -> None:
         cases = matrix.cases()
-        assert {case.workload for case in cases} == set(REPEATED)
+        assert {case.workload for case in cases} == REPEATED.keys() | DEVICES.keys()
         for workload in REPEATED:
             nodes = [case.size.nodes for case in cases if case.workload == workload]
             assert nodes == [1_000, 5_000, 20_000, 100_000, 1_000_000], workload
+        for workload in DEVICES:
+            nodes = [case.size.nodes for case in cases if case.workload == workload]
+            assert nodes == [500, 5_000], workload
         assert len({(case.name, case.size) for case in cases}) == len(cases)
 
     def test_quick_is_a_part_and_names_choose(self) -> None:

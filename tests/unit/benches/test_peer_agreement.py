@@ -7,13 +7,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benches.peer import ours
 from benches.peer.agreement import NOTHING, Agreement, compare, compare_sampled
 from benches.peer.theirs import Answer
-from kpolicy.engine import Engine, JudgedNodes, KeptNode
+from kpolicy.engine import ClaimWork, Engine, JudgedNodes, KeptNode
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.generated_cluster import Size
 
@@ -39,8 +40,23 @@ def answers(workload: str, size: Size, folder: Path) -> list[Answer]:
             node["name"]: node["total"] for node in explained["nodes"] if "filter" not in node
         }
         message = "" if decision.node else explained["message"]
-        differences.append(Answer(name, totals, decision.node, decision.nominated_node, message))
+        claims = tuple(written(work) for work in decision.writes)
+        differences.append(
+            Answer(name, totals, decision.node, decision.nominated_node, message, claims)
+        )
     return differences
+
+
+def written(work: object) -> dict[str, Any]:
+    """A claim as the other scheduler writes it."""
+    assert isinstance(work, ClaimWork)
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": work.claim, "namespace": "default", "uid": work.claim_uid},
+        "spec": {"devices": {"requests": []}},
+        "status": {"allocation": json.loads(work.allocation)},
+    }
 
 
 def differing(workload: str, size: Size, folder: Path, expected: list[Answer]) -> Agreement:
@@ -50,7 +66,14 @@ def differing(workload: str, size: Size, folder: Path, expected: list[Answer]) -
 
 @pytest.mark.parametrize(
     ("workload", "size"),
-    [("mixed", SIZE), ("affinity", SIZE), ("preemption", FULL), ("unschedulable", SIZE)],
+    [
+        ("mixed", SIZE),
+        ("affinity", SIZE),
+        ("preemption", FULL),
+        ("unschedulable", SIZE),
+        ("claims", SIZE),
+        ("claims-partitioned", SIZE),
+    ],
 )
 def test_right_answers_agree_whatever_ties_fall(workload: str, size: Size, tmp_path: Path) -> None:
     expected = answers(workload, size, tmp_path)
@@ -62,6 +85,17 @@ def test_right_answers_agree_whatever_ties_fall(workload: str, size: Size, tmp_p
 
 
 class TestDifferences:
+    def test_other_devices_on_the_same_node(self, tmp_path: Path) -> None:
+        expected = answers("claims", SIZE, tmp_path)
+        engine = ours.engine_of(tmp_path / "world.json", seed=1)
+        (claim,) = expected[0].claims
+        (result,) = claim["status"]["allocation"]["devices"]["results"]
+        assert result["device"] == "gpu-0"
+        result["device"] = "gpu-1"
+        (found,) = compare(engine, "claims", SIZE, expected).differences
+        pool = result["pool"]
+        assert found.endswith(f": devices {pool}/gpu-0 here, {pool}/gpu-1 there")
+
     def test_a_node_that_passes_only_there(self, tmp_path: Path) -> None:
         expected = answers("affinity", SIZE, tmp_path)
         expected[2] = replace(expected[2], totals={**expected[2].totals, "node-999999": 1})

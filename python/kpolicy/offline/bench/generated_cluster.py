@@ -13,6 +13,7 @@ from functools import cache
 from itertools import chain
 from typing import Any, Final
 
+from kpolicy.offline.bench import generated_devices
 from kpolicy.offline.bench.workloads import (
     APPS,
     DISK,
@@ -21,6 +22,7 @@ from kpolicy.offline.bench.workloads import (
     NODE_CPU_MILLI,
     WORKLOADS,
     ZONE,
+    Devices,
 )
 from kpolicy.offline.limits import BENCH_OBJECTS_AT_ONCE
 
@@ -40,7 +42,7 @@ def bodies(workload: str, size: Size) -> Iterator[bytes]:
     """The whole cluster, with the pods to place at the end. Each text has a few thousand
     objects."""
     before = chain(fixed_objects(), nodes(size), existing(workload, size))
-    yield from packed(chain(before, volumes(workload, size)))
+    yield from packed(chain(before, volumes(workload, size), devices(workload, size)))
     yield from packed(waiting(workload, size))
 
 
@@ -102,6 +104,18 @@ def volumes(workload: str, size: Size) -> Iterator[str]:
     template = bound_volume()
     for index in range(size.pods if WORKLOADS[workload].has_volumes else 0):
         yield template % {"index": index, "zone": index % ZONES}
+
+
+def devices(workload: str, size: Size) -> Iterator[str]:
+    kind = WORKLOADS[workload].devices
+    if kind is Devices.NONE:
+        return
+    yield json.dumps(generated_devices.device_class(kind))
+    for index in range(size.nodes):
+        for template in published(kind):
+            yield template % {"index": index}
+    for index in range(size.pods if kind is not Devices.EXTENDED else 0):
+        yield device_claim(generated_devices.slots_of(kind, index)) % {"index": index}
 
 
 def app_of(index: int) -> str:
@@ -197,7 +211,18 @@ def waiting_pod(workload: str, app: str, *, on_node: bool = False) -> str:
     if kind.has_volumes:
         claim = {"name": "data", "persistentVolumeClaim": {"claimName": "claim-@index@"}}
         item["spec"]["volumes"].append(claim)
-    return _template(item)
+    return _template(generated_devices.asking(item, kind.devices))
+
+
+@cache
+def published(kind: Devices) -> tuple[str, ...]:
+    """The devices of a node."""
+    return tuple(_template(item) for item in generated_devices.slices(kind))
+
+
+@cache
+def device_claim(slots: int) -> str:
+    return _template(generated_devices.claim(slots))
 
 
 @cache

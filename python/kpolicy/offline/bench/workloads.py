@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Final
 
 APPS: Final = 50
@@ -51,6 +52,15 @@ def _nothing(_: str) -> Shape:
     return {}
 
 
+class Devices(Enum):
+    """What the nodes have of devices, and how pods ask for one."""
+
+    NONE = "none"
+    CLAIMED = "claimed"
+    PARTITIONED = "partitioned"
+    EXTENDED = "extended"
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """`spec` returns what pods of an app have in their spec besides one container. In its texts
@@ -63,6 +73,7 @@ class Workload:
     labels: Shape = field(default_factory=dict)
     priority: int = 0
     has_volumes: bool = False
+    devices: Devices = Devices.NONE
     # If so, existing pods use all cpu, so that each new pod needs a preemption.
     are_nodes_full: bool = False
     existing_requests: Requests = field(default=_equal)
@@ -231,4 +242,15 @@ REPEATED: Final[Mapping[str, Workload]] = {
     "volumes": Workload("a bound volume in a zone for each pod", has_volumes=True),
 }
 
-WORKLOADS: Final[Mapping[str, Workload]] = {**REPEATED, **UNIQUE}
+# Workloads whose pods need devices. No two pods are equal, since each has a claim of its own.
+DEVICES: Final[Mapping[str, Workload]] = {
+    "claims": Workload("a claim of one of the node's eight devices", devices=Devices.CLAIMED),
+    "claims-partitioned": Workload(
+        "a claim of a quarter or half of one of the node's two devices", devices=Devices.PARTITIONED
+    ),
+    "extended-resource": Workload(
+        "a resource behind which the node's eight devices stand", devices=Devices.EXTENDED
+    ),
+}
+
+WORKLOADS: Final[Mapping[str, Workload]] = {**REPEATED, **DEVICES, **UNIQUE}

@@ -211,6 +211,8 @@ class Entries:
 
     def preemption(self, heir: str, policy: Policy, preemption: Preemption) -> dict[str, Any]:
         entry: dict[str, Any] = preemption.model_dump(by_alias=True, exclude_none=True)
+        if not preemption.frees_devices:
+            del entry["freesDevices"]
         if preemption.victims is not None:
             path = ("spec", "preemption", "victims", "expression")
             entry["victims"] = {

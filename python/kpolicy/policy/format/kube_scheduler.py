@@ -169,6 +169,7 @@ class _Writing:
         for key, what in (
             ("victims", "that a policy protects pods from eviction"),
             ("order", "another order of the criteria that choose the node"),
+            ("freesDevices", "that evicting pods frees devices"),
         ):
             if preemption.get(key) is not None:
                 self._leave_out(

@@ -99,6 +99,7 @@ _ORDERS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
         "minCandidateNodesAbsolute",
         "victims",
         "order",
+        "freesDevices",
     ),
     ("spec", "queue"): ("tenantLabel", "order", "holds"),
     ("spec", "queue", "order"): ("expression", "maxOvertakes"),

@@ -166,6 +166,8 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "victims": "Which pods may be evicted.",
         "order": "What decides between nodes, each where those before it tie. Default: all five, "
         "in the order of kube-scheduler.",
+        "freesDevices": "True: devices of claims that no pod uses but the victims count as free. "
+        "In kube-scheduler, evicting pods frees no devices.",
     },
     "Queue": {
         "order": "Which pod is tried next. Default: by priority, then by time, as kube-scheduler.",

@@ -243,13 +243,14 @@ VictimOrder = Literal[
 class Preemption(Edge):
     """How room is made for a pod that fits nowhere. `order`: what decides between nodes, each where
     those before it tie; what it leaves out does not count. Without it all five, in the order of
-    kube-scheduler."""
+    kube-scheduler. `frees_devices`: claims that only victims use count as free."""
 
     policy: Literal["LowerPriority", "Never"] = "LowerPriority"
     min_candidate_nodes_percentage: Annotated[int, Field(ge=0, le=100)] = 10
     min_candidate_nodes_absolute: Annotated[int, Field(ge=0, le=2**31 - 1)] = 100
     victims: Victims | None = None
     order: Annotated[list[VictimOrder] | None, Field(min_length=1, max_length=5)] = None
+    frees_devices: bool = False
 
 
 # A name, or a name behind a domain and a slash.

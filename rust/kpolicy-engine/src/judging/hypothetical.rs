@@ -95,6 +95,11 @@ impl<'a> HypotheticalNode<'a> {
         self.first(|filter| filter.rests_on_pods())
     }
 
+    /// What its filters have taken since this was asked last, in units besides their prices.
+    pub(crate) fn take_units(&self) -> u64 {
+        self.filters.0.iter().flatten().map(|filter| filter.take_units()).sum()
+    }
+
     fn first(&self, is_asked: impl Fn(&dyn PreparedFilter) -> bool) -> Option<(usize, Code)> {
         self.filters.0.iter().enumerate().find_map(|(position, filter)| {
             let filter = filter.as_deref().filter(|filter| is_asked(*filter))?;

@@ -139,7 +139,9 @@ impl<'a> Emptied<'a> {
     ) -> Result<Result<Candidate, Unhelpful>, Fault> {
         work.charge(prices.nominating(self.nominated))?;
         work.charge(prices.asking_all(self.worlds()))?;
-        if let Some(rejection) = self.rejection() {
+        let rejection = self.rejection();
+        work.charge(self.take_units())?;
+        if let Some(rejection) = rejection {
             return Ok(Err(unhelpful(unplaced, rejection)));
         }
         for pod in &self.gone {
@@ -164,6 +166,11 @@ impl<'a> Emptied<'a> {
     /// With the nominated pods first, as when filtering.
     fn both(&self) -> impl Iterator<Item = &HypotheticalNode<'a>> {
         self.with_nominated.iter().chain([&self.plain])
+    }
+
+    /// What the filters have taken besides their prices.
+    fn take_units(&self) -> u64 {
+        self.both().map(HypotheticalNode::take_units).sum()
     }
 
     fn fits(&self) -> bool {
@@ -197,7 +204,9 @@ impl<'a> Emptied<'a> {
         for pod in pods {
             work.charge(prices.moving(pod, worlds).saturating_add(prices.asking_again(worlds)))?;
             self.each(|node| node.put(pod));
-            if self.both().any(|node| node.rejection_by_pods().is_some()) {
+            let is_rejected = self.both().any(|node| node.rejection_by_pods().is_some());
+            work.charge(self.take_units())?;
+            if is_rejected {
                 self.each(|node| node.take(pod));
                 self.gone.push(pod);
             }

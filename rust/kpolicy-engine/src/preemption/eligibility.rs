@@ -2,9 +2,10 @@
 //!
 //! Specification: not with `preemptionPolicy: Never`; not while pods that were evicted for it are
 //! still terminating on the node it is nominated to, unless that node cannot do any more whoever
-//! leaves.
+//! leaves. Where preemption frees devices, nor while claims still have some there for pods that are
+//! gone: otherwise more pods would be evicted until the controller of claims has given them up.
 
-use crate::rules::Rejection;
+use crate::rules::{Rejection, dynamic_resources};
 use crate::snapshot::NodeView;
 
 use super::{Unplaced, potential, victims};
@@ -13,6 +14,7 @@ use super::{Unplaced, potential, victims};
 pub(crate) enum NotEligible {
     Never,
     VictimsTerminating,
+    DevicesHeld,
 }
 
 impl NotEligible {
@@ -21,6 +23,9 @@ impl NotEligible {
             Self::Never => "not eligible due to preemptionPolicy=Never.",
             Self::VictimsTerminating => {
                 "not eligible due to a terminating pod on the nominated node."
+            }
+            Self::DevicesHeld => {
+                "not eligible due to claims on the nominated node that still have devices for pods that are gone."
             }
         }
     }
@@ -36,7 +41,13 @@ pub(super) fn refusal(unplaced: Unplaced<'_>) -> Option<NotEligible> {
     if potential::rejection(unplaced, node.slot) == Rejection::Unresolvable {
         return None;
     }
-    is_awaited(unplaced, node).then_some(NotEligible::VictimsTerminating)
+    if is_awaited(unplaced, node) {
+        return Some(NotEligible::VictimsTerminating);
+    }
+    let frees_devices = unplaced.profile.devices.is_some_and(|rule| rule.frees_devices());
+    let awaits_devices = frees_devices && dynamic_resources::is_concerned(pod);
+    (awaits_devices && dynamic_resources::are_devices_awaited(cluster, node))
+        .then_some(NotEligible::DevicesHeld)
 }
 
 /// Whether a pod that a scheduler evicted is still leaving, or about to: the watch may lag.

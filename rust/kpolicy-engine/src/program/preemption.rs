@@ -49,6 +49,8 @@ pub struct Preemption {
     pub(crate) order: Vec<Criterion>,
     /// `None`: every pod of lower priority may go.
     pub(crate) victims: Option<VictimRule>,
+    /// Devices of claims that only victims use count as free.
+    pub(super) frees_devices: bool,
     /// What looking for victims has taken so far.
     pub(crate) units: AtomicU64,
 }
@@ -66,6 +68,7 @@ pub(super) fn read(
     let place = fields.place_of("policy");
     let order = read_order(&mut fields, refusals);
     let victims = read_victims(&mut fields, policies, refusals);
+    let frees_devices = fields.flag_or("freesDevices", false, refusals);
     fields.finish(refusals);
     match policy? {
         "LowerPriority" => Some(Some(Preemption {
@@ -75,6 +78,7 @@ pub(super) fn read(
             },
             order: order?,
             victims: victims?,
+            frees_devices: frees_devices?,
             units: AtomicU64::new(0),
         })),
         "Never" => Some(None),

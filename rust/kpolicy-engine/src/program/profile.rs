@@ -153,8 +153,9 @@ pub(super) fn read(
         paths: ApiPaths::default(),
         devices: None,
     };
+    let frees_devices = profile.preemption.as_ref().is_some_and(|own| own.frees_devices);
     for (place, item) in filters? {
-        let of = (followed, policies.len());
+        let of = (followed, policies.len(), frees_devices);
         let Some(read) = read_filter(item, &place, of, &mut ledger, refusals) else {
             continue;
         };
@@ -162,7 +163,7 @@ pub(super) fn read(
         profile.paths.add_all(&read.paths);
         let name = Arc::clone(&read.rule.name);
         if *name == *dynamic_resources::NAME {
-            profile.devices = devices(item, followed);
+            profile.devices = devices(item, followed, frees_devices);
         }
         match (read.is_audit, &read.counts) {
             (true, Some(counts)) => profile.audits.push((read.rule, Arc::clone(counts))),
@@ -226,17 +227,18 @@ fn read_hold(
 }
 
 /// The arguments of `DynamicResources`, which were found right before.
-fn devices(item: &Value, followed: Followed) -> Option<DynamicResources> {
+fn devices(item: &Value, followed: Followed, frees_devices: bool) -> Option<DynamicResources> {
     let mut refusals = Refusals::default();
     let mut args = Fields::of(item.get("args")?, "", &mut refusals)?;
-    dynamic_resources::from_args(&mut args, followed, &mut refusals)
+    let rule = dynamic_resources::from_args(&mut args, followed, &mut refusals)?;
+    Some(if frees_devices { rule.freeing_devices() } else { rule })
 }
 
 /// `None`: it is refused, or there is no such filter in the release.
 fn read_filter(
     item: &Value,
     place: &str,
-    (followed, policies): (Followed, usize),
+    (followed, policies, frees_devices): (Followed, usize, bool),
     ledger: &mut Ledger,
     refusals: &mut Refusals,
 ) -> Option<Read> {
@@ -259,7 +261,12 @@ fn read_filter(
                 }
                 let rule = make(&mut args, followed, refusals);
                 args.finish(refusals);
-                (rule?, None, false, None)
+                let is_freeing = frees_devices && builtin == dynamic_resources::NAME;
+                let rule = match is_freeing.then(|| devices(item, followed, true)).flatten() {
+                    Some(freeing) => Box::new(freeing),
+                    None => rule?,
+                };
+                (rule, None, false, None)
             }
             None => {
                 let loaded = expression::filter(&mut fields, &name, (policy, ledger), refusals)?;

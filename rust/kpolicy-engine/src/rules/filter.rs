@@ -218,6 +218,12 @@ pub trait PreparedFilter: Debug + Send + Sync {
         let _ = (pod, cluster, node);
     }
 
+    /// What answers with pods put and taken for the sake of argument have taken since this was asked
+    /// last, in units, besides `units_a_check`.
+    fn take_units(&self) -> u64 {
+        0
+    }
+
     /// Whether pods on other nodes, and which pods are put or taken for the sake of argument
     /// elsewhere, leave a node's answer as it is, until `refresh` says that all are to be asked again.
     /// What is known of a node under some assumption is then kept as long as the node is.

@@ -6,9 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::device_kinds::{Contents, DeviceKinds};
+use super::device_kinds::{Contents, DeviceKinds, OwnDevices};
 use super::device_slices::DeviceSlices;
 use super::device_taint_rules::DeviceTaintRules;
+
+/// For so many ways to look at devices the groups are kept, those that were asked for last.
+const KEPT_MAX: usize = 8;
+/// Groups that no node is in any more are forgotten once there are as many as others, and so many more.
+const EMPTY_BEYOND: usize = 64;
 
 /// What is looked at of devices besides drivers, capacities, counters, taints, and who uses them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,17 +34,69 @@ pub(crate) struct Looked {
 const ALONE: u32 = u32::MAX;
 
 /// Groups of nodes. The first one is that of nodes that no slice names.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Groups {
     by_place: Box<[u32]>,
-    /// How many groups there are.
+    /// How many groups with nodes there are, with the first one.
     pub(crate) groups: usize,
+    /// The numbers of groups are below this.
+    pub(crate) numbers: usize,
     /// How many nodes are like no other.
     pub(crate) alone: usize,
 }
 
-/// The groups that were asked for last.
-pub(super) type Remembered = Mutex<Option<(u64, Looked, Option<Arc<Groups>>)>>;
+impl Groups {
+    /// Which nodes are together, whatever the numbers are.
+    fn described(&self) -> (Vec<u32>, usize, usize) {
+        let mut first: FxHashMap<u32, u32> = FxHashMap::default();
+        let together = self.by_place.iter().zip(0_u32..);
+        let together = together.map(|(number, place)| match *number {
+            ALONE => ALONE,
+            number => *first.entry(number).or_insert(place),
+        });
+        (together.collect(), self.groups, self.alone)
+    }
+}
+
+/// The groups that were asked for last. Claims change those of the nodes whose devices they have;
+/// after other changes they are made anew.
+#[derive(Debug, Default)]
+pub(super) struct GroupsKept(Mutex<Vec<Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    looked: Looked,
+    /// `None`: no two nodes are known to be alike.
+    grouped: Option<Grouped>,
+    /// Places whose devices changed since.
+    changed: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Grouped {
+    groups: Arc<Groups>,
+    /// By what is looked at of a node; also those of groups that no node is in any more.
+    numbers: FxHashMap<Box<[u64]>, u32>,
+    /// How many nodes are in each group.
+    nodes: Vec<usize>,
+    /// The names of devices count: rules taint some of them.
+    at_names: bool,
+}
+
+impl GroupsKept {
+    /// Everything may be otherwise.
+    pub(super) fn forget(&mut self) {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// The devices of a node are used otherwise.
+    pub(super) fn note(&mut self, place: usize, places: usize) {
+        let all = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        all.iter_mut().for_each(|kept| kept.changed.push(place));
+        // Nobody has asked for long.
+        all.retain(|kept| kept.changed.len() <= places);
+    }
+}
 
 impl DeviceKinds {
     /// `None`: no two nodes are known to be alike.
@@ -49,14 +106,22 @@ impl DeviceKinds {
         slices: &DeviceSlices,
         rules: &DeviceTaintRules,
     ) -> Option<Arc<Groups>> {
-        let mut remembered = self.grouped.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((version, known, groups)) = &*remembered
-            && (*version, known) == (self.version, looked)
-        {
-            return groups.clone();
-        }
-        let groups = self.grouped_by(looked, slices, rules).map(Arc::new);
-        *remembered = Some((self.version, looked.clone(), groups.clone()));
+        let mut all = self.grouped.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = all.iter().position(|kept| kept.looked == *looked);
+        let followed = place.map(|place| all.remove(place)).and_then(|kept| kept.followed(self));
+        let kept = followed.unwrap_or_else(|| Kept {
+            looked: looked.clone(),
+            grouped: self.grouped_by(looked, slices, rules),
+            changed: Vec::new(),
+        });
+        let groups = kept.grouped.as_ref().map(|grouped| Arc::clone(&grouped.groups));
+        debug_assert_eq!(
+            groups.as_deref().map(Groups::described),
+            self.grouped_by(looked, slices, rules).map(|anew| anew.groups.described()),
+            "groups that were kept are not those made anew"
+        );
+        all.insert(0, kept);
+        all.truncate(KEPT_MAX);
         groups
     }
 
@@ -65,13 +130,13 @@ impl DeviceKinds {
         looked: &Looked,
         slices: &DeviceSlices,
         rules: &DeviceTaintRules,
-    ) -> Option<Groups> {
+    ) -> Option<Grouped> {
         let is_for_all = |place: &crate::model::SlicePlace| {
             place.is_everywhere && place.node_name.is_none() && place.selector.is_none()
         };
         let elsewhere = slices.elsewhere();
         if !elsewhere.iter().all(|one| is_for_all(&one.slice.place) && !one.slice.is_per_device)
-            || (looked.at_all_counters && slices.has_counters())
+            || (looked.at_all_counters && slices.has_counters_for_others())
         {
             return None;
         }
@@ -87,38 +152,25 @@ impl DeviceKinds {
             })
         };
         let may_be_alone = !drivers.is_empty() || by_pool;
-        let at_names = looked.at_taint_rules && rules.name_devices();
         let mut by_place = vec![ALONE; self.nodes.len()];
-        let (mut groups, mut alone) = (1_u32, self.places.len());
-        let mut numbers: FxHashMap<Box<[u64]>, u32> = FxHashMap::default();
-        let mut columns = Columns::new(looked);
-        let mut key: Vec<u64> = Vec::new();
+        let mut numbers = FxHashMap::default();
+        let mut nodes = vec![0];
+        let at_names = looked.at_taint_rules && rules.name_devices();
+        let mut keys = Keys::of(looked, at_names);
         for (devices, number) in self.nodes.iter().zip(&mut by_place) {
             let Some(devices) = devices else { continue };
-            if may_be_alone && is_alone(&devices.node) {
-                continue;
+            if !(may_be_alone && is_alone(&devices.node)) {
+                *number = put(keys.of_node(devices), &mut numbers, &mut nodes);
             }
-            alone -= 1;
-            key.clear();
-            let devices = match &devices.free {
-                Some(free) if !looked.at_devices_in_use => free,
-                _ => &devices.all,
-            };
-            key.push(devices.slices.id());
-            if at_names {
-                key.push(devices.names.id());
-            }
-            columns.add(devices, &mut key);
-            *number = match numbers.get(&*key) {
-                Some(known) => *known,
-                None => {
-                    numbers.insert(key.as_slice().into(), groups);
-                    groups += 1;
-                    groups - 1
-                }
-            };
         }
-        Some(Groups { by_place: by_place.into(), groups: groups as usize, alone })
+        let together: usize = nodes.iter().sum();
+        let groups = Groups {
+            by_place: by_place.into(),
+            groups: nodes.len(),
+            numbers: nodes.len(),
+            alone: self.places.len() - together,
+        };
+        Some(Grouped { groups: groups.into(), numbers, nodes, at_names })
     }
 
     /// The group of a node; `None`: it is alone.
@@ -126,6 +178,78 @@ impl DeviceKinds {
         let Some(place) = self.places.get(node) else { return Some(0) };
         let group = groups.by_place.get(*place).copied().filter(|group| *group != ALONE);
         group.map(|group| group as usize)
+    }
+}
+
+/// The number of the group of a node, which is one node more.
+fn put(key: &[u64], numbers: &mut FxHashMap<Box<[u64]>, u32>, nodes: &mut Vec<usize>) -> u32 {
+    let number = match numbers.get(key) {
+        Some(known) => *known,
+        None => {
+            let number = u32::try_from(nodes.len()).unwrap_or(ALONE);
+            numbers.insert(key.into(), number);
+            nodes.push(0);
+            number
+        }
+    };
+    if let Some(count) = nodes.get_mut(number as usize) {
+        *count += 1;
+    }
+    number
+}
+
+impl Kept {
+    /// With the changes since; `None`: too many groups have become empty.
+    fn followed(mut self, kinds: &DeviceKinds) -> Option<Self> {
+        let changed = std::mem::take(&mut self.changed);
+        let Some(grouped) = &mut self.grouped else { return Some(self) };
+        if changed.is_empty() {
+            return Some(self);
+        }
+        let groups = Arc::make_mut(&mut grouped.groups);
+        let mut keys = Keys::of(&self.looked, grouped.at_names);
+        for place in changed {
+            let Some(number) = groups.by_place.get_mut(place) else { continue };
+            let Some(devices) = kinds.nodes.get(place).and_then(Option::as_ref) else { continue };
+            if *number == ALONE {
+                continue;
+            }
+            if let Some(count) = grouped.nodes.get_mut(*number as usize) {
+                *count -= 1;
+            }
+            *number = put(keys.of_node(devices), &mut grouped.numbers, &mut grouped.nodes);
+        }
+        groups.numbers = grouped.nodes.len();
+        groups.groups = 1 + grouped.nodes.iter().filter(|count| **count > 0).count();
+        (groups.numbers <= 2 * groups.groups + EMPTY_BEYOND).then_some(self)
+    }
+}
+
+/// What is looked at of nodes, as keys.
+struct Keys<'a> {
+    columns: Columns<'a>,
+    /// Names of devices.
+    at_names: bool,
+    key: Vec<u64>,
+}
+
+impl<'a> Keys<'a> {
+    fn of(looked: &'a Looked, at_names: bool) -> Self {
+        Self { columns: Columns::new(looked), at_names, key: Vec::new() }
+    }
+
+    fn of_node(&mut self, devices: &OwnDevices) -> &[u64] {
+        let devices = match &devices.free {
+            Some(free) if !self.columns.looked.at_devices_in_use => free,
+            _ => &devices.all,
+        };
+        self.key.clear();
+        self.key.push(devices.slices.id());
+        if self.at_names {
+            self.key.push(devices.names.id());
+        }
+        self.columns.add(devices, &mut self.key);
+        &self.key
     }
 }
 

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::intern::{Interner, Shared};
 use crate::model::{Device, Kind, Object, ResourceSlice};
 
-use super::device_groups::Remembered;
+use super::device_groups::GroupsKept;
 use super::device_slices::{DeviceSlices, Published, contradict, share_a_name};
 use super::devices_in_use::{DeviceUse, DevicesInUse};
 use super::objects::Replaced;
@@ -57,9 +57,7 @@ pub(crate) struct DeviceKinds {
     /// By place; `None`: like no other node, or nobody has this place.
     pub(super) nodes: Vec<Option<OwnDevices>>,
     free: Vec<usize>,
-    /// Grows with each change that may change who is like whom.
-    pub(super) version: u64,
-    pub(super) grouped: Remembered,
+    pub(super) grouped: GroupsKept,
 }
 
 impl DeviceKinds {
@@ -72,7 +70,7 @@ impl DeviceKinds {
         match replaced.kind {
             Kind::ResourceSlice => self.follow_slice(replaced, slices, in_use),
             Kind::ResourceClaim => self.follow_claim(replaced, slices, in_use),
-            Kind::DeviceTaintRule => self.version += 1,
+            Kind::DeviceTaintRule => self.grouped.forget(),
             _ => return,
         }
         if self.contents.len() > 2 * self.left + SWEPT_BEYOND {
@@ -82,7 +80,7 @@ impl DeviceKinds {
     }
 
     fn follow_slice(&mut self, replaced: &Replaced, slices: &DeviceSlices, in_use: &DevicesInUse) {
-        self.version += 1;
+        self.grouped.forget();
         let mut touched: Vec<&str> = Vec::new();
         for object in [&replaced.old, &replaced.new].into_iter().flatten() {
             let Object::ResourceSlice(slice) = object else { continue };
@@ -115,7 +113,6 @@ impl DeviceKinds {
         if old == new {
             return;
         }
-        self.version += 1;
         let mut touched: Vec<&str> = Vec::new();
         let both = [&old, &new].into_iter().flatten();
         for device in both.flat_map(|allocation| allocation.devices.iter()) {
@@ -131,6 +128,7 @@ impl DeviceKinds {
                 if let Some(cell) = self.nodes.get_mut(place) {
                     *cell = Some(devices);
                 }
+                self.grouped.note(place, self.nodes.len());
             }
         }
     }
@@ -290,6 +288,8 @@ impl<'a> Written<'a> {
             let out = &mut written.slices;
             (driver, published, slice_count, is_contradictory, current.len()).hash(out);
             used.is_some().hash(out);
+            // 1.36 counts for pools of one name together, whatever their drivers are.
+            pools.iter().position(|other| other.name == *name).hash(out);
             for slice in current {
                 let mut devices = slice.devices.iter();
                 let has_conditions = devices.any(|device| !device.binding_conditions.is_empty());

@@ -1,6 +1,7 @@
 //! An index of slices of devices by the node that they name and by pool, kept in step with the
 //! objects.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -61,23 +62,28 @@ pub(crate) struct DeviceSlices {
     by_node: FxHashMap<Box<str>, Slices>,
     /// Those that name no node.
     elsewhere: Slices,
-    /// Those that name a node and have counters.
-    counting: Slices,
-    by_pool: FxHashMap<(Box<str>, Box<str>), Slices>,
+    /// Those that name a node and have counters, by pool, where these mean something for other nodes
+    /// too.
+    counting: BTreeMap<PoolName, Slices>,
+    by_pool: FxHashMap<PoolName, Slices>,
 }
 
+/// Driver and name.
+type PoolName = (Box<str>, Box<str>);
+
 impl DeviceSlices {
-    /// Slices that may concern a node; with `all_counters` also those with counters of other nodes.
+    /// Slices that may concern a node; with `all_counters` also those with counters of other nodes, as
+    /// far as they mean anything for it.
     pub(crate) fn for_node(
         &self,
         node: &str,
         all_counters: bool,
     ) -> impl Iterator<Item = &Published> {
         let own = self.by_node.get(node).into_iter().flatten();
-        let others = self
-            .counting
-            .iter()
-            .filter(move |one| all_counters && one.slice.place.node_name.as_deref() != Some(node));
+        let others =
+            self.counting.values().flatten().filter(move |one| {
+                all_counters && one.slice.place.node_name.as_deref() != Some(node)
+            });
         own.chain(&self.elsewhere).chain(others)
     }
 
@@ -91,8 +97,8 @@ impl DeviceSlices {
         &self.elsewhere
     }
 
-    /// Whether any slice has counters.
-    pub(super) fn has_counters(&self) -> bool {
+    /// Whether counters of any slice mean something for nodes that it does not name.
+    pub(super) fn has_counters_for_others(&self) -> bool {
         let mut elsewhere = self.elsewhere.iter();
         !self.counting.is_empty() || elsewhere.any(|one| !one.slice.shared_counters.is_empty())
     }
@@ -116,7 +122,6 @@ impl DeviceSlices {
                 slices.is_empty()
             };
             if let Some(node) = &old.place.node_name {
-                forget(&mut self.counting);
                 if self.by_node.get_mut(node).is_some_and(forget) {
                     self.by_node.remove(node);
                 }
@@ -127,20 +132,51 @@ impl DeviceSlices {
             if self.by_pool.get_mut(&pool).is_some_and(forget) {
                 self.by_pool.remove(&pool);
             }
+            self.follow_counters(&pool);
         }
         if let Some(Object::ResourceSlice(slice)) = &replaced.new {
             let new = Published::new(slice);
             match &slice.place.node_name {
-                Some(node) => {
-                    self.by_node.entry(node.clone()).or_default().push(new.clone());
-                    if !slice.shared_counters.is_empty() {
-                        self.counting.push(new.clone());
-                    }
-                }
+                Some(node) => self.by_node.entry(node.clone()).or_default().push(new.clone()),
                 None => self.elsewhere.push(new.clone()),
             }
             let pool = (slice.driver.clone(), slice.pool.clone());
-            self.by_pool.entry(pool).or_default().push(new);
+            self.by_pool.entry(pool.clone()).or_default().push(new);
+            self.follow_counters(&pool);
         }
     }
+
+    fn follow_counters(&mut self, pool: &PoolName) {
+        let all = self.by_pool.get(pool).map_or(&[][..], Vec::as_slice);
+        let is_counting = |one: &&Published| {
+            one.slice.place.node_name.is_some() && !one.slice.shared_counters.is_empty()
+        };
+        let counting: Slices = match is_nothing_elsewhere(all) {
+            true => Vec::new(),
+            false => all.iter().filter(is_counting).cloned().collect(),
+        };
+        if counting.is_empty() {
+            self.counting.remove(pool);
+        } else {
+            self.counting.insert(pool.clone(), counting);
+        }
+    }
+}
+
+/// Whether slices with counters of this pool mean nothing for nodes that they do not name, also where
+/// these see them, as 1.36 has it: the pool is whole and does not contradict itself, and all of its
+/// devices are in slices that name one node.
+fn is_nothing_elsewhere(pool: &[Published]) -> bool {
+    let Some(first) = pool.first().map(|one| &one.slice) else { return true };
+    let is_like_first = |one: &Published| {
+        let slice = &one.slice;
+        slice.place.node_name.is_some()
+            && slice.place.node_name == first.place.node_name
+            && (slice.generation, slice.slice_count) == (first.generation, first.slice_count)
+            && (slice.devices.is_empty() || slice.shared_counters.is_empty())
+    };
+    let sets = || pool.iter().flat_map(|one| one.slice.shared_counters.iter());
+    usize::try_from(first.slice_count).is_ok_and(|count| count == pool.len())
+        && pool.iter().all(is_like_first)
+        && !contradict(std::iter::empty(), sets)
 }

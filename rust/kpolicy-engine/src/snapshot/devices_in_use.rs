@@ -6,9 +6,12 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Allocation, Object};
+use crate::model::{AllocatedDevice, Allocation, Object};
 
 use super::objects::Replaced;
+
+/// By driver and pool.
+type ByPool = FxHashMap<Box<str>, FxHashMap<Box<str>, PoolUse>>;
 
 /// By device.
 pub(crate) type PoolUse = FxHashMap<Box<str>, DeviceUse>;
@@ -34,9 +37,9 @@ impl DeviceUse {
 
 #[derive(Debug, Default)]
 pub(crate) struct DevicesInUse {
-    by_driver: FxHashMap<Box<str>, FxHashMap<Box<str>, PoolUse>>,
-    /// How many claims were made for the extended resources of a pod, by its uid.
-    made_for: FxHashMap<Box<str>, u32>,
+    by_driver: ByPool,
+    /// The claims that were made for the extended resources of a pod, by its uid: their names.
+    made_for: FxHashMap<Box<str>, Vec<Box<str>>>,
     /// How many allocations have devices that are made ready before a pod is bound.
     with_conditions: u32,
 }
@@ -49,6 +52,11 @@ impl DevicesInUse {
     /// Whether a claim was made for the extended resources of the pod.
     pub(crate) fn has_made_for(&self, pod_uid: &str) -> bool {
         self.made_for.contains_key(pod_uid)
+    }
+
+    /// The names of the claims that were made for the extended resources of the pod.
+    pub(crate) fn made_for(&self, pod_uid: &str) -> &[Box<str>] {
+        self.made_for.get(pod_uid).map_or(&[], Vec::as_slice)
     }
 
     /// Whether any allocation has devices that are made ready before a pod is bound.
@@ -80,45 +88,87 @@ impl DevicesInUse {
         let Some(owner) = claim.owner.as_ref().filter(|_| claim.is_for_extended_resources()) else {
             return;
         };
-        let count = self.made_for.entry(owner.uid.clone()).or_default();
-        *count = if is_more { *count + 1 } else { count.saturating_sub(1) };
-        if *count == 0 {
+        let names = self.made_for.entry(owner.uid.clone()).or_default();
+        let place = names.iter().position(|name| *name == claim.meta.name);
+        match (is_more, place) {
+            (true, _) => names.push(claim.meta.name.clone()),
+            (false, Some(place)) => {
+                names.swap_remove(place);
+            }
+            (false, None) => {}
+        }
+        if names.is_empty() {
             self.made_for.remove(&owner.uid);
         }
     }
 
     fn count(&mut self, allocation: &Allocation, is_more: bool) {
-        let change = |count: &mut u32| {
-            *count = if is_more { *count + 1 } else { count.saturating_sub(1) };
-        };
         if allocation.has_binding_conditions() {
-            change(&mut self.with_conditions);
+            change(&mut self.with_conditions, is_more);
         }
         for device in allocation.devices.iter().filter(|device| !device.is_admin) {
             let pools = self.by_driver.entry(device.driver.clone()).or_default();
             let devices = pools.entry(device.pool.clone()).or_default();
-            let held = devices.entry(device.device.clone()).or_default();
-            if device.share_id.is_empty() {
-                change(&mut held.whole);
-            } else {
-                change(&mut held.shares);
-                if let Some(consumed) = &device.consumed {
-                    change(&mut held.consumers);
-                    for (name, amount) in consumed {
-                        let sign = if is_more { 1 } else { -1 };
-                        *held.consumed.entry(name.clone()).or_default() +=
-                            sign * amount.amount.nanos();
-                    }
-                }
-            }
-            if held.whole + held.shares == 0 {
-                devices.remove(&device.device);
-                if devices.is_empty() {
-                    pools.remove(&device.pool);
-                }
+            count(devices, device, is_more);
+            if devices.is_empty() {
+                pools.remove(&device.pool);
             }
         }
         self.by_driver.retain(|_, pools| !pools.is_empty());
+    }
+}
+
+fn change(count: &mut u32, is_more: bool) {
+    *count = if is_more { *count + 1 } else { count.saturating_sub(1) };
+}
+
+/// One allocation of a device more or less.
+fn count(devices: &mut PoolUse, device: &AllocatedDevice, is_more: bool) {
+    let held = devices.entry(device.device.clone()).or_default();
+    if device.share_id.is_empty() {
+        change(&mut held.whole, is_more);
+    } else {
+        change(&mut held.shares, is_more);
+        if let Some(consumed) = &device.consumed {
+            change(&mut held.consumers, is_more);
+            for (name, amount) in consumed {
+                let sign = if is_more { 1 } else { -1 };
+                *held.consumed.entry(name.clone()).or_default() += sign * amount.amount.nanos();
+            }
+        }
+    }
+    if held.whole + held.shares == 0 {
+        devices.remove(&device.device);
+    }
+}
+
+/// Devices in use as they would be without some allocations.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct InUseWithout {
+    /// The pools of these.
+    by_driver: ByPool,
+}
+
+impl InUseWithout {
+    pub(crate) fn pool<'a>(
+        &'a self,
+        in_use: &'a DevicesInUse,
+        driver: &str,
+        pool: &str,
+    ) -> Option<&'a PoolUse> {
+        let own = self.by_driver.get(driver).and_then(|pools| pools.get(pool));
+        own.or_else(|| in_use.pool(driver, pool))
+    }
+
+    /// One allocation less, or one of those again.
+    pub(crate) fn count(&mut self, allocation: &Allocation, in_use: &DevicesInUse, is_more: bool) {
+        for device in allocation.devices.iter().filter(|device| !device.is_admin) {
+            let pools = self.by_driver.entry(device.driver.clone()).or_default();
+            let devices = pools.entry(device.pool.clone()).or_insert_with(|| {
+                in_use.pool(&device.driver, &device.pool).cloned().unwrap_or_default()
+            });
+            count(devices, device, is_more);
+        }
     }
 }
 

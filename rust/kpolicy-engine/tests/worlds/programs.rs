@@ -182,6 +182,10 @@ pub(crate) fn program(draws: &mut Draws) -> Value {
         let (share, absolute) = if draws.one_in(6) { (20, 1) } else { (10, 100) };
         profile["preemption"] = json!({"policy": policy, "minCandidateNodesPercentage": share,
                                        "minCandidateNodesAbsolute": absolute});
+        // Drawn with the share, so that older worlds stay what they were.
+        if share == 20 {
+            profile["preemption"]["freesDevices"] = json!(true);
+        }
         if !is_plain && draws.one_in(6) {
             profile["preemption"]["victims"] = draws.pick(list(&expressions()["victims"])).clone();
         }

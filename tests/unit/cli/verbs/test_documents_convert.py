@@ -202,7 +202,7 @@ spec:
     - {builtin: NodeResourcesFit, weight: 5, args: {strategy: MostAllocated}}
     - {builtin: NodeResourcesFit, name: again}
     - {builtin: TaintToleration, enabled: false}
-  preemption: {policy: Never, order: [fewestVictims]}
+  preemption: {policy: Never, order: [fewestVictims], freesDevices: true}
   extenders: [{urlPrefix: "https://ext.svc:443/x", filterVerb: filter, enableHTTPS: true}]
 """
 WRITTEN = """\
@@ -246,11 +246,12 @@ def test_a_policy_becomes_a_configuration_and_what_cannot_be_said_is_named(
         "the priority `again` is `NodeResourcesFit` a second time",
         "ties are broken by `name`; kube-scheduler chooses at random",
         "`preemption.order`",
+        "`preemption.freesDevices`",
         "the extender https://ext.svc:443/x is verified against the system's authorities",
     ):
         assert what in comments
         assert what in messages
-    assert messages.count("warning[KP608]") == comments.count("KP608:") == 6
+    assert messages.count("warning[KP608]") == comments.count("KP608:") == 7
     # Each finding but that of an extender has its line.
     assert "scheduler.json:8:" in messages
 

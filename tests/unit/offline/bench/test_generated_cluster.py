@@ -36,7 +36,8 @@ def test_the_engine_reads_all_of_it_and_waits_in_the_order_of_uids(workload: str
     sizes = json.loads(engine.statistics())
     assert (sizes["nodes"], sizes["podsOnNodes"], sizes["podsPending"]) == (200, 300, 120)
     assert [pod.uid for pod in engine.pending()] == [uid(index) for index in range(120)]
-    assert sizes["objects"] == (2 + 240 if workload == "volumes" else 2)
+    more = {"volumes": 240, "claims": 321, "claims-partitioned": 521, "extended-resource": 201}
+    assert sizes["objects"] == 2 + more.get(workload, 0)
 
 
 def test_nodes_are_as_the_design_says() -> None:

@@ -128,6 +128,15 @@ def test_weights_that_the_engine_would_refuse_are_findings() -> None:
     assert {code for code, _ in codes_and_places(compiled.diagnostics)} == {"KP113", "KP323"}
 
 
+def test_only_a_policy_that_frees_devices_has_it_in_its_program() -> None:
+    plain = compile_policy(policy("preemption: {}"))
+    off = compile_policy(policy("preemption: {freesDevices: false}"))
+    freeing = compile_policy(policy("preemption: {freesDevices: true}"))
+    assert "freesDevices" not in profile(plain)["preemption"]
+    assert profile(off) == profile(plain)
+    assert profile(freeing)["preemption"]["freesDevices"] is True
+
+
 def test_victims_are_chosen_by_an_expression_that_sees_them() -> None:
     text = policy(
         """

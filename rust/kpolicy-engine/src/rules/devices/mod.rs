@@ -23,6 +23,7 @@ mod work;
 
 use crate::model::{Allocation, ResourceClaim};
 use crate::release::Followed;
+use crate::snapshot::devices_in_use::InUseWithout;
 use crate::snapshot::{Cluster, NodeView};
 
 pub(crate) use supply::{Place, Supply, supplies};
@@ -57,15 +58,16 @@ pub(crate) enum Detail {
     Written,
 }
 
-/// Finds devices of a node for claims that have none yet, as far as the units for it last.
+/// Finds devices of a node for claims that have none yet, as far as the units for it last. `in_use`:
+/// what counts as in use.
 pub(crate) fn allocate(
     claims: &[&ResourceClaim],
-    cluster: &Cluster,
+    (cluster, in_use): (&Cluster, &InUseWithout),
     (node, followed): (NodeView<'_>, Followed),
     work: &mut Work,
     detail: Detail,
 ) -> Outcome {
-    let pools = match pools::gather(cluster, node, followed, work) {
+    let pools = match pools::gather((cluster, in_use), node, followed, work) {
         Ok(pools) => pools,
         Err(stop) => return stopped(stop, String::new()),
     };

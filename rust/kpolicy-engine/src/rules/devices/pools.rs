@@ -9,7 +9,7 @@ use crate::release::{Followed, Gate};
 use crate::rules::node_selection;
 use crate::snapshot::device_slices::{Published, contradict, share_a_name};
 use crate::snapshot::device_taint_rules::Rules;
-use crate::snapshot::devices_in_use::PoolUse;
+use crate::snapshot::devices_in_use::{InUseWithout, PoolUse};
 use crate::snapshot::{Cluster, NodeView};
 
 use super::search::Stop;
@@ -140,12 +140,13 @@ fn concerns(
 
 /// The pools in the order in which they are searched.
 pub(super) fn gather<'a>(
-    cluster: &'a Cluster,
+    (cluster, in_use): (&'a Cluster, &'a InUseWithout),
     node: NodeView<'_>,
     followed: Followed,
     units: &mut Work,
 ) -> Result<Vec<Pool<'a>>, Stop> {
     let published = &cluster.objects().device_slices;
+    let held = &cluster.objects().devices_in_use;
     let mut seen: BTreeMap<(&str, &str), Vec<&Published>> = BTreeMap::new();
     for one in published.for_node(&node.node.name, !followed.traits().repairs_allocator) {
         if one.slice.is_per_device && !followed.has(Gate::DRAPartitionableDevices) {
@@ -180,7 +181,7 @@ pub(super) fn gather<'a>(
             others = all.iter().map(|one| &*one.slice).filter(is_other).collect();
         }
         let is_whole = is_all_seen || count(&slices) + count(&others) == wanted;
-        let in_use = cluster.objects().devices_in_use.pool(driver, name);
+        let in_use = in_use.pool(held, driver, name);
         let (state, seen) = (State::Whole, slices);
         let rules = &cluster.objects().rules_of_taints;
         let taint_rules = match followed.has_taint_rules() {

@@ -2,6 +2,7 @@
 
 use crate::model::{Ask, ResourceClaim};
 use crate::release::Followed;
+use crate::snapshot::devices_in_use::InUseWithout;
 use crate::snapshot::{Cluster, NodeView};
 
 use super::attempt::Attempt;
@@ -44,7 +45,10 @@ pub(crate) fn supplies(
     followed: Followed,
     work: &mut Work,
 ) -> Vec<Supply> {
-    let Ok(pools) = pools::gather(cluster, node, followed, work) else { return Vec::new() };
+    let in_use = InUseWithout::default();
+    let Ok(pools) = pools::gather((cluster, &in_use), node, followed, work) else {
+        return Vec::new();
+    };
     let begun = Attempt::begin(claims, cluster, (node, followed), &pools, work);
     let Ok(mut attempt) = begun else { return Vec::new() };
     let entries = attempt.entries.clone();

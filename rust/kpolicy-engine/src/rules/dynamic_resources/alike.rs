@@ -32,7 +32,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    fn of(found: &Result<Vec<Given>, Lack>) -> Self {
+    pub(super) fn of(found: &Result<Vec<Given>, Lack>) -> Self {
         match found {
             Ok(given) => {
                 let each = given.iter().map(|given| points(&given.claim, &given.allocation));
@@ -90,7 +90,7 @@ impl Answers {
             resources == 0
                 || (resources <= RESOURCES_MAX && groups.groups << resources <= nodes.max(64))
         });
-        let count = groups.as_ref().map_or(0, |groups| groups.groups << resources);
+        let count = groups.as_ref().map_or(0, |groups| groups.numbers << resources);
         let known = (0..count).map(|_| OnceLock::new()).collect();
         let words_max = work_per_call(nodes) / nodes.max(1) as u64;
         Self { groups, resources, known, words_max }
@@ -139,6 +139,9 @@ impl State {
             Ok(backed) => backed,
             Err(judged) => return Answer::of(&Err(judged)),
         };
+        if !self.supposed.is_nothing() {
+            return self.answer_supposing(cluster, node);
+        }
         let Some(known) = self.answers.known(cluster, &node.node.name, &backed) else {
             return Answer::of(&self.found(cluster, node, Detail::Devices));
         };
@@ -163,7 +166,10 @@ impl State {
     /// Why the cycle fails on a node, in its own words: they may name its devices.
     pub(super) fn failure(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<Status> {
         let backed = self.backed(node).ok()?;
-        let known = self.answers.known(cluster, &node.node.name, &backed).and_then(OnceLock::get);
+        let known = match self.supposed.is_nothing() {
+            true => self.answers.known(cluster, &node.node.name, &backed).and_then(OnceLock::get),
+            false => None,
+        };
         let lack = match known {
             Some(Known { part: Some(part), .. }) => Lack::TooMuch(part.to_string()),
             Some(known) if known.units > self.answers.words_max => Lack::Failed(UNSAID.to_owned()),

@@ -1,5 +1,7 @@
 //! The filter: the pod's claims found once, then each node judged.
 
+use std::sync::Arc;
+
 use crate::event::{Event, Events, Occurrence};
 use crate::heap::HeapBytes;
 use crate::model::Kind;
@@ -32,6 +34,15 @@ struct Prepared {
     state: Result<Option<State>, Status>,
     /// How many of the pod's claims had waited too long for their devices.
     overdue: usize,
+    rule: DynamicResources,
+}
+
+impl Prepared {
+    /// Where preemption frees devices.
+    fn freeing(&mut self) -> Option<&mut State> {
+        let state = self.state.as_mut().ok().and_then(Option::as_mut);
+        state.filter(|_| self.rule.frees_devices())
+    }
 }
 
 fn overdue(state: &Result<Option<State>, Status>, cluster: &Cluster) -> usize {
@@ -75,7 +86,7 @@ impl Filter for DynamicResources {
         is_concerned(pod).then(|| -> Box<dyn PreparedFilter> {
             let state = State::of(*self, pod, cluster);
             let overdue = overdue(&state, cluster);
-            Box::new(Prepared { state, overdue })
+            Box::new(Prepared { state, overdue, rule: *self })
         })
     }
 
@@ -143,7 +154,7 @@ impl PreparedFilter for Prepared {
                 state.failure(cluster, node).unwrap_or_else(|| Status::error(""))
             }
             Err(status) => status.clone(),
-            Ok(_) => meaning(code),
+            Ok(_) => meaning(code, self.rule.frees_devices()),
         }
     }
 
@@ -157,6 +168,24 @@ impl PreparedFilter for Prepared {
 
     fn rejects_by_code(&self) -> bool {
         true
+    }
+
+    fn add_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, _: NodeView<'_>) {
+        let rule = self.rule;
+        if let Some(state) = self.freeing() {
+            state.put(pod, rule, cluster);
+        }
+    }
+
+    fn remove_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, _: NodeView<'_>) {
+        if let Some(state) = self.freeing() {
+            state.take(pod, cluster);
+        }
+    }
+
+    fn take_units(&self) -> u64 {
+        let state = self.state.as_ref().ok().and_then(Option::as_ref);
+        state.map_or(0, |state| state.supposed.take_units())
     }
 
     fn is_local(&self) -> bool {

@@ -11,6 +11,7 @@ use crate::rules::{Code, Status};
 use crate::snapshot::{Cluster, NodeView};
 
 use super::state::{Extended, SPECIAL_NAME, State};
+use super::supposed::Ahead;
 
 /// A claim with the devices that a node gives it.
 #[derive(Debug)]
@@ -75,15 +76,21 @@ impl Lack {
     }
 }
 
-/// What a code other than a failure means.
-pub(super) fn meaning(code: Code) -> Status {
-    Status::unresolvable(match code.meaning() {
-        UNAVAILABLE => "resourceclaim not available on the node",
-        INVALID_POOLS => "invalid resource pools were encountered",
-        LEFTOVER => "cannot schedule extended resource claim",
-        NO_RESOURCE => "cannot fit resource",
-        _ => "cannot allocate all claims",
-    })
+/// What a code other than a failure means. `frees_devices`: more devices are free on the node once pods
+/// are evicted.
+pub(super) fn meaning(code: Code, frees_devices: bool) -> Status {
+    match code.meaning() {
+        UNAVAILABLE => Status::unresolvable("resourceclaim not available on the node"),
+        LEFTOVER => Status::unresolvable("cannot schedule extended resource claim"),
+        NO_RESOURCE => Status::unresolvable("cannot fit resource"),
+        lack => {
+            let reason = match lack {
+                INVALID_POOLS => "invalid resource pools were encountered",
+                _ => "cannot allocate all claims",
+            };
+            if frees_devices { Status::unschedulable(reason) } else { Status::unresolvable(reason) }
+        }
+    }
 }
 
 /// The claim of a node for extended resources.
@@ -134,8 +141,17 @@ impl State {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let allocations = match allocate(&wanted, cluster, (node, self.followed), work, detail) {
-            Outcome::Found(allocations) => allocations,
+        let before = self.specials_ahead(node, work)?;
+        let is_own = |claim: &ResourceClaim| open.iter().any(|own| own.meta == claim.meta);
+        let mut together = self.wanted_ahead(&before);
+        together.retain(|claim| !is_own(claim));
+        let ahead = together.len();
+        together.append(&mut wanted);
+        let given = (cluster, &self.supposed.in_use);
+        let allocations = match allocate(&together, given, (node, self.followed), work, detail) {
+            Outcome::Found(allocations) => allocations.into_iter().skip(ahead),
+            // Whoever fails: the others keep their devices.
+            _ if ahead > 0 => return Err(Lack::NoDevices),
             Outcome::NoSolution => return Err(Lack::NoDevices),
             Outcome::InvalidPools => return Err(Lack::InvalidPools),
             Outcome::TooMuch(part) => return Err(Lack::TooMuch(part)),
@@ -150,6 +166,32 @@ impl State {
         let given =
             given.map(|((claim, special), allocation)| Given { claim, allocation, special });
         Ok(given.collect())
+    }
+
+    /// The claims of the node for extended resources of pods that get devices first.
+    fn specials_ahead(&self, node: NodeView<'_>, work: &mut Work) -> Result<Vec<Special>, Lack> {
+        let ahead = self.supposed.ahead.iter();
+        // Who has no place there is not placed.
+        let of_pod = |ahead: &Ahead| ahead.state.special(node, work).map_err(|_| Lack::NoDevices);
+        ahead.map(of_pod).collect()
+    }
+
+    /// What these pods need, in order.
+    fn wanted_ahead<'a>(&'a self, specials: &'a [Special]) -> Vec<&'a ResourceClaim> {
+        let mut wanted: Vec<&ResourceClaim> = Vec::new();
+        for (ahead, special) in self.supposed.ahead.iter().zip(specials) {
+            let open = ahead.state.claims.iter().filter(|claim| claim.allocation.is_none());
+            for claim in open.map(AsRef::as_ref) {
+                // Several pods may share it.
+                if !wanted.iter().any(|have| have.meta == claim.meta) {
+                    wanted.push(claim);
+                }
+            }
+            if let Special::Made(claim, _) = special {
+                wanted.push(claim);
+            }
+        }
+        wanted
     }
 
     /// Places of claims that are allocated elsewhere, or in vain.

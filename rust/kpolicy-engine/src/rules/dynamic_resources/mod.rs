@@ -16,6 +16,7 @@ mod reserve;
 mod score;
 mod shown;
 mod state;
+mod supposed;
 
 use crate::fields::{Fields, Refusals};
 use crate::release::Followed;
@@ -24,6 +25,7 @@ pub(crate) use filter::is_concerned;
 pub(crate) use pod_claims::pre_enqueue;
 pub(crate) use post_filter::PostFilter;
 pub(crate) use shown::{Shown, shown};
+pub(crate) use supposed::are_devices_awaited;
 
 pub(crate) const NAME: &str = "DynamicResources";
 
@@ -34,6 +36,20 @@ pub(crate) struct DynamicResources {
     /// How long devices may take until the pod can be bound.
     binding_timeout_seconds: i64,
     followed: Followed,
+    /// Evicting pods frees the devices of claims that nobody else uses.
+    frees_devices: bool,
+}
+
+impl DynamicResources {
+    /// For a profile whose preemption frees devices.
+    #[must_use]
+    pub(crate) fn freeing_devices(self) -> Self {
+        Self { frees_devices: true, ..self }
+    }
+
+    pub(crate) fn frees_devices(self) -> bool {
+        self.frees_devices
+    }
 }
 
 impl Default for DynamicResources {
@@ -41,6 +57,7 @@ impl Default for DynamicResources {
         Self {
             binding_timeout_seconds: BINDING_TIMEOUT_SECONDS_DEFAULT,
             followed: Followed::default(),
+            frees_devices: false,
         }
     }
 }
@@ -54,7 +71,7 @@ pub(crate) fn from_args(
     args.optional("filterTimeout");
     let binding = args.text_or("bindingTimeout", "", refusals)?;
     let binding_timeout_seconds = seconds(binding).unwrap_or(BINDING_TIMEOUT_SECONDS_DEFAULT);
-    Some(DynamicResources { binding_timeout_seconds, followed })
+    Some(DynamicResources { binding_timeout_seconds, followed, frees_devices: false })
 }
 
 /// A duration as Go writes it, such as `10m0s`, in whole seconds; `None` where it is not one.

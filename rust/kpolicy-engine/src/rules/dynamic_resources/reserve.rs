@@ -15,6 +15,7 @@ use super::filter::is_concerned;
 use super::judging::Given;
 use super::shown::{allocation_text, mappings_text, requests_text};
 use super::state::State;
+use super::supposed::Supposed;
 
 /// Keeps a claim from going away while it is allocated.
 pub(super) const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
@@ -122,8 +123,21 @@ impl DynamicResources {
         if !is_concerned(pod) {
             return None;
         }
-        let state = State::of(self, pod, cluster).ok()??;
-        let bound = bound(&state, pod, cluster, node);
+        let mut state = State::of(self, pod, cluster).ok()??;
+        let mut found = Vec::new();
+        if self.frees_devices() {
+            // The pods that devices are freed for find theirs.
+            let nominated = cluster
+                .nominations()
+                .on(&node.node.name)
+                .filter(|other| other.priority() >= pod.priority() && other.uid != pod.uid);
+            state.supposed = Supposed::with_ahead(nominated, self, cluster);
+            if !state.supposed.is_nothing() {
+                found = bound(&state, pod, cluster, node);
+                state.supposed = Supposed::default();
+            }
+        }
+        let bound = if found.is_empty() { bound(&state, pod, cluster, node) } else { found };
         if bound.is_empty() {
             return None;
         }

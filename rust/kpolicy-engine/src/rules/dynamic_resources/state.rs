@@ -17,6 +17,7 @@ use super::DynamicResources;
 use super::alike::Answers;
 use super::looked::looked;
 use super::pod_claims::{is_special_of, walk};
+use super::supposed::Supposed;
 
 /// The name of a claim for extended resources before it is written.
 pub(super) const SPECIAL_NAME: &str = "<extended-resources>";
@@ -36,6 +37,7 @@ pub(super) struct State {
     readiness: Vec<Readiness>,
     /// What comes of the claims on nodes that are alike.
     pub(super) answers: Arc<Answers>,
+    pub(super) supposed: Supposed,
 }
 
 /// Extended resources behind which a class stands.
@@ -91,6 +93,7 @@ impl State {
             namespace: (&***pod.namespace()).into(),
             followed: rule.followed,
             binding_timeout_seconds: rule.binding_timeout_seconds,
+            supposed: Supposed::default(),
         }))
     }
 
@@ -151,6 +154,7 @@ impl HeapBytes for State {
                 .as_ref()
                 .map_or(0, |own| own.asked.capacity() * size_of::<(Name, Option<Box<str>>)>())
             + self.answers.heap_bytes()
+            + self.supposed.heap_bytes()
     }
 }
 
@@ -235,10 +239,11 @@ fn extended(pod: &Pod, cluster: &Cluster, followed: Followed) -> Option<Extended
     if !asked.iter().any(|(_, class)| class.is_some()) {
         return None;
     }
-    let is_made = cluster.objects().devices_in_use.has_made_for(&pod.uid);
-    let mut claims = cluster.objects().resource_claims.in_namespace(pod.namespace());
-    let left = is_made.then(|| claims.find(|claim| is_special_of(claim, pod))).flatten();
-    let left = left.map(Arc::clone);
+    let objects = cluster.objects();
+    let made = objects.devices_in_use.made_for(&pod.uid).iter();
+    let made = made.filter_map(|name| objects.resource_claims.get(pod.namespace(), name));
+    let own = made.filter(|claim| is_special_of(claim, pod));
+    let left = own.min_by(|left, right| left.meta.name.cmp(&right.meta.name)).map(Arc::clone);
     Some(Extended { left, asked, containers: pod.template.containers.clone() })
 }
 
