@@ -28,6 +28,8 @@ COST_PER_NODE_MAX: Final = 10_000
 COST_PER_CYCLE_MAX: Final = 500_000_000
 
 RULES_MAX: Final = 1_000
+# Of one document: each is asked about every allocation that is compared.
+DEVICE_SCORES_MAX: Final = 16
 # The legacy NodePreferAvoidPods needs 10,000, and weights that rank priorities need more.
 WEIGHT_MAX: Final = 1_000_000
 # A limit of the engine: a hundred times the sum of the weights fits into 32 bits.

@@ -198,6 +198,9 @@ BUDGETS_MAX: Final = 8
 PODS_PER_NODE_MAX: Final = 256
 # A kubelet reports 50 images, with five names each.
 IMAGE_NAMES_MAX: Final = 250
+# The API allows so many in one claim, and a device so many attributes and capacities together.
+DEVICES_MAX: Final = 32
+DEVICE_ENTRIES_MAX: Final = 32
 DOMAINS_MAX: Final = 4096
 # A cluster whose sums are worked out for each node: its nodes, and its kinds of pods.
 CLUSTER_NODES_MAX: Final = 5_000
@@ -206,6 +209,8 @@ POD_IDENTITIES_MAX: Final = 1_024
 # The roots of the pod that waits, and of one on a node that may be evicted.
 PENDING: Final = "pod"
 VICTIM: Final = "victim"
+# What a node can give to the claims of the pod.
+ALLOCATION: Final = "allocation"
 # The moment of the decision: a value, and no object.
 NOW: Final = "now"
 
@@ -262,6 +267,27 @@ _RECORDS: Final = (
         requests=map_of(STRING, INT),
         limits=map_of(STRING, INT),
     ),
+)
+
+def _by_domain(of: Type) -> Member:
+    return Member(map_of(STRING, map_of(STRING, of)), size=DEVICE_ENTRIES_MAX)
+
+
+_ALLOCATED_DEVICE: Final = ObjectType(
+    "AllocatedDevice",
+    MappingProxyType(
+        {
+            **dict.fromkeys(
+                ("claim", "request", "deviceClass", "driver", "pool", "device"),
+                Member(STRING, size=NAME_BYTES_MAX),
+            ),
+            "attributes": _by_domain(DYN),
+            "capacity": _by_domain(Type("quantity")),
+            "leftOfPool": Member(INT),
+            "leftOfPartition": Member(DOUBLE),
+        }
+    ),
+    record=True,
 )
 
 _POD: Final = _object(
@@ -373,6 +399,23 @@ _NAMESPACE: Final = _object(
     },
 )
 
+_ALLOCATION: Final = _object(
+    "Allocation",
+    {
+        "devices": _list("AllocatedDevice", DEVICES_MAX, time=Time.NODE),
+        "size": _value(INT, time=Time.NODE),
+        "values": Member(
+            list_of(DYN), (STRING,), time=Time.NODE, size=DEVICES_MAX, method=True
+        ),
+        "distinct": Member(INT, (STRING,), time=Time.NODE, method=True),
+        **dict.fromkeys(("all", "before", "left"), Member(Type("DeviceCounts"), time=Time.NODE)),
+    },
+)
+
+_DEVICE_COUNTS: Final = _object(
+    "DeviceCounts", {"whole": _value(INT), "devices": _value(INT)}
+)
+
 CATALOGUE: Final = Catalogue(
     MappingProxyType(
         {
@@ -382,6 +425,7 @@ CATALOGUE: Final = Catalogue(
             "namespaceObject": Root("Namespace", Time.POD),
             VICTIM: Root("Pod", Time.NODE),
             NOW: Root("timestamp", Time.CLUSTER),
+            ALLOCATION: Root("Allocation", Time.NODE),
         }
     ),
     MappingProxyType(
@@ -396,6 +440,9 @@ CATALOGUE: Final = Catalogue(
                 _DOMAIN,
                 _CLUSTER,
                 _NAMESPACE,
+                _ALLOCATED_DEVICE,
+                _ALLOCATION,
+                _DEVICE_COUNTS,
             )
         }
     ),
@@ -407,7 +454,16 @@ API_PARTS: Final = frozenset({"metadata", "spec", "status"})
 API_ROOTS: Final = frozenset({"pod", "node", "namespaceObject"})
 
 # Like the roots, these are no values: the engine only answers for their members.
-PATHS_ONLY: Final = frozenset({"node.domain", "node.domain.pods", "cluster.pods"})
+PATHS_ONLY: Final = frozenset(
+    {
+        "node.domain",
+        "node.domain.pods",
+        "cluster.pods",
+        "allocation.all",
+        "allocation.before",
+        "allocation.left",
+    }
+)
 
 # Types that a loop can run over: the type of an item, and the largest number of items.
 RANGES: Final = MappingProxyType({"PodSet": (Type("Pod"), PODS_PER_NODE_MAX)})

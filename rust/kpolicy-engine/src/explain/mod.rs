@@ -116,6 +116,7 @@ fn judged(
     let judgement = reference::judge(&mut fresh, pod, program, profile, cluster, asked);
     let devices = profile
         .devices
+        .as_ref()
         .and_then(|rule| Some((rule, dynamic_resources::shown(rule, pod, cluster)?)));
     let shown = devices.as_ref().map(|(_, shown)| shown);
     let lines = node_lines(&judgement, pod, profile, cluster, (detail, shown));
@@ -163,7 +164,7 @@ fn judged(
             None => !node.is_outside,
         };
         let reached = judgement.nodes.iter().filter(is_asked).map(|node| node.slot);
-        let found = PostFilter::of(*rule, question.pod, cluster, reached);
+        let found = PostFilter::of(rule, question.pod, cluster, reached);
         object.insert("dra".into(), found.to_json());
     }
     let unplaced = Unplaced { question, profile, rejected, prepared: &prepared, cluster };

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::model::{ApiPaths, Kind};
 use crate::release::Followed;
-use crate::rules::dynamic_resources::DynamicResources;
+use crate::rules::dynamic_resources::{DeviceScore, DynamicResources};
 use crate::rules::expression::{
-    self, Conditions, EvaluationCounts, Ledger, Limits, VictimRule, Witness,
+    self, Conditions, DeviceRules, EvaluationCounts, Ledger, Limits, VictimRule, Witness,
 };
 use crate::rules::gang_scheduling::{self, GangScheduling};
 use crate::rules::{
@@ -78,6 +78,18 @@ impl Profile {
         scores.chain(audits).chain(victims).fold(Moments::None, Moments::with)
     }
 
+    /// Adds the score of the rules for devices, where it has any and allocates devices.
+    fn score_devices(&mut self) {
+        let Some(own) = &self.devices else { return };
+        let Some(rules) = &own.rules else { return };
+        let score: Box<dyn Score> = Box::new(DeviceScore(own.clone()));
+        let (weight, scale) = (rules.weight(), Scale::Hundred);
+        self.kinds_of_conditions.extend(rules.kinds());
+        self.paths.add_all(&rules.paths());
+        self.counts.extend(rules.counts());
+        self.scores.push(ScoreRule::new(rules.name(), weight, scale, None, score));
+    }
+
     /// The position of `DynamicResources` among the filters, which shapes what users read when a
     /// pod fits nowhere.
     pub(crate) fn dynamic_resources(&self) -> Option<usize> {
@@ -92,7 +104,7 @@ impl Profile {
         let rule = self.filters.get(self.dynamic_resources()?)?;
         // A policy may say that it does not hold for this pod.
         rule.prepare(pod, cluster)?;
-        dynamic_resources::pre_enqueue(self.devices?, pod, cluster)
+        dynamic_resources::pre_enqueue(self.devices.as_ref()?, pod, cluster)
     }
 }
 
@@ -135,6 +147,7 @@ pub(super) fn read(
     };
     let tenant_from = tenant.as_ref().map_or(usize::MAX, |tenant| tenant.policies_from);
     let mut ledger = Ledger::new(policies, tenant_from);
+    let device_rules = read_device_rules(&mut fields, policies, refusals)?;
     let mut profile = Profile {
         scheduler_name: scheduler_name?.into(),
         tenant,
@@ -151,14 +164,17 @@ pub(super) fn read(
     };
     for (place, item) in filters? {
         let of = (followed, policies.len());
-        let Some(read) = read_filter(item, &place, of, &mut ledger, refusals) else {
+        let rules = device_rules.as_ref();
+        let Some(read) = read_filter(item, &place, of, (&mut ledger, rules), refusals) else {
             continue;
         };
         profile.kinds_of_conditions.extend(read.kinds);
         profile.paths.add_all(&read.paths);
         let name = Arc::clone(&read.rule.name);
         if *name == *dynamic_resources::NAME {
-            profile.devices = devices(item, followed);
+            let own = devices(item, followed);
+            profile.devices =
+                own.map(|own| DynamicResources { rules: device_rules.clone(), ..own });
         }
         match (read.is_audit, &read.counts) {
             (true, Some(counts)) => profile.audits.push((read.rule, Arc::clone(counts))),
@@ -182,6 +198,7 @@ pub(super) fn read(
         profile.witnesses.extend(read.witness);
         profile.scores.push(read.rule);
     }
+    profile.score_devices();
     ledger.settle();
     let of_victims =
         profile.victims().map(|rule| (rule.counts(), rule.paths(), rule.kinds().to_vec()));
@@ -200,6 +217,26 @@ pub(super) fn read(
     Some(profile)
 }
 
+/// The rules of `devices`; the inner `None`: there are none.
+fn read_device_rules(
+    fields: &mut Fields<'_>,
+    policies: &[Limits],
+    refusals: &mut Refusals,
+) -> Option<Option<Arc<DeviceRules>>> {
+    let mut rules = Vec::new();
+    for (place, item) in fields.list("devices", refusals)? {
+        let mut fields = Fields::of(item, &place, refusals)?;
+        let name: Arc<str> = fields.text("name", refusals)?.into();
+        let weight = fields.integer("weight", 0..=WEIGHT_MAX, refusals)?;
+        let policy = read_policy(&mut fields, policies.len(), refusals)?;
+        let limits = policies.get(policy).copied().unwrap_or_default();
+        let rule = expression::device_rule(&mut fields, &name, (limits, weight), refusals)?;
+        fields.finish(refusals);
+        rules.push(rule);
+    }
+    Some((!rules.is_empty()).then(|| DeviceRules::new(rules).into()))
+}
+
 /// The arguments of `DynamicResources`, which were found right before.
 fn devices(item: &Value, followed: Followed) -> Option<DynamicResources> {
     let mut refusals = Refusals::default();
@@ -212,7 +249,7 @@ fn read_filter(
     item: &Value,
     place: &str,
     (followed, policies): (Followed, usize),
-    ledger: &mut Ledger,
+    (ledger, device_rules): (&mut Ledger, Option<&Arc<DeviceRules>>),
     refusals: &mut Refusals,
 ) -> Option<Read> {
     let mut fields = Fields::of(item, place, refusals)?;
@@ -234,7 +271,11 @@ fn read_filter(
                 }
                 let rule = make(&mut args, followed, refusals);
                 args.finish(refusals);
-                (rule?, None, false, None)
+                let mut rule = rule?;
+                if let Some(rules) = device_rules {
+                    rule.choose_devices_by(rules);
+                }
+                (rule, None, false, None)
             }
             None => {
                 let loaded = expression::filter(&mut fields, &name, (policy, ledger), refusals)?;

@@ -1,5 +1,7 @@
 //! A device as selectors see it: the facts that they read, and whether two devices are alike in them.
 
+use std::collections::BTreeMap;
+
 use kpolicy_cel::{Answer, Facts, Map, Quantity, Read, Semver, Value};
 
 use crate::model::{Attribute, Device, DeviceCapacity, WrittenQuantity};
@@ -123,6 +125,28 @@ impl Facts for DeviceFacts<'_> {
 }
 
 impl DeviceFacts<'_> {
+    /// Its attributes by domain and name. A domain that it does not have is absent.
+    pub(super) fn all_attributes(&self) -> Value {
+        self.grouped(&self.device.attributes, attribute_value)
+    }
+
+    /// Its capacities by domain and name.
+    pub(super) fn all_capacities(&self) -> Value {
+        self.grouped(&self.device.capacity, capacity_value)
+    }
+
+    fn grouped<T>(&self, entries: &[(Box<str>, T)], value: fn(&T) -> Option<Value>) -> Value {
+        let mut domains: BTreeMap<&str, Vec<(&str, Value)>> = BTreeMap::new();
+        for (name, entry) in entries {
+            let (domain, id) = self.split(name);
+            let own = value(entry).map(|value| (id, value));
+            domains.entry(domain).or_default().extend(own);
+        }
+        let of_domain = |entries: Vec<(&str, Value)>| Value::map(Map::of_strings(entries));
+        let all = domains.into_iter().map(|(domain, entries)| (domain, of_domain(entries)));
+        Value::map(Map::of_strings(all))
+    }
+
     /// What `in` says of a domain.
     fn presence<T>(&self, entries: &[(Box<str>, T)], domain: Option<&str>) -> Answer {
         if self.has(entries, domain) { true.into() } else { Answer::Absent }
@@ -168,7 +192,7 @@ fn is_a_value(attribute: &Attribute) -> bool {
     }
 }
 
-fn attribute_value(attribute: &Attribute) -> Option<Value> {
+pub(super) fn attribute_value(attribute: &Attribute) -> Option<Value> {
     match attribute {
         Attribute::Int(value) => Some(Value::Int(*value)),
         Attribute::Bool(value) => Some(Value::Bool(*value)),

@@ -1,9 +1,12 @@
 //! The filter: the pod's claims found once, then each node judged.
 
+use std::sync::Arc;
+
 use crate::event::{Event, Events, Occurrence};
 use crate::heap::HeapBytes;
 use crate::model::Kind;
 use crate::part::{Part, Parts};
+use crate::rules::expression::DeviceRules;
 use crate::rules::{
     Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Reservation, Stage, Status,
 };
@@ -19,7 +22,7 @@ const KINDS: &[Kind] =
 
 impl DynamicResources {
     /// Rules that taint devices are not served where they are not read.
-    pub(super) fn kinds_read(self) -> &'static [Kind] {
+    pub(super) fn kinds_read(&self) -> &'static [Kind] {
         const WITHOUT_RULES: &[Kind] =
             &[Kind::DeviceClass, Kind::ResourceSlice, Kind::ResourceClaim];
         if self.followed.has_taint_rules() { KINDS } else { WITHOUT_RULES }
@@ -73,7 +76,7 @@ impl Filter for DynamicResources {
 
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         is_concerned(pod).then(|| -> Box<dyn PreparedFilter> {
-            let state = State::of(*self, pod, cluster);
+            let state = State::of(self, pod, cluster);
             let overdue = overdue(&state, cluster);
             Box::new(Prepared { state, overdue })
         })
@@ -93,6 +96,10 @@ impl Filter for DynamicResources {
 
     fn kinds(&self) -> &'static [Kind] {
         self.kinds_read()
+    }
+
+    fn choose_devices_by(&mut self, rules: &Arc<DeviceRules>) {
+        self.rules = Some(Arc::clone(rules));
     }
 
     fn reserve(&self, pod: &Pod, cluster: &Cluster, node: NodeView<'_>) -> Option<Reservation> {

@@ -1,11 +1,15 @@
 //! `DynamicResources`: claims on devices, and extended resources behind which a class of devices stands.
 //!
+//! A policy may say by `devices.score` which of the allocations that a node can give is the best one.
+//!
 //! Specification: PreFilter finds the claims of the pod; Filter allocates, on each node, what they do
 //! not have yet (`crate::devices`); the score prefers early alternatives of a request. Reads: claims,
 //! classes, slices and taint rules of devices; node labels and allocatable resources. What is decided
 //! for other pods counts, because the claims that are promised to them are in the snapshot.
 
 mod alike;
+mod choice;
+mod device_score;
 mod filter;
 mod hints;
 mod judging;
@@ -17,9 +21,13 @@ mod score;
 mod shown;
 mod state;
 
+use std::sync::Arc;
+
 use crate::fields::{Fields, Refusals};
 use crate::release::Followed;
+use crate::rules::expression::DeviceRules;
 
+pub(crate) use device_score::DeviceScore;
 pub(crate) use filter::is_concerned;
 pub(crate) use pod_claims::pre_enqueue;
 pub(crate) use post_filter::PostFilter;
@@ -29,11 +37,13 @@ pub(crate) const NAME: &str = "DynamicResources";
 
 const BINDING_TIMEOUT_SECONDS_DEFAULT: i64 = 600;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct DynamicResources {
     /// How long devices may take until the pod can be bound.
     binding_timeout_seconds: i64,
     followed: Followed,
+    /// `None`: a node gives what the release's allocator finds first.
+    pub(crate) rules: Option<Arc<DeviceRules>>,
 }
 
 impl Default for DynamicResources {
@@ -41,6 +51,7 @@ impl Default for DynamicResources {
         Self {
             binding_timeout_seconds: BINDING_TIMEOUT_SECONDS_DEFAULT,
             followed: Followed::default(),
+            rules: None,
         }
     }
 }
@@ -54,7 +65,7 @@ pub(crate) fn from_args(
     args.optional("filterTimeout");
     let binding = args.text_or("bindingTimeout", "", refusals)?;
     let binding_timeout_seconds = seconds(binding).unwrap_or(BINDING_TIMEOUT_SECONDS_DEFAULT);
-    Some(DynamicResources { binding_timeout_seconds, followed })
+    Some(DynamicResources { binding_timeout_seconds, followed, rules: None })
 }
 
 /// A duration as Go writes it, such as `10m0s`, in whole seconds; `None` where it is not one.

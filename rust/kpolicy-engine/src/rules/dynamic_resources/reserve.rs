@@ -114,7 +114,7 @@ fn held(claim: &ResourceClaim, pod: &Pod, allocation: Arc<Allocation>) -> Resour
 
 impl DynamicResources {
     pub(super) fn reservation(
-        self,
+        &self,
         pod: &Pod,
         cluster: &Cluster,
         node: NodeView<'_>,
@@ -143,7 +143,7 @@ impl DynamicResources {
         Some(reservation)
     }
 
-    fn work(self, bound: &Bound) -> ClaimWork {
+    fn work(&self, bound: &Bound) -> ClaimWork {
         let is_special = bound.special.is_some();
         let own = |text: &str| if is_special { "".into() } else { Box::from(text) };
         let allocation = bound.after.allocation.as_deref().filter(|_| bound.is_allocated_now);

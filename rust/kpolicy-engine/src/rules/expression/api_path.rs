@@ -19,7 +19,7 @@ pub(crate) fn paths_of(expression: &Expression, paths: &mut ApiPaths) {
             Root::Pod => Kind::Pod,
             Root::Node => Kind::Node,
             Root::Namespace => Kind::Namespace,
-            Root::Cluster | Root::Victim | Root::Now => continue,
+            Root::Cluster | Root::Victim | Root::Now | Root::Allocation => continue,
         };
         paths.add(kind, path);
     }

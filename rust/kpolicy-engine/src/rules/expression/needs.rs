@@ -35,17 +35,22 @@ const OF_POD: Parts = of(&[
 impl Needs {
     /// Of all facts that an expression names, or the first one that the engine does not know.
     pub(crate) fn of(expression: &Expression) -> Result<Self, String> {
-        Self::of_all(expression, |fact| {
-            facts::row(fact).is_some_and(|(root, _)| root != Root::Victim)
-        })
+        Self::of_all(expression, |root| !matches!(root, Root::Victim | Root::Allocation))
     }
 
     /// The needs of an expression that may also read a victim.
     pub(crate) fn with_victim(expression: &Expression) -> Result<Self, String> {
-        Self::of_all(expression, |_| true)
+        Self::of_all(expression, |root| root != Root::Allocation)
     }
 
-    fn of_all(expression: &Expression, is_there: impl Fn(&Name) -> bool) -> Result<Self, String> {
+    /// The needs of an expression that judges an allocation of devices, whatever node gives it.
+    pub(crate) fn with_allocation(expression: &Expression) -> Result<Self, String> {
+        let known = [Root::Pod, Root::Namespace, Root::Now, Root::Allocation];
+        Self::of_all(expression, |root| known.contains(&root))
+    }
+
+    fn of_all(expression: &Expression, is_there: impl Fn(Root) -> bool) -> Result<Self, String> {
+        let is_there = |fact: &Name| facts::row(fact).is_some_and(|(root, _)| is_there(root));
         let constant = expression.reads().iter().map(|read| &read.fact);
         let dynamic = expression.dynamic_facts();
         let parts = constant.chain(dynamic).try_fold(Parts::NONE, |sum, fact| {

@@ -41,6 +41,7 @@ impl Facts for PodWorld<'_> {
                 | Source::PodOnNodeWalk(..)
                 | Source::DomainName
                 | Source::DomainSum(_)
+                | Source::Allocation(_)
                 | Source::NodePath => Answer::Unknown,
             },
         }

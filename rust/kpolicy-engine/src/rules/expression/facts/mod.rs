@@ -6,6 +6,7 @@
 //! from the parts. The catalogue of the front end (`python/kpolicy/policy/cel/facts.py`) has the
 //! same rows.
 
+mod allocation;
 mod cluster;
 mod namespace;
 mod node;
@@ -18,10 +19,13 @@ use kpolicy_cel::{Answer, Catalogue, Expression, InvalidExpression, Name, Value}
 use crate::event::Event;
 use crate::model::Namespace;
 use crate::part::{Part, Parts};
+use crate::rules::devices::Allocated;
 use crate::rules::prices::{COLUMN_KERNELS, PODS_COUNT, PODS_SUM};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::lanes::{Lanes, LanesKind};
+
+pub(super) use allocation::{DEVICES, OF_ATTRIBUTES};
 
 /// A fact, named by its path from its root; an entry of a map has the name of the map with `[]`.
 pub(super) struct Row {
@@ -85,6 +89,8 @@ pub(super) enum Source {
     DomainName,
     /// A sum over the nodes of the node's domain; the first argument is the topology key.
     DomainSum(Addend),
+    /// An allocation of devices that a node can give.
+    Allocation(fn(&Allocated<'_, '_>, &[Value]) -> Answer),
     /// The value at an API path: the row is that of all paths that begin with its name.
     PodPath,
     NamespacePath,
@@ -123,7 +129,8 @@ impl Source {
             | Self::PodOnNode(_)
             | Self::PodOnNodeWalk(..)
             | Self::DomainName
-            | Self::DomainSum(_) => false,
+            | Self::DomainSum(_)
+            | Self::Allocation(_) => false,
         }
     }
 
@@ -142,7 +149,8 @@ impl Source {
             | Self::Node(_)
             | Self::NodeWalk(..)
             | Self::NodePath
-            | Self::DomainName => false,
+            | Self::DomainName
+            | Self::Allocation(_) => false,
         }
     }
 
@@ -167,11 +175,20 @@ pub(super) enum Root {
     Victim,
     /// The moment of the decision, which is a value itself.
     Now,
+    /// What a node can give to the claims of the pod.
+    Allocation,
 }
 
 impl Root {
-    const ALL: [Self; 6] =
-        [Self::Pod, Self::Namespace, Self::Node, Self::Cluster, Self::Victim, Self::Now];
+    const ALL: [Self; 7] = [
+        Self::Pod,
+        Self::Namespace,
+        Self::Node,
+        Self::Cluster,
+        Self::Victim,
+        Self::Now,
+        Self::Allocation,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -181,6 +198,7 @@ impl Root {
             Self::Cluster => "cluster",
             Self::Victim => "victim",
             Self::Now => NOW,
+            Self::Allocation => "allocation",
         }
     }
 
@@ -192,6 +210,7 @@ impl Root {
             Self::Cluster => &cluster::ROWS,
             Self::Victim => pod::VICTIM_ROWS,
             Self::Now => &now::ROWS,
+            Self::Allocation => &allocation::ROWS,
         }
     }
 }
