@@ -20,7 +20,7 @@ from kpolicy.cli.verbs.rule import fact_wakes
 from kpolicy.offline.answers.evaluate import Evaluated, Evaluating
 from kpolicy.offline.policy_tests.document_model import nanoseconds
 from kpolicy.offline.reports.answer_text import value_text
-from kpolicy.policy.cel.facts import API_RECORDS, VICTIM
+from kpolicy.policy.cel.facts import ALLOCATION, API_RECORDS, VICTIM
 from kpolicy.policy.codes import FAMILIES
 from kpolicy.policy.codes.registry import pages as code_pages, runtime_pages
 from kpolicy.policy.reference.entry import Entry
@@ -73,8 +73,8 @@ def evaluated(example: str) -> Evaluated:
 
 
 def has_value(entry: Entry) -> bool:
-    """Victims are there while pods are evicted only."""
-    return entry.name != VICTIM
+    """Victims are there while pods are evicted only, allocations while they are compared."""
+    return entry.name.partition(".")[0] not in (VICTIM, ALLOCATION)
 
 
 def _result(entry: Entry) -> str:

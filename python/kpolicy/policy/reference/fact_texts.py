@@ -25,6 +25,10 @@ ROOTS: Final[Mapping[str, Text]] = MappingProxyType(
             "of `pod`.",
             "victim.priority < 100",
         ),
+        "allocation": Text(
+            "Devices that the node can give to the claims of the pod, in `devices.score` only.",
+            "allocation.size == 1 ? 100 : 0",
+        ),
         "now": Text(
             "The moment of the decision, which is recorded with it; a rule that reads it is asked "
             "again when its answer next changes.",
@@ -249,6 +253,54 @@ _PORT: Final = {
     ),
 }
 
+_ALLOCATION: Final = {
+    "devices": Text(
+        "The devices, in the order in which they were found. A rule that reads them is asked about "
+        "each node by itself, because they have names.",
+        "allocation.devices.exists(device, device.driver == 'gpu.example.com') ? 100 : 0",
+    ),
+    "size": Text("How many devices it has.", "100 / allocation.size"),
+    "values": Text(
+        "The values that the devices have of an attribute, named with its domain.",
+        "allocation.values('gpu.example.com/model').exists(model, model == 'a') ? 100 : 0",
+    ),
+    "distinct": Text(
+        "How many different values the devices have of an attribute; a device without it counts as "
+        "one more.",
+        "100 / allocation.distinct('resource.kubernetes.io/pcieRoot')",
+    ),
+    "all": Text("What the node would have if nothing were given.", "allocation.all.whole"),
+    "before": Text("What others leave of it.", "allocation.before.whole"),
+    "left": Text("What the allocation leaves of that.", "allocation.left.whole"),
+}
+_DEVICE_COUNTS: Final = {
+    "whole": Text(
+        "Counter sets and devices without counters of which nobody has anything.", "PATH.whole"
+    ),
+    "devices": Text(
+        "Devices, partitions among them, of which each by itself can be given.", "PATH.devices"
+    ),
+}
+_ALLOCATED_DEVICE: Final = {
+    name: Text(meaning, f"PATH[0].{name}")
+    for name, meaning in (
+        ("claim", "The name of the claim that gets it."),
+        ("request", "The request of the claim, with the chosen alternative: `gpu/large`."),
+        ("deviceClass", "The DeviceClass that the request names."),
+        ("driver", "The driver of the device."),
+        ("pool", "The pool of the device."),
+        ("device", "The name of the device in its pool."),
+        ("attributes", "Its attributes by domain and name; a domain that it lacks is absent."),
+        ("capacity", "Its capacities by domain and name."),
+        ("leftOfPool", "How many other devices of its pool can still be given."),
+        (
+            "leftOfPartition",
+            "Which share is left of the counter sets that it takes of, as a mean over their "
+            "counters, or of its own capacity if it is given in shares.",
+        ),
+    )
+}
+
 # By the name of a type in the catalogue.
 MEMBERS: Final[Mapping[str, Mapping[str, Text]]] = MappingProxyType(
     {
@@ -258,6 +310,9 @@ MEMBERS: Final[Mapping[str, Mapping[str, Text]]] = MappingProxyType(
         "Domain": _DOMAIN,
         "Cluster": _CLUSTER,
         "Namespace": _NAMESPACE,
+        "Allocation": _ALLOCATION,
+        "DeviceCounts": _DEVICE_COUNTS,
+        "AllocatedDevice": _ALLOCATED_DEVICE,
         "Taint": {
             "key": Text("The key of the taint.", "node.taints[0].key"),
             "value": Text("The value of the taint.", "node.taints[0].value"),

@@ -90,7 +90,8 @@ impl<'a> Attempt<'a> {
     fn begin_comparing(&mut self, judge: &dyn Judge) -> Result<(Option<Stock>, Worth), TooMuch> {
         let stock = match judge.looks_at_stock() {
             true => {
-                self.work.charge(Stock::units(self))?;
+                let units = Stock::units(self);
+                self.work.charge(units)?;
                 Some(Stock::of(self))
             }
             false => None,

@@ -195,7 +195,11 @@ impl Stock {
                     *left -= amount;
                 }
                 let set = self.counters.get(*counter).map(|counter| counter.set);
-                touched.extend(set.filter(|set| !touched.contains(set)));
+                if let Some(set) = set
+                    && !touched.contains(&set)
+                {
+                    touched.push(set);
+                }
             }
         }
         for set in touched.iter().filter_map(|set| self.sets.get(*set)) {
@@ -281,7 +285,7 @@ type Shares = BTreeMap<Box<str>, i128>;
 fn shares_left<'c>(
     candidate: &'c Candidate<'_>,
     given: Option<&'c Shares>,
-) -> impl Iterator<Item = (i128, i128)> + 'c {
+) -> impl Iterator<Item = (i128, i128)> {
     candidate.device.capacity.iter().map(move |(name, capacity)| {
         let amount = |shares: Option<&Shares>| {
             shares.and_then(|shares| shares.get(name)).copied().unwrap_or_default()

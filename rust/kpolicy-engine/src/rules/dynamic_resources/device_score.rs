@@ -46,7 +46,7 @@ impl Score for DeviceScore {
     }
 
     fn kinds(&self) -> &[Kind] {
-        self.0.rules.as_ref().map_or(&[], |rules| rules.kinds())
+        self.0.rules.as_ref().map_or(&[][..], |rules| rules.kinds())
     }
 
     fn moments(&self) -> &Moments {

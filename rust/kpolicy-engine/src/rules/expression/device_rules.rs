@@ -74,7 +74,7 @@ impl LookedAt {
 
 /// The rules of a profile that score allocations.
 #[derive(Debug)]
-pub(crate) struct DeviceRules {
+pub struct DeviceRules {
     rules: Vec<DeviceRule>,
     needs: Needs,
     kinds: Vec<Kind>,
@@ -92,7 +92,7 @@ impl DeviceRules {
             needs = needs.with(rule.written.needs);
             kinds.extend(&rule.written.kinds);
             moments = moments.with(rule.written.moments.clone());
-            for conditions in &rule.conditions {
+            if let Some(conditions) = &rule.conditions {
                 needs = needs.with(conditions.needs);
                 kinds.extend(conditions.kinds());
                 moments = moments.with(conditions.moments.clone());
@@ -152,7 +152,7 @@ impl DeviceRules {
         let mut paths = ApiPaths::default();
         for rule in &self.rules {
             paths_of(&rule.written.expression, &mut paths);
-            for conditions in &rule.conditions {
+            if let Some(conditions) = &rule.conditions {
                 paths.add_all(&conditions.paths());
             }
         }
