@@ -173,8 +173,10 @@ pub(super) fn read(
         let name = Arc::clone(&read.rule.name);
         if *name == *dynamic_resources::NAME {
             let own = devices(item, followed);
-            profile.devices =
-                own.map(|own| DynamicResources { rules: device_rules.clone(), ..own });
+            profile.devices = own.map(|mut own| {
+                own.rules.clone_from(&device_rules);
+                own
+            });
         }
         match (read.is_audit, &read.counts) {
             (true, Some(counts)) => profile.audits.push((read.rule, Arc::clone(counts))),

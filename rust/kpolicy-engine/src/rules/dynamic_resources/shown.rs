@@ -182,7 +182,7 @@ impl Shown {
 }
 
 /// Whole numbers without a fraction.
-#[expect(clippy::cast_possible_truncation, clippy::float_cmp, reason = "it is compared first")]
+#[allow(clippy::cast_possible_truncation, clippy::float_cmp)]
 fn number(value: f64) -> Value {
     if value.trunc() == value && value.abs() < 9e15 { (value as i64).into() } else { value.into() }
 }
