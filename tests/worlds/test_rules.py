@@ -26,4 +26,4 @@ def test_there_are_rules_of_every_kind() -> None:
         "reverse",
         "minmax",
     }
-    assert len(rules["victims"]) == 10
+    assert len(rules["victims"]) == len(rules["devices"]) == 10

@@ -198,9 +198,11 @@ BUDGETS_MAX: Final = 8
 PODS_PER_NODE_MAX: Final = 256
 # A kubelet reports 50 images, with five names each.
 IMAGE_NAMES_MAX: Final = 250
-# The API allows so many in one claim, and a device so many attributes and capacities together.
-DEVICES_MAX: Final = 32
-DEVICE_ENTRIES_MAX: Final = 32
+# Of one pod, as a rule: the API allows 32 in one claim.
+DEVICES_MAX: Final = 8
+# Of one device, as a rule: the API allows 32 together.
+ATTRIBUTES_MAX: Final = 16
+CAPACITIES_MAX: Final = 8
 DOMAINS_MAX: Final = 4096
 # A cluster whose sums are worked out for each node: its nodes, and its kinds of pods.
 CLUSTER_NODES_MAX: Final = 5_000
@@ -269,10 +271,6 @@ _RECORDS: Final = (
     ),
 )
 
-def _by_domain(of: Type) -> Member:
-    return Member(map_of(STRING, map_of(STRING, of)), size=DEVICE_ENTRIES_MAX)
-
-
 _ALLOCATED_DEVICE: Final = ObjectType(
     "AllocatedDevice",
     MappingProxyType(
@@ -281,8 +279,8 @@ _ALLOCATED_DEVICE: Final = ObjectType(
                 ("claim", "request", "deviceClass", "driver", "pool", "device"),
                 Member(STRING, size=NAME_BYTES_MAX),
             ),
-            "attributes": _by_domain(DYN),
-            "capacity": _by_domain(Type("quantity")),
+            "attributes": Member(map_of(STRING, DYN), size=ATTRIBUTES_MAX),
+            "capacity": Member(map_of(STRING, Type("quantity")), size=CAPACITIES_MAX),
             "leftOfPool": Member(INT),
             "leftOfPartition": Member(DOUBLE),
         }

@@ -290,8 +290,8 @@ _ALLOCATED_DEVICE: Final = {
         ("driver", "The driver of the device."),
         ("pool", "The pool of the device."),
         ("device", "The name of the device in its pool."),
-        ("attributes", "Its attributes by domain and name; a domain that it lacks is absent."),
-        ("capacity", "Its capacities by domain and name."),
+        ("attributes", "Its attributes by their names with domain, as `gpu.example.com/model`."),
+        ("capacity", "Its capacities by their names with domain."),
         ("leftOfPool", "How many other devices of its pool can still be given."),
         (
             "leftOfPartition",

@@ -1,7 +1,5 @@
 //! A device as selectors see it: the facts that they read, and whether two devices are alike in them.
 
-use std::collections::BTreeMap;
-
 use kpolicy_cel::{Answer, Facts, Map, Quantity, Read, Semver, Value};
 
 use crate::model::{Attribute, Device, DeviceCapacity, WrittenQuantity};
@@ -125,26 +123,23 @@ impl Facts for DeviceFacts<'_> {
 }
 
 impl DeviceFacts<'_> {
-    /// Its attributes by domain and name. A domain that it does not have is absent.
+    /// Its attributes by their names with domain.
     pub(super) fn all_attributes(&self) -> Value {
-        self.grouped(&self.device.attributes, attribute_value)
+        self.by_full_name(&self.device.attributes, attribute_value)
     }
 
-    /// Its capacities by domain and name.
+    /// Its capacities by their names with domain.
     pub(super) fn all_capacities(&self) -> Value {
-        self.grouped(&self.device.capacity, capacity_value)
+        self.by_full_name(&self.device.capacity, capacity_value)
     }
 
-    fn grouped<T>(&self, entries: &[(Box<str>, T)], value: fn(&T) -> Option<Value>) -> Value {
-        let mut domains: BTreeMap<&str, Vec<(&str, Value)>> = BTreeMap::new();
-        for (name, entry) in entries {
+    fn by_full_name<T>(&self, entries: &[(Box<str>, T)], value: fn(&T) -> Option<Value>) -> Value {
+        let full = |name: &str| {
             let (domain, id) = self.split(name);
-            let own = value(entry).map(|value| (id, value));
-            domains.entry(domain).or_default().extend(own);
-        }
-        let of_domain = |entries: Vec<(&str, Value)>| Value::map(Map::of_strings(entries));
-        let all = domains.into_iter().map(|(domain, entries)| (domain, of_domain(entries)));
-        Value::map(Map::of_strings(all))
+            format!("{domain}/{id}")
+        };
+        let own = entries.iter().filter_map(|(name, entry)| Some((full(name), value(entry)?)));
+        Value::map(Map::of_strings(own))
     }
 
     /// What `in` says of a domain.
