@@ -402,17 +402,13 @@ _ALLOCATION: Final = _object(
     {
         "devices": _list("AllocatedDevice", DEVICES_MAX, time=Time.NODE),
         "size": _value(INT, time=Time.NODE),
-        "values": Member(
-            list_of(DYN), (STRING,), time=Time.NODE, size=DEVICES_MAX, method=True
-        ),
+        "values": Member(list_of(DYN), (STRING,), time=Time.NODE, size=DEVICES_MAX, method=True),
         "distinct": Member(INT, (STRING,), time=Time.NODE, method=True),
         **dict.fromkeys(("all", "before", "left"), Member(Type("DeviceCounts"), time=Time.NODE)),
     },
 )
 
-_DEVICE_COUNTS: Final = _object(
-    "DeviceCounts", {"whole": _value(INT), "devices": _value(INT)}
-)
+_DEVICE_COUNTS: Final = _object("DeviceCounts", {"whole": _value(INT), "devices": _value(INT)})
 
 CATALOGUE: Final = Catalogue(
     MappingProxyType(

@@ -49,7 +49,9 @@ def _of(policy: WrittenPolicy, rule: RuleExpression, bounds: Bounds) -> Iterator
     if at.tree.time <= Time.POD:
         message = "this score reads nothing of the node, so it is the same on all nodes"
         if rule.scores_devices:
-            message = "this score reads nothing of the allocation, so it is the same for all of them"
+            message = (
+                "this score reads nothing of the allocation, so it is the same for all of them"
+            )
         # Legacy files have such priorities intentionally.
         if policy.policy.kind == "SchedulingPolicy":
             yield policy.finding(at, "KP323", message, span)

@@ -295,8 +295,7 @@ _ALLOCATED_DEVICE: Final = {
         ("leftOfPool", "How many other devices of its pool can still be given."),
         (
             "leftOfPartition",
-            "Which share is left of the counter sets that it takes of, as a mean over their "
-            "counters, or of its own capacity if it is given in shares.",
+            "The share that is left of its counter sets, or of itself if it is given in shares.",
         ),
     )
 }
