@@ -141,6 +141,7 @@ impl Part {
             Self::Time => Events::of(&[Event::TimePasses]),
             Self::Claims => {
                 Events::of_objects(&[Kind::DeviceClass, Kind::ResourceSlice, Kind::ResourceClaim])
+                    .with(Events::of(&[Event::PodGeneratedClaim]))
             }
             Self::Group => Events::of(&[Event::PodAdd, Event::PodDelete, Event::PodUpdate]),
             Self::Holds => Events::of(&[Event::PodDelete]),

@@ -200,6 +200,7 @@ PODS_PER_NODE_MAX: Final = 256
 IMAGE_NAMES_MAX: Final = 250
 # Of one pod, as a rule: the API allows 32 in one claim.
 DEVICES_MAX: Final = 8
+CLAIMS_MAX: Final = 8
 # Of one device, as a rule: the API allows 32 together.
 ATTRIBUTES_MAX: Final = 16
 CAPACITIES_MAX: Final = 8
@@ -258,6 +259,13 @@ _RECORDS: Final = (
     ),
     _record("Controller", kind=STRING, name=STRING),
     _record("DisruptionBudget", name=STRING, disruptionsAllowed=INT),
+    _record(
+        "PodClaim",
+        name=STRING,
+        claim=STRING,
+        deviceClasses=list_of(STRING),
+        allocated=BOOL,
+    ),
     # Ports without a host port concern no node; `pod.spec` has them.
     _record("Port", protocol=STRING, hostIP=STRING, hostPort=INT),
     _record("Volumes", claims=list_of(STRING)),
@@ -306,6 +314,7 @@ _POD: Final = _object(
         "controller": _value(Type("Controller")),
         "disruptionBudgets": _list("DisruptionBudget", BUDGETS_MAX, told_of=(PENDING, VICTIM)),
         "controllerReplicas": _value(INT, told_of=(PENDING,)),
+        "claims": _list("PodClaim", CLAIMS_MAX, told_of=(PENDING,)),
         "containers": _list("Container", CONTAINERS_MAX),
         "initContainers": _list("Container", CONTAINERS_MAX),
         "tolerations": _list("Toleration", TOLERATIONS_MAX),
@@ -340,6 +349,7 @@ _NODE: Final = _object(
         "podCount": _value(INT, time=Time.NODE, column="int"),
         "podLimit": _value(INT, time=Time.NODE, column="int"),
         "pods": _value(Type("PodSet"), time=Time.NODE),
+        "devices": _value(Type("NodeDevices"), time=Time.NODE),
         "hasImage": Member(BOOL, (STRING,), time=Time.NODE, column="bool", method=True),
         "domain": Member(Type("Domain"), (STRING,), time=Time.DOMAIN, method=True),
         "fits": Member(BOOL, time=Time.NODE, column="bool", of_root="pod", method=True),
@@ -362,6 +372,11 @@ _POD_SET: Final = _object(
         "size": Member(INT, column="int", method=True),
         "sameController": Member(INT, time=Time.POD, column="int", of_root="pod", method=True),
     },
+)
+
+_NODE_DEVICES: Final = _object(
+    "NodeDevices",
+    dict.fromkeys(("count", "free"), Member(INT, (STRING,), column="int", method=True)),
 )
 
 _DOMAIN: Final = _object(
@@ -431,6 +446,7 @@ CATALOGUE: Final = Catalogue(
                 _POD,
                 _NODE,
                 _POD_SET,
+                _NODE_DEVICES,
                 _DOMAIN,
                 _CLUSTER,
                 _NAMESPACE,
@@ -450,6 +466,7 @@ API_ROOTS: Final = frozenset({"pod", "node", "namespaceObject"})
 # Like the roots, these are no values: the engine only answers for their members.
 PATHS_ONLY: Final = frozenset(
     {
+        "node.devices",
         "node.domain",
         "node.domain.pods",
         "cluster.pods",

@@ -56,6 +56,10 @@ _POD: Final = {
         "`Never` if the pod must not evict others, otherwise `PreemptLowerPriority`.",
         "pod.preemptionPolicy == 'Never'",
     ),
+    "claims": Text(
+        "The pod's claims on devices (`spec.resourceClaims`); of the pending pod.",
+        "pod.claims.size() == 0",
+    ),
     "controller": Text(
         "The owner that controls the pod; absent for a pod without one.",
         "has(pod.controller.kind) && pod.controller.kind == 'ReplicaSet'",
@@ -321,6 +325,31 @@ MEMBERS: Final[Mapping[str, Mapping[str, Text]]] = MappingProxyType(
             ),
         },
         "Toleration": _TOLERATION,
+        "PodClaim": {
+            "name": Text("The name of the entry in the pod's spec.", "PATH.map(c, c.name)"),
+            "claim": Text(
+                "The name of the ResourceClaim; empty while it is not made.",
+                "PATH.exists(c, c.claim == '')",
+            ),
+            "deviceClasses": Text(
+                "The DeviceClass of each request, and of each alternative of one.",
+                "PATH.exists(c, 'gpu' in c.deviceClasses)",
+            ),
+            "allocated": Text(
+                "Whether the claim has its devices already.", "PATH.all(c, c.allocated)"
+            ),
+        },
+        "NodeDevices": {
+            "count": Text(
+                "How many devices of a driver the slices that name the node publish, partitions "
+                "among them.",
+                "node.devices.count('gpu.example.com') == 0",
+            ),
+            "free": Text(
+                "How many of them no claim has anything of.",
+                "node.devices.free('gpu.example.com') >= 1",
+            ),
+        },
         "Controller": {
             "kind": Text("The kind of the controller.", "pod.controller.kind"),
             "name": Text("The name of the controller.", "pod.controller.name"),

@@ -112,6 +112,13 @@ impl Needs {
             (Part::PodApiValues, pod.api_values.id()),
         ];
         parts.into_iter().filter(|(part, _)| self.0.has(*part)).for_each(|(_, id)| key.push(id));
+        if self.0.has(Part::Claims) && !template.resource_claims.is_empty() {
+            key.push_text(&pod.uid);
+            for (name, made) in pod.claim_statuses.iter().flat_map(|statuses| statuses.iter()) {
+                key.push_text(name);
+                key.push_text(made.as_deref().unwrap_or_default());
+            }
+        }
         if self.0.has(Part::PodName) {
             key.push_text(&pod.uid);
             key.push_text(&pod.name);

@@ -47,6 +47,7 @@ impl Row {
                 PODS_COUNT
             }
             name if name.ends_with("pods.sum") => PODS_SUM,
+            name if name.starts_with("devices.") => PODS_COUNT,
             _ => FACT,
         }
     }
@@ -83,6 +84,8 @@ pub(super) enum Source {
     Node(fn(NodeView<'_>, &[Value]) -> Answer),
     /// As `Node`, where answering walks something of the node; what that takes.
     NodeWalk(fn(NodeView<'_>, &[Value]) -> Answer, fn(NodeView<'_>) -> u64),
+    /// Of a node, by other objects.
+    NodeInCluster(fn(&Cluster, NodeView<'_>, &[Value]) -> Answer),
     PodOnNode(fn(&Pod, NodeView<'_>) -> Answer),
     /// As `PodOnNode`, where answering walks something of the node; what that takes.
     PodOnNodeWalk(fn(&Pod, NodeView<'_>) -> Answer, fn(NodeView<'_>) -> u64),
@@ -125,6 +128,7 @@ impl Source {
             | Self::ClusterSum(_) => true,
             Self::Node(_)
             | Self::NodeWalk(..)
+            | Self::NodeInCluster(_)
             | Self::NodePath
             | Self::PodOnNode(_)
             | Self::PodOnNodeWalk(..)
@@ -148,6 +152,7 @@ impl Source {
             | Self::Cluster(_)
             | Self::Node(_)
             | Self::NodeWalk(..)
+            | Self::NodeInCluster(_)
             | Self::NodePath
             | Self::DomainName
             | Self::Allocation(_) => false,
