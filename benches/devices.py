@@ -1,14 +1,16 @@
 """How many devices are stranded: `devices-best-fit` against first fit, on a recorded sequence.
 
 Pods arrive and leave as `device_arrivals.txt` says, on eight nodes with four GPUs each, which are
-given whole or in the partitions of an A100. A GPU is stranded while something of it is given and
-something is left: a pod that wants a whole one cannot have it. The engine decides as it does in a
-cluster; the API server's part is played here. Nothing is timed.
+given whole or in the partitions of an A100. A GPU is broken up while a part of it is given: a pod
+that wants a whole one cannot have it. Those are stranded that are more than the fewest that could
+hold all given parts. The engine decides as it does in a cluster; the API server's part is played
+here. Nothing is timed.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,21 +57,21 @@ def recorded() -> list[Step]:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of the sequence under one policy. `stranded` is the mean over all steps."""
+    """What came of the sequence under one policy; GPUs as means over all steps."""
 
     policy: str
     placed: int
     waited: int
+    broken: float
     stranded: float
-    stranded_most: int
 
     def line(self) -> Json:
         return {
             "policy": self.policy,
             "placed": self.placed,
             "waited": self.waited,
+            "broken": round(self.broken, 2),
             "stranded": round(self.stranded, 2),
-            "strandedMost": self.stranded_most,
         }
 
 
@@ -84,13 +86,13 @@ def fewer_percent(played: Sequence[Played]) -> float:
 
 
 def table(played: Sequence[Played]) -> list[str]:
-    head = ["policy", "placed", "waited", "stranded, mean", "most"]
+    head = ["policy", "placed", "waited", "broken up", "stranded"]
     lines = [
-        [p.policy, str(p.placed), str(p.waited), f"{p.stranded:.2f}", str(p.stranded_most)]
+        [p.policy, str(p.placed), str(p.waited), f"{p.broken:.2f}", f"{p.stranded:.2f}"]
         for p in played
     ]
-    gpus = f"{len(recorded())} steps on {NODES * GPUS} GPUs"
-    return [*columns([head, *lines]), f"{fewer_percent(played):.0f} % fewer, in {gpus}"]
+    steps = f"in {len(recorded())} steps on {NODES * GPUS} GPUs"
+    return [*columns([head, *lines]), f"{fewer_percent(played):.0f} % fewer stranded, {steps}"]
 
 
 def failures(played: Sequence[Played]) -> list[str]:
@@ -107,24 +109,29 @@ class Cluster:
     policy: str
     engine: Engine = field(default_factory=lambda: Engine(1, threads=1))
     version: int = 0
-    # By pod: the GPU that it has something of, and whether all of it.
-    given: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    # By pod: the GPU that it has something of, and how many of its memory slices.
+    given: dict[str, tuple[str, int]] = field(default_factory=dict)
     claims: dict[str, Json] = field(default_factory=dict)
     pods: dict[str, Json] = field(default_factory=dict)
 
     def play(self, steps: Sequence[Step]) -> Played:
         self._begin()
-        stranded, arrived = [], 0
+        broken, stranded, arrived = [], [], 0
         for step in steps:
             if step.device_class:
                 arrived += 1
                 self._arrive(step)
             else:
                 self._leave(step.pod)
-            stranded.append(self._stranded())
+            broken.append(self._broken())
+            stranded.append(broken[-1] - self._fewest())
         placed = sum(1 for pod in self.pods.values() if "nodeName" in pod["spec"])
         return Played(
-            self.policy, placed, arrived - placed, sum(stranded) / len(stranded), max(stranded)
+            self.policy,
+            placed,
+            arrived - placed,
+            sum(broken) / len(steps),
+            sum(stranded) / len(steps),
         )
 
     def _begin(self) -> None:
@@ -136,8 +143,13 @@ class Cluster:
         unread = self.engine.load_objects(json.dumps(document).encode(), "")
         assert not unread, unread
 
-    def _stranded(self) -> int:
-        return len({gpu for gpu, is_whole in self.given.values() if not is_whole})
+    def _broken(self) -> int:
+        return len({gpu for gpu, slices in self.given.values() if slices < _SLICES})
+
+    def _fewest(self) -> int:
+        """How many GPUs the parts need, by their memory slices."""
+        parts = sum(slices for _, slices in self.given.values() if slices < _SLICES)
+        return math.ceil(parts / _SLICES)
 
     def _show(self, resource: str, kind: str, item: Json) -> None:
         self.version += 1
@@ -163,7 +175,7 @@ class Cluster:
         self.engine.settle([(step.pod, Outcome.BOUND)], self.version)
         [device] = allocation["devices"]["results"]
         gpu = "-".join(device["device"].split("-")[:2])
-        self.given[step.pod] = f"{device['pool']}/{gpu}", step.device_class == "whole"
+        self.given[step.pod] = f"{device['pool']}/{gpu}", _PARTITIONS[step.device_class][0]
 
     def _leave(self, pod: str) -> None:
         self.given.pop(pod, None)
