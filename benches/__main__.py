@@ -16,6 +16,7 @@ from typing import Any, Final
 from benches import (
     boundary,
     cold,
+    devices,
     explaining,
     expressions,
     footprint,
@@ -113,6 +114,12 @@ def _journal(arguments: argparse.Namespace) -> Outcome:
     return figures.line(), journal.table(figures), journal.failures(figures)
 
 
+def _devices(_: argparse.Namespace) -> Outcome:
+    played = devices.measure()
+    lines = [each.line() for each in played]
+    return lines, devices.table(played), devices.failures(played)
+
+
 def _plot(arguments: argparse.Namespace) -> Outcome:
     if arguments.measure:
         plot.save(plot.measure())
@@ -140,6 +147,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[argparse.Namespace], Outcome]]] = {
     "explain": _explain,
     "offline": _offline,
     "wakes": _wakes,
+    "devices": _devices,
     "memory": _memory,
     "sizes": _sizes,
     "load": _load,
@@ -165,13 +173,14 @@ def parser() -> argparse.ArgumentParser:
         "decisions about pods that all differ (cold), two threads of the engine against one, tests "
         "of policies, how long the command line takes to start, expressions, what /debug/explain "
         "holds up, explain and diff of a whole snapshot (offline), useless wakes of parked pods, "
-        "memory (also by size), loading, and the journal; plot cost by nodes, and by threads. "
+        "devices that best fit strands, and first fit, memory (also by size), loading, and the "
+        "journal; plot cost by nodes, and by threads. "
         "Without a name: boundary, workloads, tests and startup. `peer --help` is the comparison "
         "with kube-scheduler's cycle, `cluster --help` that of both as processes on a real API "
         "server; `churn --help` and `failover --help` are memory and promises of seconds there; "
         "`shares --help` is the shares of tenants over a simulated week.",
-        epilog="exit: 0 measured, 1 the boundary is crossed too often, or the loop is held up "
-        "for too long",
+        epilog="exit: 0 measured, 1 the boundary is crossed too often, the loop is held up for "
+        "too long, or best fit strands too many devices",
     )
     flags.add_argument("names", nargs="*", metavar="|".join(BENCHMARKS), default=[])
     flags.add_argument("--full", action="store_true", help="all sizes, up to 100,000 nodes")

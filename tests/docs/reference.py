@@ -20,7 +20,7 @@ from kpolicy.cli.verbs.rule import fact_wakes
 from kpolicy.offline.answers.evaluate import Evaluated, Evaluating
 from kpolicy.offline.policy_tests.document_model import nanoseconds
 from kpolicy.offline.reports.answer_text import value_text
-from kpolicy.policy.cel.facts import API_RECORDS, QUEUE, TENANT, VICTIM
+from kpolicy.policy.cel.facts import ALLOCATION, API_RECORDS, QUEUE, TENANT, VICTIM
 from kpolicy.policy.codes import FAMILIES
 from kpolicy.policy.codes.registry import pages as code_pages, runtime_pages
 from kpolicy.policy.reference.entry import Entry
@@ -73,8 +73,9 @@ def evaluated(example: str) -> Evaluated:
 
 
 def has_value(entry: Entry) -> bool:
-    """Victims are there while pods are evicted only, and tenants while pods are queued."""
-    return entry.name.split(".")[0] not in (VICTIM, TENANT, QUEUE)
+    """Victims are there while pods are evicted only, tenants while pods are queued, allocations
+    while they are compared."""
+    return entry.name.split(".")[0] not in (VICTIM, TENANT, QUEUE, ALLOCATION)
 
 
 def _result(entry: Entry) -> str:

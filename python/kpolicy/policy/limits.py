@@ -32,6 +32,8 @@ RULES_MAX: Final = 1_000
 HOLDS_MAX: Final = 64
 OVERTAKES_MAX: Final = 1_000_000
 OVERTAKES_DEFAULT: Final = 1_000
+# Of one document: each is asked about every allocation that is compared.
+DEVICE_SCORES_MAX: Final = 16
 # The legacy NodePreferAvoidPods needs 10,000, and weights that rank priorities need more.
 WEIGHT_MAX: Final = 1_000_000
 # A limit of the engine: a hundred times the sum of the weights fits into 32 bits.

@@ -84,7 +84,7 @@ parts! {
     Time,
     /// What the pods of the pod's tenant hold together.
     Usage,
-    /// Resource claims and the devices that are free. No rule reads them yet.
+    /// Resource claims, and which devices there are and are free.
     Claims,
     /// The other pods of the pod's group. No rule reads them yet.
     Group,
@@ -139,7 +139,10 @@ impl Part {
                 Kind::StatefulSet,
             ]),
             Self::Time => Events::of(&[Event::TimePasses]),
-            Self::Claims => Events::of(&[Event::NodeAdd, Event::PodDelete, Event::PodUpdate]),
+            Self::Claims => {
+                Events::of_objects(&[Kind::DeviceClass, Kind::ResourceSlice, Kind::ResourceClaim])
+                    .with(Events::of(&[Event::PodGeneratedClaim]))
+            }
             Self::Group => Events::of(&[Event::PodAdd, Event::PodDelete, Event::PodUpdate]),
             Self::Holds => Events::of(&[Event::PodDelete]),
             Self::Terminations => Events::of(&[Event::PodTermination]),
@@ -195,7 +198,7 @@ impl Parts {
     pub(crate) const NONE: Self = Self(0);
     /// Objects besides pods and nodes.
     pub(crate) const OBJECTS: Self =
-        Self::of(&[Part::Namespace, Part::DisruptionBudgets, Part::Controller]);
+        Self::of(&[Part::Namespace, Part::DisruptionBudgets, Part::Controller, Part::Claims]);
 
     /// The set of these parts.
     pub(crate) const fn of(parts: &[Part]) -> Self {

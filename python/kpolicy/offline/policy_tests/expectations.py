@@ -168,13 +168,20 @@ class RuleNames:
         return self.scores.get(rule, 0)
 
 
+def _of_devices(profile: Mapping[str, Any]) -> dict[str, int]:
+    """The score of the rules of `devices.score`: called as the rule, or by the field for several."""
+    rules = profile.get("devices", ())
+    name = rules[0]["name"] if len(rules) == 1 else "devices.score"
+    return {name: sum(rule["weight"] for rule in rules)} if rules else {}
+
+
 def rule_names(program: Program) -> dict[str, RuleNames]:
     """By profile."""
     document = json.loads(program.bytes)
     return {
         profile["schedulerName"]: RuleNames(
             {rule["name"]: rule.get("reason", rule["name"]) for rule in profile["filters"]},
-            {rule["name"]: rule["weight"] for rule in profile["scores"]},
+            {rule["name"]: rule["weight"] for rule in profile["scores"]} | _of_devices(profile),
             frozenset(
                 rule["name"] for rule in profile["filters"] if rule.get("enforcement") == "audit"
             ),

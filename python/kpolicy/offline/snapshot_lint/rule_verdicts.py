@@ -84,7 +84,7 @@ def judged(
         if not keys:
             continue
         filters = {_name(at): rule for at, rule in enumerate(applied) if _filters(rule)}
-        scores = {_name(at): rule for at, rule in enumerate(applied) if not _filters(rule)}
+        scores = {_name(at): rule for at, rule in enumerate(applied) if _scores(rule)}
         if filters:
             entries = [_asking(maker.filter(rule), name) for name, rule in filters.items()]
             for line in _explained(snapshot, _program(policies, filters=entries), keys):
@@ -99,6 +99,11 @@ def judged(
 
 def _filters(rule: AppliedRule) -> bool:
     return rule.written.path[1] == "predicates"
+
+
+def _scores(rule: AppliedRule) -> bool:
+    """Rules that choose devices judge allocations, and not nodes."""
+    return not _filters(rule) and not rule.written.scores_devices
 
 
 def _name(at: int) -> str:

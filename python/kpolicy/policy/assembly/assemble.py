@@ -202,6 +202,8 @@ class Entries:
             scored["release"] = minor
         if written.builtin is not None:
             return {**self._builtin(applied), **scored}
+        if written.scores_devices:
+            return {**self._expression(applied), "weight": applied.weight}
         return {
             **self._expression(applied),
             **scored,
@@ -296,14 +298,18 @@ def assemble(
     scores = [(rule, entries.score(rule)) for rule in _scores(served, expressions)]
     _drop_ignored([entry for _, entry in filters + scores], extenders)
     holds = hold_entries(served, policies, expressions)
+    summed = _summed(scores)
+    of_devices = [entry for rule, entry in scores if rule.written.scores_devices]
     entry = {
         "schedulerName": scheduler_name,
         "percentageOfNodesToScore": _percentage(served, findings),
         "filters": _once(filters),
-        "scores": _summed(scores),
+        "scores": [entry for entry in summed if all(entry is not own for own in of_devices)],
         "preemption": entries.preemption(*_preemption(served, findings)),
         **({"holds": holds} if holds else {}),
     }
+    if of_devices:
+        entry["devices"] = of_devices
     return Assembled(entry, extenders, _plugins(served))
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Severity, Span, has_errors
 from kpolicy.policy.assembly.params import ParamValues
-from kpolicy.policy.assembly.read_policy import Policy, condition_paths
+from kpolicy.policy.assembly.read_policy import DEVICE_SCORES, Policy, condition_paths
 from kpolicy.policy.cel import (
     CompiledExpression,
     Environment,
@@ -65,6 +65,8 @@ _ERRORS_IN_POLICIES: Final = frozenset({"KP206"})
 VICTIM_ROOTS: Final = (*NODE_ROOTS, "victim")
 # About a pod in the queue, for which no node is looked at.
 QUEUE_ROOTS: Final = (*POD_ROOTS, "tenant", "queue")
+# An allocation is judged by itself, whichever of the nodes that are alike gives it.
+ALLOCATION_ROOTS: Final = ("pod", "namespaceObject", "now", "allocation")
 
 
 class Expressions:
@@ -278,7 +280,8 @@ def _places(policy: Policy) -> Iterator[tuple[Path, Sequence[Type], tuple[str, .
         for condition in condition_paths(path, rule):
             yield condition, BOOL, POD_ROOTS
         expects = BOOL if isinstance(rule, Predicate) else NUMBER
-        yield (*path, "expression"), expects, NODE_ROOTS
+        roots = ALLOCATION_ROOTS if path[:-1] == DEVICE_SCORES else NODE_ROOTS
+        yield (*path, "expression"), expects, roots
         yield (*path, "messageExpression"), STRING, NODE_ROOTS
     yield ("spec", "preemption", "victims", "expression"), BOOL, VICTIM_ROOTS
     queue = policy.model.spec.queue

@@ -15,7 +15,7 @@ from typing import Final
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.policy.assembly.assemble import camel_case
 from kpolicy.policy.assembly.expressions import Expressions
-from kpolicy.policy.assembly.read_policy import Policy
+from kpolicy.policy.assembly.read_policy import DEVICE_SCORES, Policy
 from kpolicy.policy.assembly.resolve import Resolution, Served
 from kpolicy.policy.limits import COST_PER_NODE_MAX, WEIGHTS_MAX
 from kpolicy.policy.yaml.nodes import Path, scalars
@@ -23,6 +23,8 @@ from kpolicy.quick_dataclass import dataclass
 from kpolicy.version import VERSION
 
 _WEIGHT_SHARE_MAX: Final = 50
+# The built-in that gives devices to claims.
+_ALLOCATES: Final = "DynamicResources"
 _CAMEL_CASE: Final = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
 _VARIABLE: Final = re.compile(r"\bvariables\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
 
@@ -32,6 +34,7 @@ def check_policies(policies: Sequence[Policy], resolution: Resolution) -> list[D
         *chain.from_iterable(map(_version, policies)),
         *_profiles(policies, resolution),
         *chain.from_iterable(_weights(name, s) for name, s in resolution.profiles.items()),
+        *chain.from_iterable(_device_scores(n, s) for n, s in resolution.profiles.items()),
         *chain.from_iterable(map(_messages, policies)),
         *chain.from_iterable(_unused(policy, policies) for policy in policies),
         *chain.from_iterable(map(_without_effect, policies)),
@@ -82,6 +85,21 @@ def _weights(scheduler_name: str, served: Sequence[Served]) -> Iterator[Diagnost
                 f"the weight {rule.weight:,} is more than {_WEIGHT_SHARE_MAX} times that of "
                 f"all other priorities of `{scheduler_name}` together, {others:,}",
                 (*rule.written.path, "weight"),
+            )
+
+
+def _device_scores(scheduler_name: str, served: Sequence[Served]) -> Iterator[Diagnostic]:
+    """Rules that choose among allocations, where nothing allocates."""
+    if any(r.written.rule.builtin == _ALLOCATES for policy in served for r in policy.predicates):
+        return
+    for rule in chain.from_iterable(policy.priorities for policy in served):
+        if rule.written.scores_devices:
+            yield rule.written.policy.remark(
+                "KP115",
+                f"`devices.score` does not go without the predicate `{_ALLOCATES}`, which "
+                f"`{scheduler_name}` does not have",
+                rule.written.path,
+                hint=f"list `builtin: {_ALLOCATES}` under `predicates`, or leave out `base`",
             )
 
 
@@ -148,7 +166,9 @@ def drawn_costs(policy: Policy, expressions: Expressions) -> Iterator[DrawnCost]
             for name in ("expression", "messageExpression")
             if (compiled := expressions.compiled((*path, name))) is not None
         ]
-        if costs and not spec.shadow and getattr(rule, "enforcement", "") != "audit":
+        # Choosing among allocations counts as looking for devices.
+        draws = path[:-1] != DEVICE_SCORES and not spec.shadow
+        if costs and draws and getattr(rule, "enforcement", "") != "audit":
             together += sum(costs)
             yield DrawnCost((*path, "expression"), together)
 

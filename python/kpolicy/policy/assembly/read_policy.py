@@ -58,6 +58,7 @@ from kpolicy.quick_dataclass import dataclass
 
 PREDICATES: Final = ("spec", "predicates")
 PRIORITIES: Final = ("spec", "priorities")
+DEVICE_SCORES: Final = ("spec", "devices", "score")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,8 @@ class Policy:
             yield (*PREDICATES, index), predicate
         for index, priority in enumerate(spec.priorities):
             yield (*PRIORITIES, index), priority
+        for index, score in enumerate(spec.devices.score):
+            yield (*DEVICE_SCORES, index), score.priority
 
     def lost(self, path: Path) -> frozenset[str]:
         """The keys that the map at `path` had and that were left out because they were wrong."""
@@ -159,6 +162,11 @@ class WrittenRule:
         return BUILTINS.get(self.rule.builtin) if self.rule.builtin else None
 
     @property
+    def scores_devices(self) -> bool:
+        """Whether it scores the allocations of a node, and not the node."""
+        return self.path[:-1] == DEVICE_SCORES
+
+    @property
     def only_removes(self) -> bool:
         return only_removes(self.rule)
 
@@ -220,6 +228,9 @@ def written_rules(policy: Policy) -> WrittenRules:
     findings: list[Diagnostic] = []
     predicates = _rules(policy, PREDICATES, policy.model.spec.predicates, findings)
     priorities = _rules(policy, PRIORITIES, policy.model.spec.priorities, findings)
+    scores = [score.priority for score in policy.model.spec.devices.score]
+    names = {written.name: written.path for written in priorities}
+    priorities += _rules(policy, DEVICE_SCORES, scores, findings, names)
     predicates += _implicit(policy, predicates, findings)
     return WrittenRules(tuple(predicates), tuple(priorities), tuple(findings))
 
@@ -229,9 +240,11 @@ def _rules(
     at: Path,
     rules: Sequence[Predicate | Priority],
     findings: list[Diagnostic],
+    before: dict[str, Path] | None = None,
 ) -> list[WrittenRule]:
+    """`before`: the names that are taken."""
     valid: list[WrittenRule] = []
-    first: dict[str, Path] = {}
+    first: dict[str, Path] = before or {}
     for index, rule in enumerate(rules):
         path = (*at, index)
         problems = tuple(_form_problems(policy, path, rule))
@@ -320,7 +333,8 @@ def _duplicate(policy: Policy, name: str, first: Path, path: Path) -> Diagnostic
     )
     hint = "" if names[1] else "give one of them a `name`"
     notes = (Note("first here", span=policy.span(before)),)
-    return policy.remark("KP104", f"two {path[1]} are called `{name}`", at, hint, notes)
+    kind = "predicates" if path[1] == "predicates" else "priorities"
+    return policy.remark("KP104", f"two {kind} are called `{name}`", at, hint, notes)
 
 
 def _args(

@@ -15,6 +15,7 @@ from itertools import chain
 
 from kpolicy.diagnostics import Diagnostic, Note, did_you_mean
 from kpolicy.policy.assembly.read_policy import (
+    DEVICE_SCORES,
     PREDICATES,
     PRIORITIES,
     Policy,
@@ -219,6 +220,7 @@ def _removed_in_vain(merged: Effective) -> Iterator[Diagnostic]:
     sides: dict[Path, Sequence[AppliedRule]] = {
         PREDICATES: merged.predicates_of_bases,
         PRIORITIES: merged.priorities_of_bases,
+        DEVICE_SCORES: merged.priorities_of_bases,
     }
     for path, rule in merged.policy.rules():
         known = {of_base.written.name for of_base in sides[path[:-1]]}

@@ -66,7 +66,7 @@ _WALKED: Final = MappingProxyType(
     }
 )
 # The roots of facts whose lists and maps each node makes; those of others are made once for all.
-_MADE_BY_NODE = ("node", "victim")
+_MADE_BY_NODE = ("node", "victim", "allocation")
 
 
 def of_tree(tree: Tree) -> int:

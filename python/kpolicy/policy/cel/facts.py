@@ -198,6 +198,12 @@ BUDGETS_MAX: Final = 8
 PODS_PER_NODE_MAX: Final = 256
 # A kubelet reports 50 images, with five names each.
 IMAGE_NAMES_MAX: Final = 250
+# Of one pod, as a rule: the API allows 32 in one claim.
+DEVICES_MAX: Final = 8
+CLAIMS_MAX: Final = 8
+# Of one device, as a rule: the API allows 32 together.
+ATTRIBUTES_MAX: Final = 16
+CAPACITIES_MAX: Final = 8
 DOMAINS_MAX: Final = 4096
 # A cluster whose sums are worked out for each node: its nodes, and its kinds of pods.
 CLUSTER_NODES_MAX: Final = 5_000
@@ -209,6 +215,8 @@ VICTIM: Final = "victim"
 # What concerns the queue sees these: the tenant of the pod that waits, and its wait.
 TENANT: Final = "tenant"
 QUEUE: Final = "queue"
+# What a node can give to the claims of the pod.
+ALLOCATION: Final = "allocation"
 # The moment of the decision: a value, and no object.
 NOW: Final = "now"
 
@@ -254,6 +262,13 @@ _RECORDS: Final = (
     ),
     _record("Controller", kind=STRING, name=STRING),
     _record("DisruptionBudget", name=STRING, disruptionsAllowed=INT),
+    _record(
+        "PodClaim",
+        name=STRING,
+        claim=STRING,
+        deviceClasses=list_of(STRING),
+        allocated=BOOL,
+    ),
     # Ports without a host port concern no node; `pod.spec` has them.
     _record("Port", protocol=STRING, hostIP=STRING, hostPort=INT),
     _record("Volumes", claims=list_of(STRING)),
@@ -265,6 +280,23 @@ _RECORDS: Final = (
         requests=map_of(STRING, INT),
         limits=map_of(STRING, INT),
     ),
+)
+
+_ALLOCATED_DEVICE: Final = ObjectType(
+    "AllocatedDevice",
+    MappingProxyType(
+        {
+            **dict.fromkeys(
+                ("claim", "request", "deviceClass", "driver", "pool", "device"),
+                Member(STRING, size=NAME_BYTES_MAX),
+            ),
+            "attributes": Member(map_of(STRING, DYN), size=ATTRIBUTES_MAX),
+            "capacity": Member(map_of(STRING, Type("quantity")), size=CAPACITIES_MAX),
+            "leftOfPool": Member(INT),
+            "leftOfPartition": Member(DOUBLE),
+        }
+    ),
+    record=True,
 )
 
 _POD: Final = _object(
@@ -285,6 +317,7 @@ _POD: Final = _object(
         "controller": _value(Type("Controller")),
         "disruptionBudgets": _list("DisruptionBudget", BUDGETS_MAX, told_of=(PENDING, VICTIM)),
         "controllerReplicas": _value(INT, told_of=(PENDING,)),
+        "claims": _list("PodClaim", CLAIMS_MAX, told_of=(PENDING,)),
         "containers": _list("Container", CONTAINERS_MAX),
         "initContainers": _list("Container", CONTAINERS_MAX),
         "tolerations": _list("Toleration", TOLERATIONS_MAX),
@@ -319,6 +352,7 @@ _NODE: Final = _object(
         "podCount": _value(INT, time=Time.NODE, column="int"),
         "podLimit": _value(INT, time=Time.NODE, column="int"),
         "pods": _value(Type("PodSet"), time=Time.NODE),
+        "devices": _value(Type("NodeDevices"), time=Time.NODE),
         "hasImage": Member(BOOL, (STRING,), time=Time.NODE, column="bool", method=True),
         "domain": Member(Type("Domain"), (STRING,), time=Time.DOMAIN, method=True),
         "fits": Member(BOOL, time=Time.NODE, column="bool", of_root="pod", method=True),
@@ -341,6 +375,11 @@ _POD_SET: Final = _object(
         "size": Member(INT, column="int", method=True),
         "sameController": Member(INT, time=Time.POD, column="int", of_root="pod", method=True),
     },
+)
+
+_NODE_DEVICES: Final = _object(
+    "NodeDevices",
+    dict.fromkeys(("count", "free"), Member(INT, (STRING,), column="int", method=True)),
 )
 
 _DOMAIN: Final = _object(
@@ -392,6 +431,19 @@ _TENANT: Final = _object(
 
 _QUEUE: Final = _object("Queue", {"age": _value(INT), "attempts": _value(INT)})
 
+_ALLOCATION: Final = _object(
+    "Allocation",
+    {
+        "devices": _list("AllocatedDevice", DEVICES_MAX, time=Time.NODE),
+        "size": _value(INT, time=Time.NODE),
+        "values": Member(list_of(DYN), (STRING,), time=Time.NODE, size=DEVICES_MAX, method=True),
+        "distinct": Member(INT, (STRING,), time=Time.NODE, method=True),
+        **dict.fromkeys(("all", "before", "left"), Member(Type("DeviceCounts"), time=Time.NODE)),
+    },
+)
+
+_DEVICE_COUNTS: Final = _object("DeviceCounts", {"whole": _value(INT), "devices": _value(INT)})
+
 CATALOGUE: Final = Catalogue(
     MappingProxyType(
         {
@@ -403,6 +455,7 @@ CATALOGUE: Final = Catalogue(
             NOW: Root("timestamp", Time.CLUSTER),
             TENANT: Root("Tenant", Time.POD),
             QUEUE: Root("Queue", Time.POD),
+            ALLOCATION: Root("Allocation", Time.NODE),
         }
     ),
     MappingProxyType(
@@ -414,11 +467,15 @@ CATALOGUE: Final = Catalogue(
                 _POD,
                 _NODE,
                 _POD_SET,
+                _NODE_DEVICES,
                 _DOMAIN,
                 _CLUSTER,
                 _NAMESPACE,
                 _TENANT,
                 _QUEUE,
+                _ALLOCATED_DEVICE,
+                _ALLOCATION,
+                _DEVICE_COUNTS,
             )
         }
     ),
@@ -430,7 +487,17 @@ API_PARTS: Final = frozenset({"metadata", "spec", "status"})
 API_ROOTS: Final = frozenset({"pod", "node", "namespaceObject"})
 
 # Like the roots, these are no values: the engine only answers for their members.
-PATHS_ONLY: Final = frozenset({"node.domain", "node.domain.pods", "cluster.pods"})
+PATHS_ONLY: Final = frozenset(
+    {
+        "node.devices",
+        "node.domain",
+        "node.domain.pods",
+        "cluster.pods",
+        "allocation.all",
+        "allocation.before",
+        "allocation.left",
+    }
+)
 
 # Types that a loop can run over: the type of an item, and the largest number of items.
 RANGES: Final = MappingProxyType({"PodSet": (Type("Pod"), PODS_PER_NODE_MAX)})

@@ -285,6 +285,13 @@ def _variable(scope: Scope, node: syntax.Select) -> Tree:
     if found.tree is None:
         scope.is_poisoned = True
         return Reported(type=ERROR, span=node.span)
+    roots = {fact.partition(".")[0] for fact, _ in found.reads}
+    environment = scope.environment
+    hidden = roots & environment.catalogue.roots.keys() - set(environment.roots)
+    if hidden:
+        message = f"`variables.{node.name}` reads `{min(hidden)}`, which is not known here"
+        here = ", ".join(f"`{root}`" for root in environment.roots)
+        return scope.report("KP201", message, node.span, f"here: {here}")
     value = found.tree
     scope.variable_levels = max(scope.variable_levels, found.variable_levels + 1)
     return Variable(

@@ -52,6 +52,7 @@ _SPEC: Final = (
     "interPodAffinity",
     "predicates",
     "priorities",
+    "devices",
     "percentageOfNodesToScore",
     "tieBreak",
     "preemption",
@@ -93,6 +94,8 @@ _ORDERS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
     ("spec", "priorities", "*"): _RULE,
     ("spec", "priorities", "*", "matchConditions", "*"): _CONDITION,
     ("spec", "priorities", "*", "normalize"): ("method", "from", "to", "points"),
+    ("spec", "devices", "score", "*"): _RULE,
+    ("spec", "devices", "score", "*", "matchConditions", "*"): _CONDITION,
     ("spec", "preemption"): (
         "policy",
         "minCandidateNodesPercentage",

@@ -60,7 +60,8 @@ def reads(policy: WrittenPolicy) -> Iterator[Diagnostic]:
     for rule in policy.rules:
         yield from _not_preemptible(policy, rule)
         yield from _each_minute(policy, rule)
-        yield from _by_lane(policy, rule)
+        if not rule.scores_devices:
+            yield from _by_lane(policy, rule)
     yield from _of_profile(policy)
     for expression in policy.all():
         if expression is not policy.victims:

@@ -39,7 +39,7 @@ def repeated_base(merged: Effective) -> Iterator[Diagnostic]:
 
 
 def _in_document(rule: WrittenRule) -> tuple[str, int]:
-    side, index = rule.path[1:3]
+    side, index = rule.path[1], rule.path[-1]
     return str(side), int(index)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic
@@ -35,7 +35,12 @@ def scores(policy: WrittenPolicy) -> Iterator[Diagnostic]:
     bounds = Bounds()
     for rule in policy.rules:
         if isinstance(rule.rule, Priority) and rule.rule.enabled and rule.rule.weight:
-            yield from _of(policy, rule, bounds)
+            for finding in _of(policy, rule, bounds):
+                yield replace(finding, hint=_IN_RANGE) if rule.scores_devices else finding
+
+
+# There is no `normalize` for the score of an allocation.
+_IN_RANGE: Final = "scores are between 0 and 100"
 
 
 def _of(policy: WrittenPolicy, rule: RuleExpression, bounds: Bounds) -> Iterator[Diagnostic]:
@@ -43,6 +48,10 @@ def _of(policy: WrittenPolicy, rule: RuleExpression, bounds: Bounds) -> Iterator
     span = at.tree.span
     if at.tree.time <= Time.POD:
         message = "this score reads nothing of the node, so it is the same on all nodes"
+        if rule.scores_devices:
+            message = (
+                "this score reads nothing of the allocation, so it is the same for all of them"
+            )
         # Legacy files have such priorities intentionally.
         if policy.policy.kind == "SchedulingPolicy":
             yield policy.finding(at, "KP323", message, span)
@@ -70,7 +79,7 @@ def _of(policy: WrittenPolicy, rule: RuleExpression, bounds: Bounds) -> Iterator
         clamped = 0 if found.high <= 0 else 100
         message = f"every value of this score is clamped to {clamped}: it is between "
         message += f"{found.low:,g} and {found.high:,g}"
-        yield policy.finding(at, "KP322", message, span, "scores are between 0 and 100")
+        yield policy.finding(at, "KP322", message, span, _IN_RANGE)
     elif _is_share(at.tree) and found.high <= 1:
         message = (
             "this share is between 0 and 1, and a score is cut to a whole number from 0 to 100: it "
@@ -141,10 +150,15 @@ _FACTS: Final = {
             "sameController",
             "controllerReplicas",
             "disruptionsAllowed",
+            "whole",
+            "devices",
+            "distinct",
+            "leftOfPool",
         ),
         _AMOUNT,
     ),
     "utilization": _SHARE,
+    "leftOfPartition": _SHARE,
     "priority": Range(-_INF, _INF),
 }
 _NUMBERS: Final = frozenset({"int", "uint", "double"})

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from kpolicy.diagnostics import Diagnostic, Fix, Note, Severity, Span
 from kpolicy.policy.assembly.expressions import Expressions
-from kpolicy.policy.assembly.read_policy import Policy, condition_paths
+from kpolicy.policy.assembly.read_policy import DEVICE_SCORES, Policy, condition_paths
 from kpolicy.policy.cel.tree import Tree
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.lint.formulas import Formulas
@@ -40,6 +40,10 @@ class RuleExpression:
     expression: WrittenExpression
     conditions: tuple[WrittenExpression, ...]
     message: WrittenExpression | None
+
+    @property
+    def scores_devices(self) -> bool:
+        return self.path[:-1] == DEVICE_SCORES
 
     @property
     def is_predicate(self) -> bool:

@@ -44,6 +44,8 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "variables": "Expressions that others read as `variables.NAME`.",
         "predicates": "Rules that filter: which nodes a pod may run on.",
         "priorities": "Rules that score: which nodes a pod had better run on.",
+        "devices": "Which of the devices that a node has go to a claim. Without it, those that "
+        "kube-scheduler would give.",
         "predicateOrder": "kubeScheduler: built-ins run in the order of kube-scheduler. "
         "asWritten: predicates run in the order of this list.",
         "limits": "What the rules may cost.",
@@ -188,6 +190,18 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "message": "What the pod's condition says while it is held.",
         "messageExpression": "A CEL expression that gives this message.",
         "reason": "A word for the event of the pod.",
+    },
+    "Devices": {
+        "score": "Rules that score the allocations that a node can give: which one it gives, and "
+        "how good the node is for the pod.",
+    },
+    "DeviceScore": {
+        "name": "The name by which messages, metrics and overrides name the rule.",
+        "description": _RULE["description"],
+        "expression": "A CEL expression that sees `allocation`: a number from 0 to 100.",
+        "matchConditions": _RULE["matchConditions"],
+        "weight": "The value of the rule is multiplied by this number.",
+        "enabled": "False removes the rule.",
     },
     "Victims": {
         "expression": "A CEL expression that sees `victim`, a pod of lower priority, and its "

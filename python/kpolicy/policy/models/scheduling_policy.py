@@ -16,6 +16,7 @@ from pydantic import Field, StringConstraints, model_validator
 from kpolicy.policy.limits import (
     COST_PER_CYCLE_MAX,
     COST_PER_NODE_MAX,
+    DEVICE_SCORES_MAX,
     EXPRESSION_CHARACTERS_MAX,
     HOLDS_MAX,
     MESSAGE_CHARACTERS_MAX,
@@ -183,6 +184,38 @@ class Priority(Rule):
     weight: Weight = 1
     normalize: Normalize | None = None
     on_error: Literal["zero"] = "zero"
+
+
+class DeviceScore(Edge):
+    """Scores the allocations of devices that a node can give: a number from 0 to 100 for each. The
+    node gives the best one, and its value, times `weight`, is a score of the node."""
+
+    name: Name
+    description: str = ""
+    expression: Cel
+    match_conditions: list[MatchCondition] = Field(default_factory=list)
+    weight: Weight = 1
+    enabled: bool = True
+
+    @property
+    def priority(self) -> Priority:
+        """The rule as a priority, which it is for the node."""
+        return Priority.model_construct(
+            name=self.name,
+            description=self.description,
+            expression=self.expression,
+            match_conditions=self.match_conditions,
+            weight=self.weight,
+            enabled=self.enabled,
+        )
+
+
+class Devices(Edge):
+    """Which of the devices that a node has go to a claim, where the release takes the first."""
+
+    score: Annotated[list[DeviceScore], Field(max_length=DEVICE_SCORES_MAX)] = Field(
+        default_factory=list
+    )
 
 
 class PredicateOverride(Edge):
@@ -357,6 +390,7 @@ class Spec(Edge):
         default_factory=list
     )
     priorities: Annotated[list[Priority], Field(max_length=RULES_MAX)] = Field(default_factory=list)
+    devices: Devices = Field(default_factory=Devices)
     predicate_order: Literal["kubeScheduler", "asWritten"] = "kubeScheduler"
     limits: Limits = Field(default_factory=Limits)
     preemption: Preemption | None = None

@@ -31,6 +31,10 @@ ROOTS: Final[Mapping[str, Text]] = MappingProxyType(
             "tenant.name == 'default'",
         ),
         "queue": Text("The pod's wait in the queue, in `spec.queue` only.", "queue.attempts == 0"),
+        "allocation": Text(
+            "Devices that the node can give to the claims of the pod, in `devices.score` only.",
+            "allocation.size == 1 ? 100 : 0",
+        ),
         "now": Text(
             "The moment of the decision, which is recorded with it; a rule that reads it is asked "
             "again when its answer next changes.",
@@ -57,6 +61,10 @@ _POD: Final = {
     "preemptionPolicy": Text(
         "`Never` if the pod must not evict others, otherwise `PreemptLowerPriority`.",
         "pod.preemptionPolicy == 'Never'",
+    ),
+    "claims": Text(
+        "The pod's claims on devices (`spec.resourceClaims`); of the pending pod.",
+        "pod.claims.size() == 0",
     ),
     "controller": Text(
         "The owner that controls the pod; absent for a pod without one.",
@@ -286,6 +294,53 @@ _PORT: Final = {
     ),
 }
 
+_ALLOCATION: Final = {
+    "devices": Text(
+        "The devices, in the order in which they were found. A rule that reads them is asked about "
+        "each node by itself, because they have names.",
+        "allocation.devices.exists(device, device.driver == 'gpu.example.com') ? 100 : 0",
+    ),
+    "size": Text("How many devices it has.", "100 / allocation.size"),
+    "values": Text(
+        "The values that the devices have of an attribute, named with its domain.",
+        "allocation.values('gpu.example.com/model').exists(model, model == 'a') ? 100 : 0",
+    ),
+    "distinct": Text(
+        "How many different values the devices have of an attribute; a device without it counts as "
+        "one more.",
+        "100 / allocation.distinct('resource.kubernetes.io/pcieRoot')",
+    ),
+    "all": Text("What the node would have if nothing were given.", "allocation.all.whole"),
+    "before": Text("What others leave of it.", "allocation.before.whole"),
+    "left": Text("What the allocation leaves of that.", "allocation.left.whole"),
+}
+_DEVICE_COUNTS: Final = {
+    "whole": Text(
+        "Counter sets and devices without counters of which nobody has anything.", "PATH.whole"
+    ),
+    "devices": Text(
+        "Devices, partitions among them, of which each by itself can be given.", "PATH.devices"
+    ),
+}
+_ALLOCATED_DEVICE: Final = {
+    name: Text(meaning, f"PATH[0].{name}")
+    for name, meaning in (
+        ("claim", "The name of the claim that gets it."),
+        ("request", "The request of the claim, with the chosen alternative: `gpu/large`."),
+        ("deviceClass", "The DeviceClass that the request names."),
+        ("driver", "The driver of the device."),
+        ("pool", "The pool of the device."),
+        ("device", "The name of the device in its pool."),
+        ("attributes", "Its attributes by their names with domain, as `gpu.example.com/model`."),
+        ("capacity", "Its capacities by their names with domain."),
+        ("leftOfPool", "How many other devices of its pool can still be given."),
+        (
+            "leftOfPartition",
+            "The share that is left of its counter sets, or of itself if it is given in shares.",
+        ),
+    )
+}
+
 # By the name of a type in the catalogue.
 MEMBERS: Final[Mapping[str, Mapping[str, Text]]] = MappingProxyType(
     {
@@ -297,6 +352,9 @@ MEMBERS: Final[Mapping[str, Mapping[str, Text]]] = MappingProxyType(
         "Namespace": _NAMESPACE,
         "Tenant": _TENANT,
         "Queue": _QUEUE,
+        "Allocation": _ALLOCATION,
+        "DeviceCounts": _DEVICE_COUNTS,
+        "AllocatedDevice": _ALLOCATED_DEVICE,
         "Taint": {
             "key": Text("The key of the taint.", "node.taints[0].key"),
             "value": Text("The value of the taint.", "node.taints[0].value"),
@@ -306,6 +364,31 @@ MEMBERS: Final[Mapping[str, Mapping[str, Text]]] = MappingProxyType(
             ),
         },
         "Toleration": _TOLERATION,
+        "PodClaim": {
+            "name": Text("The name of the entry in the pod's spec.", "PATH.map(c, c.name)"),
+            "claim": Text(
+                "The name of the ResourceClaim; empty while it is not made.",
+                "PATH.exists(c, c.claim == '')",
+            ),
+            "deviceClasses": Text(
+                "The DeviceClass of each request, and of each alternative of one.",
+                "PATH.exists(c, 'gpu' in c.deviceClasses)",
+            ),
+            "allocated": Text(
+                "Whether the claim has its devices already.", "PATH.all(c, c.allocated)"
+            ),
+        },
+        "NodeDevices": {
+            "count": Text(
+                "How many devices of a driver the slices that name the node publish, partitions "
+                "among them.",
+                "node.devices.count('gpu.example.com') == 0",
+            ),
+            "free": Text(
+                "How many of them no claim has anything of.",
+                "node.devices.free('gpu.example.com') >= 1",
+            ),
+        },
         "Controller": {
             "kind": Text("The kind of the controller.", "pod.controller.kind"),
             "name": Text("The name of the controller.", "pod.controller.name"),

@@ -150,7 +150,7 @@ pub(crate) fn victim(pod: &Arc<Pod>, cluster: &Cluster) -> Victim {
 /// What `DynamicResources` says of a pod that it has looked at.
 fn claims_given_up(unplaced: Unplaced<'_>) -> Option<PostFilter> {
     let Unplaced { question, profile, rejected, cluster, .. } = unplaced;
-    let rule = profile.devices.filter(|_| rejected.pre_filter.is_none())?;
+    let rule = profile.devices.as_ref().filter(|_| rejected.pre_filter.is_none())?;
     let own = profile.dynamic_resources();
     let reached = rejected.nodes.iter().filter(|node| Some(node.filter) == own);
     Some(PostFilter::of(rule, question.pod, cluster, reached.map(|node| node.slot)))

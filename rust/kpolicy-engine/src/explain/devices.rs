@@ -13,14 +13,19 @@ pub(super) struct Part {
     pub(super) value: Value,
 }
 
-/// The devices that a node would give, or what it has for each request if these are too few.
-pub(super) fn devices(shown: &Shown, node: &NodeJudgement, cluster: &Cluster) -> Option<Part> {
-    let view = cluster.nodes().view(node.slot)?;
-    let (name, devices) = match node.filter {
-        None => ("allocations", shown.allocations(cluster, view)),
-        Some(_) => ("devices", shown.supplies(cluster, view)),
+/// The devices that a node would give, with what they are worth to the rules of the policy, or what it has for each request if these are too few.
+pub(super) fn devices(shown: &Shown, node: &NodeJudgement, cluster: &Cluster) -> Vec<Part> {
+    let Some(view) = cluster.nodes().view(node.slot) else { return Vec::new() };
+    let (name, devices, scores) = match node.filter {
+        None => {
+            let (allocations, scores) = shown.allocations(cluster, view);
+            ("allocations", allocations, scores)
+        }
+        Some(_) => ("devices", shown.supplies(cluster, view), None),
     };
-    (!devices.is_empty()).then(|| Part { name, value: devices.into() })
+    let scores = scores.map(|value| Part { name: "allocationScores", value });
+    let devices = (!devices.is_empty()).then(|| Part { name, value: devices.into() });
+    scores.into_iter().chain(devices).collect()
 }
 
 /// What would be written for the pod on the first of the best nodes.

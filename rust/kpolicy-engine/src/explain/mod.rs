@@ -85,7 +85,7 @@ pub(crate) fn explained(pod: &Arc<Pod>, work: Explaining<'_>) -> Option<Explaine
         object.insert("waitsFor".into(), waits.into_iter().collect());
     } else if let Some((hold, why)) = held_now(pod, position, program, cluster) {
         let rejection = Rejection::Unresolvable;
-        let status = Status { rejection, reasons: vec![why], fault: None };
+        let status = Status { rejection, reasons: vec![why.to_string().into()], fault: None };
         object.insert("preEnqueue".into(), rendered(&hold, &status));
         let events = program.queue.as_ref().map_or(Events::NONE, |queue| queue.hold_events);
         object.insert("waitsFor".into(), vec![waited_for(&hold, events, Whose::Assigned)].into());
@@ -123,6 +123,7 @@ fn judged(
     let judgement = reference::judge(&mut fresh, pod, program, profile, cluster, asked);
     let devices = profile
         .devices
+        .as_ref()
         .and_then(|rule| Some((rule, dynamic_resources::shown(rule, pod, cluster)?)));
     let shown = devices.as_ref().map(|(_, shown)| shown);
     let lines = node_lines(&judgement, pod, profile, cluster, (detail, shown));
@@ -170,7 +171,7 @@ fn judged(
             None => !node.is_outside,
         };
         let reached = judgement.nodes.iter().filter(is_asked).map(|node| node.slot);
-        let found = PostFilter::of(*rule, question.pod, cluster, reached);
+        let found = PostFilter::of(rule, question.pod, cluster, reached);
         object.insert("dra".into(), found.to_json());
     }
     let unplaced = Unplaced { question, profile, rejected, prepared: &prepared, cluster };

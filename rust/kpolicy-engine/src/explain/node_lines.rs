@@ -122,9 +122,8 @@ impl NodeLines<'_> {
             }
             self.text("],");
         }
-        if let Some(Part { name, value }) =
-            self.shown.and_then(|shown| devices(shown, node, self.cluster))
-        {
+        let shown = self.shown.map(|shown| devices(shown, node, self.cluster));
+        for Part { name, value } in shown.into_iter().flatten() {
             let _ = write!(self.bytes, "\"{name}\":{value},");
         }
         if node.filter.is_none() {

@@ -44,7 +44,8 @@ pub(super) fn refusal(unplaced: Unplaced<'_>) -> Option<NotEligible> {
     if is_awaited(unplaced, node) {
         return Some(NotEligible::VictimsTerminating);
     }
-    let frees_devices = unplaced.profile.devices.is_some_and(|rule| rule.frees_devices());
+    let frees_devices =
+        unplaced.profile.devices.as_ref().is_some_and(|rule| rule.policy.frees_devices);
     let awaits_devices = frees_devices && dynamic_resources::is_concerned(pod);
     (awaits_devices && dynamic_resources::are_devices_awaited(cluster, node))
         .then_some(NotEligible::DevicesHeld)

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::model::{ApiPaths, Kind};
 use crate::release::Followed;
-use crate::rules::dynamic_resources::DynamicResources;
+use crate::rules::dynamic_resources::{DevicePolicy, DeviceScore, DynamicResources};
 use crate::rules::expression::{
-    self, Conditions, EvaluationCounts, HoldRule, Ledger, Limits, VictimRule, Witness,
+    self, Conditions, DeviceRules, EvaluationCounts, HoldRule, Ledger, Limits, VictimRule, Witness,
 };
 use crate::rules::gang_scheduling::{self, GangScheduling};
 use crate::rules::{
@@ -80,6 +80,18 @@ impl Profile {
         scores.chain(audits).chain(victims).fold(Moments::None, Moments::with)
     }
 
+    /// Adds the score of the rules for devices, where it has any and allocates devices.
+    fn score_devices(&mut self) {
+        let Some(own) = &self.devices else { return };
+        let Some(rules) = &own.policy.rules else { return };
+        let score: Box<dyn Score> = Box::new(DeviceScore(own.clone()));
+        let (weight, scale) = (rules.weight(), Scale::Hundred);
+        self.kinds_of_conditions.extend(rules.kinds());
+        self.paths.add_all(&rules.paths());
+        self.counts.extend(rules.counts());
+        self.scores.push(ScoreRule::new(rules.name(), weight, scale, None, score));
+    }
+
     /// The position of `DynamicResources` among the filters, which shapes what users read when a
     /// pod fits nowhere.
     pub(crate) fn dynamic_resources(&self) -> Option<usize> {
@@ -94,7 +106,7 @@ impl Profile {
         let rule = self.filters.get(self.dynamic_resources()?)?;
         // A policy may say that it does not hold for this pod.
         rule.prepare(pod, cluster)?;
-        dynamic_resources::pre_enqueue(self.devices?, pod, cluster)
+        dynamic_resources::pre_enqueue(self.devices.as_ref()?, pod, cluster)
     }
 }
 
@@ -138,6 +150,7 @@ pub(super) fn read(
     };
     let tenant_from = tenant.as_ref().map_or(usize::MAX, |tenant| tenant.policies_from);
     let mut ledger = Ledger::new(policies, tenant_from);
+    let device_rules = read_device_rules(&mut fields, policies, refusals)?;
     let mut profile = Profile {
         scheduler_name: scheduler_name?.into(),
         tenant,
@@ -154,16 +167,17 @@ pub(super) fn read(
         devices: None,
     };
     let frees_devices = profile.preemption.as_ref().is_some_and(|own| own.frees_devices);
+    let of_devices = DevicePolicy { frees_devices, rules: device_rules };
     for (place, item) in filters? {
-        let of = (followed, policies.len(), frees_devices);
-        let Some(read) = read_filter(item, &place, of, &mut ledger, refusals) else {
+        let of = (followed, policies.len());
+        let Some(read) = read_filter(item, &place, of, (&mut ledger, &of_devices), refusals) else {
             continue;
         };
         profile.kinds_of_conditions.extend(read.kinds);
         profile.paths.add_all(&read.paths);
         let name = Arc::clone(&read.rule.name);
         if *name == *dynamic_resources::NAME {
-            profile.devices = devices(item, followed, frees_devices);
+            profile.devices = devices(item, followed, &of_devices);
         }
         match (read.is_audit, &read.counts) {
             (true, Some(counts)) => profile.audits.push((read.rule, Arc::clone(counts))),
@@ -187,6 +201,7 @@ pub(super) fn read(
         profile.witnesses.extend(read.witness);
         profile.scores.push(read.rule);
     }
+    profile.score_devices();
     ledger.settle();
     for (place, item) in holds? {
         let Some(hold) = read_hold(item, &place, policies.len(), refusals) else { continue };
@@ -226,20 +241,41 @@ fn read_hold(
     Some(hold)
 }
 
+/// The rules of `devices`; the inner `None`: there are none.
+fn read_device_rules(
+    fields: &mut Fields<'_>,
+    policies: &[Limits],
+    refusals: &mut Refusals,
+) -> Option<Option<Arc<DeviceRules>>> {
+    let mut rules = Vec::new();
+    for (place, item) in fields.list("devices", refusals)? {
+        let mut fields = Fields::of(item, &place, refusals)?;
+        let name: Arc<str> = fields.text("name", refusals)?.into();
+        let weight = fields.integer("weight", 0..=WEIGHT_MAX, refusals)?;
+        let policy = read_policy(&mut fields, policies.len(), refusals)?;
+        let limits = policies.get(policy).copied().unwrap_or_default();
+        let rule = expression::device_rule(&mut fields, &name, (limits, weight), refusals)?;
+        fields.finish(refusals);
+        rules.push(rule);
+    }
+    Some((!rules.is_empty()).then(|| DeviceRules::new(rules).into()))
+}
+
 /// The arguments of `DynamicResources`, which were found right before.
-fn devices(item: &Value, followed: Followed, frees_devices: bool) -> Option<DynamicResources> {
+fn devices(item: &Value, followed: Followed, policy: &DevicePolicy) -> Option<DynamicResources> {
     let mut refusals = Refusals::default();
     let mut args = Fields::of(item.get("args")?, "", &mut refusals)?;
-    let rule = dynamic_resources::from_args(&mut args, followed, &mut refusals)?;
-    Some(if frees_devices { rule.freeing_devices() } else { rule })
+    let mut rule = dynamic_resources::from_args(&mut args, followed, &mut refusals)?;
+    rule.policy = policy.clone();
+    Some(rule)
 }
 
 /// `None`: it is refused, or there is no such filter in the release.
 fn read_filter(
     item: &Value,
     place: &str,
-    (followed, policies, frees_devices): (Followed, usize, bool),
-    ledger: &mut Ledger,
+    (followed, policies): (Followed, usize),
+    (ledger, of_devices): (&mut Ledger, &DevicePolicy),
     refusals: &mut Refusals,
 ) -> Option<Read> {
     let mut fields = Fields::of(item, place, refusals)?;
@@ -261,11 +297,8 @@ fn read_filter(
                 }
                 let rule = make(&mut args, followed, refusals);
                 args.finish(refusals);
-                let is_freeing = frees_devices && builtin == dynamic_resources::NAME;
-                let rule = match is_freeing.then(|| devices(item, followed, true)).flatten() {
-                    Some(freeing) => Box::new(freeing),
-                    None => rule?,
-                };
+                let mut rule = rule?;
+                rule.follow_policy_of_devices(of_devices);
                 (rule, None, false, None)
             }
             None => {

@@ -13,6 +13,7 @@ use crate::model::Kind;
 use crate::part::Parts;
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
+use super::dynamic_resources::DevicePolicy;
 use super::{Code, HeldBytes, Key, Reads, Refresh, Reservation, Status};
 
 /// What a prepared filter says before any node is looked at (kube-scheduler's PreFilter).
@@ -85,6 +86,11 @@ pub trait Filter: Debug + Send + Sync {
     /// What it reads of the moment of the decision.
     fn moments(&self) -> &Moments {
         &Moments::None
+    }
+
+    /// Takes what the policy says of devices.
+    fn follow_policy_of_devices(&mut self, policy: &DevicePolicy) {
+        let _ = policy;
     }
 
     /// What it promises a pod on a node that it let through, and what is to be written for that

@@ -88,7 +88,7 @@ impl DeviceSlices {
     }
 
     /// Slices that name a node.
-    pub(super) fn of_node(&self, node: &str) -> Option<&[Published]> {
+    pub(crate) fn of_node(&self, node: &str) -> Option<&[Published]> {
         self.by_node.get(node).map(Vec::as_slice)
     }
 

@@ -177,6 +177,12 @@ pub(crate) fn program(draws: &mut Draws) -> Value {
     let percentage = if is_plain || !draws.one_in(12) { 100 } else { draws.below(101) };
     let mut profile = json!({"schedulerName": "default-scheduler",
         "percentageOfNodesToScore": percentage, "filters": filters, "scores": scores});
+    if !is_plain && draws.one_in(3) {
+        let mut left: Vec<&Value> = list(&expressions()["devices"]).iter().collect();
+        let many = 1 + draws.below(2);
+        let drawn = (0..many).map(|_| left.swap_remove(draws.below(left.len())).clone());
+        profile["devices"] = drawn.collect::<Vec<_>>().into();
+    }
     if is_plain || !draws.one_in(12) {
         let policy = if draws.one_in(12) { "Never" } else { "LowerPriority" };
         let (share, absolute) = if draws.one_in(6) { (20, 1) } else { (10, 100) };
@@ -209,12 +215,12 @@ pub(crate) fn facts_of(document: &Value, rule: &str) -> BTreeSet<String> {
     facts
 }
 
-/// The facts of the engine's table but those of victims, which no filter reads.
+/// The facts of the engine's table but those of victims and of allocations, which no filter reads.
 pub(crate) fn known_facts() -> &'static [String] {
     static NAMES: OnceLock<Vec<String>> = OnceLock::new();
     NAMES.get_or_init(|| {
         let names = facts().into_iter().map(|(name, ..)| name);
-        let elsewhere = ["victim.", "tenant.", "queue."];
+        let elsewhere = ["victim.", "tenant.", "queue.", "allocation."];
         let is_here = |name: &String| !elsewhere.iter().any(|root| name.starts_with(root));
         names.filter(is_here).collect()
     })

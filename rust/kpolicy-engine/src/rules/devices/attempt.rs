@@ -5,6 +5,7 @@ use crate::release::{Followed, Gate};
 use crate::snapshot::devices_in_use::DeviceUse;
 use crate::snapshot::{Cluster, NodeView};
 
+use super::comparing::Comparing;
 use super::constraints::Constraint;
 use super::counters::Counters;
 use super::marks::Marks;
@@ -24,7 +25,7 @@ pub(super) struct Candidate<'a> {
 }
 
 /// A device chosen for a claim.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Chosen {
     /// Place among all requests.
     pub(super) request: usize,
@@ -53,6 +54,8 @@ pub(super) struct Attempt<'a> {
     pub(super) constraints: Vec<Vec<Constraint<'a>>>,
     pub(super) counters: Counters<'a>,
     pub(super) marks: Marks,
+    /// What is tried in vain is undone wholly: 1.36 does not.
+    pub(super) repairs: bool,
     /// Trying a device in vain leaves no trace: 1.36 may leave counters taken and forget what
     /// constraints compare with.
     pub(super) undoes_all: bool,
@@ -65,6 +68,8 @@ pub(super) struct Attempt<'a> {
     /// The claim and the request that it got to.
     pub(super) reached: (usize, &'a str),
     pub(super) depth: usize,
+    /// Where allocations are compared; `None`: the first one is taken.
+    pub(super) comparing: Option<Comparing<'a>>,
 }
 
 impl<'a> Attempt<'a> {
@@ -81,6 +86,7 @@ impl<'a> Attempt<'a> {
         }
         let candidates = candidates(pools);
         let places = candidates.len();
+        let repairs = followed.traits().repairs_allocator;
         let mut attempt = Self {
             claims,
             cluster,
@@ -93,8 +99,9 @@ impl<'a> Attempt<'a> {
             entries: Vec::with_capacity(claims.len()),
             alternatives: Vec::with_capacity(claims.len()),
             constraints: Vec::with_capacity(claims.len()),
-            counters: Counters::new(followed),
+            counters: Counters::new(repairs),
             marks: Marks::new(places),
+            repairs,
             undoes_all: true,
             chosen: claims.iter().map(|_| Vec::new()).collect(),
             selected: Vec::new(),
@@ -102,6 +109,7 @@ impl<'a> Attempt<'a> {
             work,
             reached: (0, ""),
             depth: 0,
+            comparing: None,
         };
         match attempt.prepare() {
             Ok(()) => Ok(attempt),
@@ -116,7 +124,7 @@ impl<'a> Attempt<'a> {
         let left = candidates.filter(|(_, candidate)| !attempt.is_used_up(candidate));
         attempt.free = left.map(|(place, _)| place).collect();
         let is_plain = |device: &Device| device.consumes.is_empty() && !device.is_shared;
-        attempt.undoes_all = followed.traits().repairs_allocator
+        attempt.undoes_all = attempt.repairs
             || (claims.iter().all(|claim| claim.constraints.is_empty())
                 && attempt.candidates.iter().all(|candidate| is_plain(candidate.device)));
         for (index, claim) in claims.iter().enumerate() {
@@ -126,7 +134,7 @@ impl<'a> Attempt<'a> {
             attempt.alternatives.push(vec![0; claim.requests.len()]);
             let mut constraints = Vec::with_capacity(claim.constraints.len());
             for (number, constraint) in claim.constraints.iter().enumerate() {
-                let Some(ready) = Constraint::of(constraint, followed) else {
+                let Some(ready) = Constraint::of(constraint, followed, attempt.repairs) else {
                     let key = super::key_of(claim);
                     return Err(Stop::Fatal(format!(
                         "claim {key}, constraint #{number}: empty constraint (unsupported constraint type?)"

@@ -27,12 +27,17 @@ enum Values<'a> {
 
 impl<'a> Constraint<'a> {
     /// `None` for a constraint of another type, also of one that comes with a gate that is off.
-    pub(super) fn of(written: &'a ClaimConstraint, followed: Followed) -> Option<Self> {
+    /// `repairs`: it compares with every device, and not as 1.36 does.
+    pub(super) fn of(
+        written: &'a ClaimConstraint,
+        followed: Followed,
+        repairs: bool,
+    ) -> Option<Self> {
         let knows_distinct = followed.has(Gate::DRAConsumableCapacity);
         let (attribute, values): (&str, _) = match &written.kind {
             ConstraintKind::Match(attribute) => (attribute, Values::Match(None)),
             ConstraintKind::Distinct(_) if !knows_distinct => return None,
-            ConstraintKind::Distinct(attribute) if followed.traits().repairs_allocator => {
+            ConstraintKind::Distinct(attribute) if repairs => {
                 (attribute, Values::Distinct(Vec::new()))
             }
             ConstraintKind::Distinct(attribute) => {
@@ -114,7 +119,11 @@ fn differs<'a>(mut values: impl Iterator<Item = &'a Attribute>, attribute: &Attr
 }
 
 /// By its full name, or by its bare name if its domain is the driver.
-fn attribute_of<'a>(device: &'a Device, driver: &str, name: &str) -> Option<&'a Attribute> {
+pub(super) fn attribute_of<'a>(
+    device: &'a Device,
+    driver: &str,
+    name: &str,
+) -> Option<&'a Attribute> {
     let find = |wanted: &str| {
         device.attributes.iter().find(|(have, _)| **have == *wanted).map(|(_, value)| value)
     };

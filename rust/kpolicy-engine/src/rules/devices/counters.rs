@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::model::{CounterSet, Device};
-use crate::release::Followed;
 use crate::snapshot::devices_in_use::DeviceUse;
 
 use super::pools::Pool;
@@ -15,7 +14,8 @@ type Amounts<'a> = BTreeMap<(&'a str, &'a str), i128>;
 /// What is left of the counters of each pool, and what an attempt takes of them.
 #[derive(Debug)]
 pub(super) struct Counters<'a> {
-    followed: Followed,
+    /// Pools are told apart by their drivers too.
+    repairs: bool,
     by_pool: BTreeMap<(&'a str, &'a str), Left<'a>>,
 }
 
@@ -26,13 +26,13 @@ struct Left<'a> {
 }
 
 impl<'a> Counters<'a> {
-    pub(super) fn new(followed: Followed) -> Self {
-        Self { followed, by_pool: BTreeMap::new() }
+    pub(super) fn new(repairs: bool) -> Self {
+        Self { repairs, by_pool: BTreeMap::new() }
     }
 
     /// 1.36 takes pools of one name for one pool, whatever their drivers are.
     fn key(&self, pool: &Pool<'a>) -> (&'a str, &'a str) {
-        (if self.followed.traits().repairs_allocator { pool.driver } else { "" }, pool.name)
+        (if self.repairs { pool.driver } else { "" }, pool.name)
     }
 
     /// What taking what a device consumes takes, and giving it back.

@@ -123,6 +123,25 @@ impl Facts for DeviceFacts<'_> {
 }
 
 impl DeviceFacts<'_> {
+    /// Its attributes by their names with domain.
+    pub(super) fn all_attributes(&self) -> Value {
+        self.by_full_name(&self.device.attributes, attribute_value)
+    }
+
+    /// Its capacities by their names with domain.
+    pub(super) fn all_capacities(&self) -> Value {
+        self.by_full_name(&self.device.capacity, capacity_value)
+    }
+
+    fn by_full_name<T>(&self, entries: &[(Box<str>, T)], value: fn(&T) -> Option<Value>) -> Value {
+        let full = |name: &str| {
+            let (domain, id) = self.split(name);
+            format!("{domain}/{id}")
+        };
+        let own = entries.iter().filter_map(|(name, entry)| Some((full(name), value(entry)?)));
+        Value::map(Map::of_strings(own))
+    }
+
     /// What `in` says of a domain.
     fn presence<T>(&self, entries: &[(Box<str>, T)], domain: Option<&str>) -> Answer {
         if self.has(entries, domain) { true.into() } else { Answer::Absent }
@@ -168,7 +187,7 @@ fn is_a_value(attribute: &Attribute) -> bool {
     }
 }
 
-fn attribute_value(attribute: &Attribute) -> Option<Value> {
+pub(super) fn attribute_value(attribute: &Attribute) -> Option<Value> {
     match attribute {
         Attribute::Int(value) => Some(Value::Int(*value)),
         Attribute::Bool(value) => Some(Value::Bool(*value)),

@@ -2,11 +2,14 @@
 //!
 //! Specification: the allocator of kube-scheduler (variant "incubating"). Depth first, the first
 //! solution wins: claim by claim, request by request, device by device, in a fixed order of pools,
-//! slices and devices. Pure: [`allocate`] reads the snapshot and writes nothing. The rule that asks is
+//! slices and devices. Where the rules of a policy score allocations, [`choose`] goes on with the search.
+//! Pure: [`allocate`] reads the snapshot and writes nothing. The rule that asks is
 //! `rules::dynamic_resources`.
 
+mod allocated;
 mod attempt;
 mod capacity;
+mod comparing;
 mod constraints;
 mod counters;
 mod device_facts;
@@ -18,6 +21,7 @@ mod requests;
 mod result;
 mod search;
 mod selecting;
+mod stock;
 mod supply;
 mod work;
 
@@ -26,6 +30,9 @@ use crate::release::Followed;
 use crate::snapshot::devices_in_use::InUseWithout;
 use crate::snapshot::{Cluster, NodeView};
 
+pub(crate) use allocated::Allocated;
+pub(crate) use comparing::{Compared, Judge, Worth};
+pub(crate) use stock::Count;
 pub(crate) use supply::{Place, Supply, supplies};
 pub(crate) use work::{CONTAINER_RESOURCE, TooMuch, Work, of_selector};
 
@@ -62,30 +69,59 @@ pub(crate) enum Detail {
 /// what counts as in use.
 pub(crate) fn allocate(
     claims: &[&ResourceClaim],
-    (cluster, in_use): (&Cluster, &InUseWithout),
-    (node, followed): (NodeView<'_>, Followed),
+    given: (&Cluster, &InUseWithout),
+    on: (NodeView<'_>, Followed),
     work: &mut Work,
     detail: Detail,
 ) -> Outcome {
-    let pools = match pools::gather((cluster, in_use), node, followed, work) {
+    found(claims, given, on, work, (detail, None)).0
+}
+
+/// As [`allocate`], but of all allocations that the node can give the one that is worth most, as far as
+/// the units last; where several are worth as much, the one that [`allocate`] would find earlier.
+pub(crate) fn choose(
+    claims: &[&ResourceClaim],
+    given: (&Cluster, &InUseWithout),
+    on: (NodeView<'_>, Followed),
+    work: &mut Work,
+    judge: &dyn Judge,
+) -> (Outcome, Compared) {
+    found(claims, given, on, work, (Detail::Written, Some(judge)))
+}
+
+fn found(
+    claims: &[&ResourceClaim],
+    given: (&Cluster, &InUseWithout),
+    (node, followed): (NodeView<'_>, Followed),
+    work: &mut Work,
+    (detail, judge): (Detail, Option<&dyn Judge>),
+) -> (Outcome, Compared) {
+    let none = Compared::default();
+    let cluster = given.0;
+    let pools = match pools::gather(given, node, followed, work) {
         Ok(pools) => pools,
-        Err(stop) => return stopped(stop, String::new()),
+        Err(stop) => return (stopped(stop, String::new()), none),
     };
     let has_invalid = pools.iter().any(|pool| pool.state == pools::State::Invalid);
     let begun = attempt::Attempt::begin(claims, cluster, (node, followed), &pools, work);
     let mut attempt = match begun {
         Ok(attempt) => attempt,
-        Err((stop, part)) => return stopped(stop, part),
+        Err((stop, part)) => return (stopped(stop, part), none),
     };
-    match attempt.search() {
-        Ok(true) => match result::allocations(&attempt, detail) {
-            Ok(found) => Outcome::Found(found),
-            Err(why) => Outcome::Failed(why),
-        },
+    let outcome = match attempt.search() {
+        Ok(true) => {
+            let compared = judge.map(|judge| attempt.compare(judge)).unwrap_or_default();
+            let outcome = match result::allocations(&attempt, detail) {
+                Ok(found) => Outcome::Found(found),
+                Err(why) => Outcome::Failed(why),
+            };
+            return (outcome, compared);
+        }
         Ok(false) if has_invalid => Outcome::InvalidPools,
         Ok(false) => Outcome::NoSolution,
         Err(stop) => stopped(stop, attempt.part()),
-    }
+    };
+    (outcome, none)
 }
 
 fn stopped(stop: search::Stop, part: String) -> Outcome {

@@ -43,6 +43,11 @@ pub(super) fn allocations(
         .collect()
 }
 
+/// Whether the API can say on which nodes the devices are reached.
+pub(super) fn can_be_written(attempt: &Attempt<'_>) -> bool {
+    attempt.chosen.iter().all(|chosen| problem_of_places(attempt, chosen).is_none())
+}
+
 /// Without what is only written.
 fn named(attempt: &Attempt<'_>, chosen: &Chosen) -> Option<AllocatedDevice> {
     let request = attempt.requests.get(chosen.request)?.full_name();

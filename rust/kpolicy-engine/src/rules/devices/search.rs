@@ -60,7 +60,7 @@ impl Attempt<'_> {
 
     fn allocate_next(&mut self, at: At, is_chosen: bool, start: usize) -> Result<bool, Stop> {
         self.work.charge(STEP)?;
-        let Some(entries) = self.entries.get(at.claim) else { return Ok(true) };
+        let Some(entries) = self.entries.get(at.claim) else { return self.found() };
         let Some(entry) = entries.get(at.request).copied() else {
             let next = At { claim: at.claim + 1, ..At::default() };
             return match self.allocate(next, false, 0) {
@@ -100,6 +100,7 @@ impl Attempt<'_> {
             return outcome;
         }
         let mut after = start;
+        let mut tried: Vec<u32> = Vec::new();
         loop {
             if self.are_too_few(index, after, count - at.device)? {
                 return Ok(false);
@@ -110,6 +111,9 @@ impl Attempt<'_> {
                 return Ok(false);
             }
             after = place + 1;
+            if self.is_like_one_of(&mut tried, place) {
+                continue;
+            }
             if !self.will_do(at.claim, index, place)? {
                 continue;
             }
@@ -126,6 +130,12 @@ impl Attempt<'_> {
 
     /// The first alternative with which everything after it succeeds.
     fn allocate_first(&mut self, at: At, alternatives: usize) -> Result<bool, Stop> {
+        if self.comparing.is_some() {
+            // The release has chosen the alternative already.
+            let chosen = self.alternatives.get(at.claim).and_then(|chosen| chosen.get(at.request));
+            let alternative = chosen.copied().unwrap_or_default();
+            return self.allocate(At { alternative, ..at }, true, 0);
+        }
         let mut is_too_many = true;
         for alternative in 0..alternatives {
             match self.allocate(At { alternative, ..at }, true, 0) {
@@ -212,13 +222,19 @@ impl Attempt<'_> {
 
     /// What is asked of a device before it is tried.
     fn will_do(&mut self, claim: usize, index: usize, place: usize) -> Result<bool, Stop> {
-        if !self.accepts(claim, index, place)? {
-            return Ok(false);
+        match self.accepts(claim, index, place) {
+            Ok(true) => {}
+            // The release looks no further than its own choice, so that what errs there is no error.
+            Err(Stop::Fatal(_)) if self.comparing.is_some() => return Ok(false),
+            other => return other,
         }
         let Some(request) = self.requests.get(index) else { return Ok(false) };
         let ask = request.ask;
         self.charge_capacity(ask, place)?;
-        self.has_capacity(ask, place, false)
+        match self.has_capacity(ask, place, false) {
+            Err(Stop::Fatal(_)) if self.comparing.is_some() => Ok(false),
+            other => other,
+        }
     }
 
     /// Before `has_capacity`.
@@ -244,7 +260,7 @@ impl Attempt<'_> {
         let units = self.units_of_giving(claim, request, place);
         self.work.charge(units)?;
         let (ask, device, slice) = (request.ask, candidate.device, candidate.slice);
-        let is_repaired = self.followed.traits().repairs_allocator;
+        let is_repaired = self.repairs;
         let is_shared = self.is_shared(device);
         if ask.is_admin {
             if !is_shared && self.marks.is_chosen_for(place, claim) {
@@ -271,7 +287,7 @@ impl Attempt<'_> {
                 .iter_mut()
                 .position(|constraint| !constraint.add(request, &slice.driver, device));
             if let Some(refusing) = refusing {
-                if must {
+                if must && self.comparing.is_none() {
                     let key = self.claims.get(claim).map(|claim| super::key_of(claim));
                     return Err(Stop::Fatal(format!(
                         "claim {}, request {}: cannot add device {}/{}/{} because a claim constraint would not be satisfied",
@@ -353,8 +369,7 @@ impl Attempt<'_> {
         }
         self.marks.give_up(place, claim);
         // 1.36 does not return the counters of a shared device.
-        let returns =
-            took_counters && (self.followed.traits().repairs_allocator || !self.is_shared(device));
+        let returns = took_counters && (self.repairs || !self.is_shared(device));
         if returns && let Some(pool) = self.pools.get(candidate.pool) {
             self.counters.give_back(pool, device);
         }

@@ -43,6 +43,8 @@ pub(super) const SELECTOR: u64 = 3;
 pub(super) const SELECTOR_BYTES: usize = 128;
 /// A selector that is asked about a device, besides what it spends.
 pub(super) const ASKING: u64 = 3;
+/// An allocation that is compared with others, besides what rules spend on it.
+pub(super) const COMPARING: u64 = 8;
 /// So many attributes or capacities are searched for a name in a unit.
 pub(super) const ENTRIES_SEARCHED: usize = 8;
 /// So many answers of selectors are made room for in a unit.

@@ -79,6 +79,8 @@ pub(super) struct Answers {
     resources: usize,
     /// By group, and which of the extended resources devices stand for.
     known: Box<[OnceLock<Known>]>,
+    /// What the best allocation is worth, likewise.
+    worths: Box<[OnceLock<f64>]>,
     /// A node says itself why the cycle fails, unless that takes more units.
     words_max: u64,
 }
@@ -92,8 +94,9 @@ impl Answers {
         });
         let count = groups.as_ref().map_or(0, |groups| groups.numbers << resources);
         let known = (0..count).map(|_| OnceLock::new()).collect();
+        let worths = (0..count).map(|_| OnceLock::new()).collect();
         let words_max = work_per_call(nodes) / nodes.max(1) as u64;
-        Self { groups, resources, known, words_max }
+        Self { groups, resources, known, worths, words_max }
     }
 
     /// How often devices are looked for at most; `None`: on each node.
@@ -109,17 +112,34 @@ impl Answers {
 
     /// `backed`: places of the extended resources that devices stand for.
     fn known(&self, cluster: &Cluster, node: &str, backed: &[usize]) -> Option<&OnceLock<Known>> {
+        self.known.get(self.place(cluster, node, backed)?)
+    }
+
+    /// What the best allocation of the nodes is worth that are like this one.
+    pub(super) fn worth(
+        &self,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+        backed: &[usize],
+    ) -> Option<&OnceLock<f64>> {
+        self.worths.get(self.place(cluster, &node.node.name, backed)?)
+    }
+
+    fn place(&self, cluster: &Cluster, node: &str, backed: &[usize]) -> Option<usize> {
         let groups = self.groups.as_ref()?;
         let group = cluster.objects().device_group(groups, node)?;
         let backed = backed.iter().fold(0, |all, place| all | 1_usize << place);
-        self.known.get((group << self.resources) + backed)
+        Some((group << self.resources) + backed)
     }
 }
 
 impl HeapBytes for Answers {
     fn heap_bytes(&self) -> usize {
         let parts = self.known.iter().filter_map(|known| known.get()?.part.as_deref());
-        size_of_val(self) + size_of_val(&*self.known) + parts.map(str::len).sum::<usize>()
+        size_of_val(self)
+            + size_of_val(&*self.known)
+            + size_of_val(&*self.worths)
+            + parts.map(str::len).sum::<usize>()
     }
 }
 

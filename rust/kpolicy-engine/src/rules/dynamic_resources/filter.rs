@@ -13,7 +13,7 @@ use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView, Pod};
 
 use super::judging::meaning;
 use super::state::{State, asked};
-use super::{DynamicResources, hints};
+use super::{DevicePolicy, DynamicResources, hints};
 
 /// What is read of other objects.
 const KINDS: &[Kind] =
@@ -21,7 +21,7 @@ const KINDS: &[Kind] =
 
 impl DynamicResources {
     /// Rules that taint devices are not served where they are not read.
-    pub(super) fn kinds_read(self) -> &'static [Kind] {
+    pub(super) fn kinds_read(&self) -> &'static [Kind] {
         const WITHOUT_RULES: &[Kind] =
             &[Kind::DeviceClass, Kind::ResourceSlice, Kind::ResourceClaim];
         if self.followed.has_taint_rules() { KINDS } else { WITHOUT_RULES }
@@ -41,7 +41,7 @@ impl Prepared {
     /// Where preemption frees devices.
     fn freeing(&mut self) -> Option<&mut State> {
         let state = self.state.as_mut().ok().and_then(Option::as_mut);
-        state.filter(|_| self.rule.frees_devices())
+        state.filter(|_| self.rule.policy.frees_devices)
     }
 }
 
@@ -84,9 +84,9 @@ impl Filter for DynamicResources {
 
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         is_concerned(pod).then(|| -> Box<dyn PreparedFilter> {
-            let state = State::of(*self, pod, cluster);
+            let state = State::of(self, pod, cluster);
             let overdue = overdue(&state, cluster);
-            Box::new(Prepared { state, overdue, rule: *self })
+            Box::new(Prepared { state, overdue, rule: self.clone() })
         })
     }
 
@@ -104,6 +104,10 @@ impl Filter for DynamicResources {
 
     fn kinds(&self) -> &'static [Kind] {
         self.kinds_read()
+    }
+
+    fn follow_policy_of_devices(&mut self, policy: &DevicePolicy) {
+        self.policy = policy.clone();
     }
 
     fn reserve(&self, pod: &Pod, cluster: &Cluster, node: NodeView<'_>) -> Option<Reservation> {
@@ -154,7 +158,7 @@ impl PreparedFilter for Prepared {
                 state.failure(cluster, node).unwrap_or_else(|| Status::error(""))
             }
             Err(status) => status.clone(),
-            Ok(_) => meaning(code, self.rule.frees_devices()),
+            Ok(_) => meaning(code, self.rule.policy.frees_devices),
         }
     }
 
@@ -171,9 +175,9 @@ impl PreparedFilter for Prepared {
     }
 
     fn add_pod(&mut self, pod: &Arc<Pod>, cluster: &Cluster, _: NodeView<'_>) {
-        let rule = self.rule;
+        let rule = self.rule.clone();
         if let Some(state) = self.freeing() {
-            state.put(pod, rule, cluster);
+            state.put(pod, &rule, cluster);
         }
     }
 

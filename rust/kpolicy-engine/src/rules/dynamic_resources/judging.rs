@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::{Allocation, Meta, ResourceClaim};
 use crate::rules::devices::extended::{Mapping, requests};
 use crate::rules::devices::{
-    CONTAINER_RESOURCE, Detail, Outcome, Supply, TooMuch, Work, allocate, supplies,
+    CONTAINER_RESOURCE, Compared, Detail, Outcome, Supply, TooMuch, Work, allocate, supplies,
 };
 use crate::rules::{Code, Status};
 use crate::snapshot::{Cluster, NodeView};
@@ -107,8 +107,30 @@ impl State {
         cluster: &Cluster,
         node: NodeView<'_>,
     ) -> Option<Vec<Given>> {
-        let given = self.found_within(work, cluster, node, Detail::Written).ok()?;
-        (!self.is_any_unavailable(cluster, node)).then_some(given)
+        self.given_as(work, cluster, node).map(|(given, _)| given)
+    }
+
+    /// As [`State::given`], with what came of comparing it with what else the node can give.
+    pub(super) fn given_as(
+        &self,
+        work: &mut Work,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+    ) -> Option<(Vec<Given>, Option<Compared>)> {
+        // Where other pods get theirs first, all of them get what is found first.
+        let is_first = self.supposed.ahead.is_empty();
+        let choice = self.choice.as_deref().filter(|choice| is_first && !choice.rules.is_empty());
+        let given = match choice {
+            Some(choice) => {
+                let chosen = self.chosen_within(choice, work, cluster, node);
+                chosen.map(|(given, compared)| (given, Some(compared)))
+            }
+            None => {
+                let found = self.found_within(work, cluster, node, Detail::Written);
+                found.map(|given| (given, None))
+            }
+        };
+        given.ok().filter(|_| !self.is_any_unavailable(cluster, node))
     }
 
     /// What a node gives to the claims that are not allocated. It is charged for.
@@ -131,6 +153,17 @@ impl State {
         node: NodeView<'_>,
         detail: Detail,
     ) -> Result<Vec<Given>, Lack> {
+        let (on, given) = ((node, self.followed), (cluster, &self.supposed.in_use));
+        self.searched(work, node, |claims, work| allocate(claims, given, on, work, detail))
+    }
+
+    /// What such a search gives to the claims that are not allocated.
+    pub(super) fn searched(
+        &self,
+        work: &mut Work,
+        node: NodeView<'_>,
+        search: impl FnOnce(&[&ResourceClaim], &mut Work) -> Outcome,
+    ) -> Result<Vec<Given>, Lack> {
         let special = self.special(node, work)?;
         let open: Vec<&Arc<ResourceClaim>> =
             self.claims.iter().filter(|claim| claim.allocation.is_none()).collect();
@@ -147,8 +180,7 @@ impl State {
         together.retain(|claim| !is_own(claim));
         let ahead = together.len();
         together.append(&mut wanted);
-        let given = (cluster, &self.supposed.in_use);
-        let allocations = match allocate(&together, given, (node, self.followed), work, detail) {
+        let allocations = match search(&together, work) {
             Outcome::Found(allocations) => allocations.into_iter().skip(ahead),
             // Whoever fails: the others keep their devices.
             _ if ahead > 0 => return Err(Lack::NoDevices),

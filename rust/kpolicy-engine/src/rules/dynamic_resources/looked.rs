@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::model::{Ask, ConstraintKind, Mode, ResourceClaim, Wanted};
 use crate::release::Followed;
+use crate::rules::expression::LookedAt;
 use crate::snapshot::Cluster;
 use crate::snapshot::device_groups::Looked;
 use crate::snapshot::device_reads::DeviceRead;
@@ -61,6 +62,16 @@ pub(super) fn looked<'a>(
         looked.attributes.clear();
     }
     looked
+}
+
+/// What the rules of a policy look at of the allocations of a node.
+pub(super) fn look_as_rules(rules: &LookedAt, looked: &mut Looked) {
+    rules.attributes.iter().for_each(|attribute| look_at(attribute, looked));
+    looked.at_everything |= rules.everything;
+    looked.at_devices_in_use |= rules.stock;
+    if looked.at_everything {
+        looked.attributes.clear();
+    }
 }
 
 /// A driver may write it with its domain or without.

@@ -1,11 +1,15 @@
 //! `DynamicResources`: claims on devices, and extended resources behind which a class of devices stands.
 //!
+//! A policy may say by `devices.score` which of the allocations that a node can give is the best one.
+//!
 //! Specification: PreFilter finds the claims of the pod; Filter allocates, on each node, what they do
 //! not have yet (`crate::devices`); the score prefers early alternatives of a request. Reads: claims,
 //! classes, slices and taint rules of devices; node labels and allocatable resources. What is decided
 //! for other pods counts, because the claims that are promised to them are in the snapshot.
 
 mod alike;
+mod choice;
+mod device_score;
 mod filter;
 mod hints;
 mod judging;
@@ -18,9 +22,13 @@ mod shown;
 mod state;
 mod supposed;
 
+use std::sync::Arc;
+
 use crate::fields::{Fields, Refusals};
 use crate::release::Followed;
+use crate::rules::expression::DeviceRules;
 
+pub(crate) use device_score::DeviceScore;
 pub(crate) use filter::is_concerned;
 pub(crate) use pod_claims::pre_enqueue;
 pub(crate) use post_filter::PostFilter;
@@ -31,25 +39,21 @@ pub(crate) const NAME: &str = "DynamicResources";
 
 const BINDING_TIMEOUT_SECONDS_DEFAULT: i64 = 600;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct DynamicResources {
     /// How long devices may take until the pod can be bound.
     binding_timeout_seconds: i64,
     followed: Followed,
-    /// Evicting pods frees the devices of claims that nobody else uses.
-    frees_devices: bool,
+    pub(crate) policy: DevicePolicy,
 }
 
-impl DynamicResources {
-    /// For a profile whose preemption frees devices.
-    #[must_use]
-    pub(crate) fn freeing_devices(self) -> Self {
-        Self { frees_devices: true, ..self }
-    }
-
-    pub(crate) fn frees_devices(self) -> bool {
-        self.frees_devices
-    }
+/// What a policy says of devices beyond what kube-scheduler does.
+#[derive(Debug, Clone, Default)]
+pub struct DevicePolicy {
+    /// Evicting pods frees the devices of claims that nobody else uses.
+    pub(crate) frees_devices: bool,
+    /// `None`: a node gives what the release's allocator finds first.
+    pub(crate) rules: Option<Arc<DeviceRules>>,
 }
 
 impl Default for DynamicResources {
@@ -57,7 +61,7 @@ impl Default for DynamicResources {
         Self {
             binding_timeout_seconds: BINDING_TIMEOUT_SECONDS_DEFAULT,
             followed: Followed::default(),
-            frees_devices: false,
+            policy: DevicePolicy::default(),
         }
     }
 }
@@ -71,7 +75,8 @@ pub(crate) fn from_args(
     args.optional("filterTimeout");
     let binding = args.text_or("bindingTimeout", "", refusals)?;
     let binding_timeout_seconds = seconds(binding).unwrap_or(BINDING_TIMEOUT_SECONDS_DEFAULT);
-    Some(DynamicResources { binding_timeout_seconds, followed, frees_devices: false })
+    let policy = DevicePolicy::default();
+    Some(DynamicResources { binding_timeout_seconds, followed, policy })
 }
 
 /// A duration as Go writes it, such as `10m0s`, in whole seconds; `None` where it is not one.

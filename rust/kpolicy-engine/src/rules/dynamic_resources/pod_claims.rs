@@ -69,7 +69,7 @@ pub(super) fn walk(
 }
 
 /// Why a pod is not tried at all: its claims are not ready.
-pub(crate) fn pre_enqueue(rule: DynamicResources, pod: &Pod, cluster: &Cluster) -> Option<Status> {
+pub(crate) fn pre_enqueue(rule: &DynamicResources, pod: &Pod, cluster: &Cluster) -> Option<Status> {
     if pod.template.resource_claims.is_empty() {
         return None;
     }

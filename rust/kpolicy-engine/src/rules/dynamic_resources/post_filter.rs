@@ -34,7 +34,7 @@ const DELETED: &str = "deletion of ResourceClaim completed";
 impl PostFilter {
     /// `reached`: the nodes on which the rule was asked.
     pub(crate) fn of(
-        rule: DynamicResources,
+        rule: &DynamicResources,
         pod: &Pod,
         cluster: &Cluster,
         reached: impl Iterator<Item = NodeSlot>,

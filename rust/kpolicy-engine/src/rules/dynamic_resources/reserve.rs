@@ -115,7 +115,7 @@ fn held(claim: &ResourceClaim, pod: &Pod, allocation: Arc<Allocation>) -> Resour
 
 impl DynamicResources {
     pub(super) fn reservation(
-        self,
+        &self,
         pod: &Pod,
         cluster: &Cluster,
         node: NodeView<'_>,
@@ -125,7 +125,7 @@ impl DynamicResources {
         }
         let mut state = State::of(self, pod, cluster).ok()??;
         let mut found = Vec::new();
-        if self.frees_devices() {
+        if self.policy.frees_devices {
             // The pods that devices are freed for find theirs.
             let nominated = cluster
                 .nominations()
@@ -157,7 +157,7 @@ impl DynamicResources {
         Some(reservation)
     }
 
-    fn work(self, bound: &Bound) -> ClaimWork {
+    fn work(&self, bound: &Bound) -> ClaimWork {
         let is_special = bound.special.is_some();
         let own = |text: &str| if is_special { "".into() } else { Box::from(text) };
         let allocation = bound.after.allocation.as_deref().filter(|_| bound.is_allocated_now);

@@ -48,7 +48,7 @@ impl Score for DynamicResources {
         let is_open = |state: &State| {
             state.extended.is_some() || state.claims.iter().any(|claim| claim.allocation.is_none())
         };
-        let state = is_concerned(pod).then(|| State::of(*self, pod, cluster));
+        let state = is_concerned(pod).then(|| State::of(self, pod, cluster));
         let state = state.and_then(Result::ok).flatten();
         let state = state.filter(|_| self.followed.has(Gate::DRAPrioritizedList));
         let pairs = self.followed.traits().scores_claims_as_new;

@@ -9,9 +9,10 @@ use serde_json::{Map, Value, json};
 use crate::model::{
     Allocation, Ask, DeviceRequest, DeviceToleration, Mode, ResourceClaim, Wanted, WrittenQuantity,
 };
+use crate::rules::Fault;
 use crate::rules::decision_work::units_max;
 use crate::rules::devices::extended::Mapping;
-use crate::rules::devices::{Place, Supply, Work, key_of};
+use crate::rules::devices::{Compared, Place, Supply, Work, key_of};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::DynamicResources;
@@ -41,7 +42,7 @@ pub(crate) struct Shown {
 }
 
 /// `None`: the pod has nothing to do with devices, or its claims are not ready.
-pub(crate) fn shown(rule: DynamicResources, pod: &Arc<Pod>, cluster: &Cluster) -> Option<Shown> {
+pub(crate) fn shown(rule: &DynamicResources, pod: &Arc<Pod>, cluster: &Cluster) -> Option<Shown> {
     if !is_concerned(pod) {
         return None;
     }
@@ -52,10 +53,36 @@ pub(crate) fn shown(rule: DynamicResources, pod: &Arc<Pod>, cluster: &Cluster) -
 
 impl Shown {
     /// What a node would give, an entry for each claim that has nothing yet; nothing beyond the units for
-    /// it.
-    pub(crate) fn allocations(&self, cluster: &Cluster, node: NodeView<'_>) -> Vec<Value> {
-        let given = self.within(1, |work| self.state.given(work, cluster, node));
-        given.iter().flatten().map(given_json).collect()
+    /// it. With the values of a policy's rules, where it chooses among what the node can give.
+    pub(crate) fn allocations(
+        &self,
+        cluster: &Cluster,
+        node: NodeView<'_>,
+    ) -> (Vec<Value>, Option<Value>) {
+        if self.state.choice.is_some() && self.left.get() < self.state.units_a_node {
+            // With less work another allocation might be the best one.
+            return (Vec::new(), None);
+        }
+        let given = self.within(1, |work| self.state.given_as(work, cluster, node));
+        let Some((given, compared)) = given else { return (Vec::new(), None) };
+        let scores = compared.and_then(|compared| self.compared_json(&compared));
+        (given.iter().map(given_json).collect(), scores)
+    }
+
+    fn compared_json(&self, compared: &Compared) -> Option<Value> {
+        let rules = &self.state.choice.as_deref()?.rules.rules;
+        let of = |(place, value): &(usize, Result<f64, Fault>)| {
+            let value = value.as_ref().map_or(Value::Null, |value| number(*value));
+            (rules.name_of(*place).to_owned(), value)
+        };
+        let values: Map<String, Value> = compared.worth.values.iter().map(of).collect();
+        (!values.is_empty()).then(|| {
+            json!({
+                "compared": compared.allocations,
+                "isComplete": !compared.is_cut,
+                "values": values,
+            })
+        })
     }
 
     /// Why a node has too few devices, an entry for each request; nothing if it has enough, and beyond
@@ -152,6 +179,12 @@ impl Shown {
         shown.insert("status".into(), status_json(after));
         shown.into()
     }
+}
+
+/// Whole numbers without a fraction.
+#[allow(clippy::cast_possible_truncation, clippy::float_cmp)]
+fn number(value: f64) -> Value {
+    if value.trunc() == value && value.abs() < 9e15 { (value as i64).into() } else { value.into() }
 }
 
 /// The claims that use each device.

@@ -9,13 +9,15 @@ use crate::release::{Followed, Gate};
 use crate::rules::decision_work::units_of_devices;
 use crate::rules::devices::extended::{class_behind, may_be_devices};
 use crate::rules::devices::key_of;
+use crate::rules::expression::PreparedDeviceRules;
 use crate::rules::{Status, node_selection};
 use crate::snapshot::pod::Containers;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::DynamicResources;
 use super::alike::Answers;
-use super::looked::looked;
+use super::choice::{Choice, choice};
+use super::looked::{look_as_rules, looked};
 use super::pod_claims::{is_special_of, walk};
 use super::supposed::Supposed;
 
@@ -38,6 +40,8 @@ pub(super) struct State {
     /// What comes of the claims on nodes that are alike.
     pub(super) answers: Arc<Answers>,
     pub(super) supposed: Supposed,
+    /// Where the policy chooses among what a node can give.
+    pub(super) choice: Option<Arc<Choice>>,
 }
 
 /// Extended resources behind which a class stands.
@@ -53,7 +57,7 @@ pub(super) struct Extended {
 impl State {
     /// `None`: the pod has nothing to do with devices.
     pub(super) fn of(
-        rule: DynamicResources,
+        rule: &DynamicResources,
         pod: &Pod,
         cluster: &Cluster,
     ) -> Result<Option<Self>, Status> {
@@ -79,14 +83,22 @@ impl State {
         };
         let open = claims.iter().filter(|claim| claim.allocation.is_none());
         let is_to_find = open.clone().next().is_some() || extended.is_some();
-        let looked = looked(open, extended.as_ref(), cluster, rule.followed);
+        let mut looked = looked(open, extended.as_ref(), cluster, rule.followed);
+        let rules = rule.policy.rules.as_ref().filter(|_| is_to_find);
+        if let Some(rules) = rules {
+            look_as_rules(rules.looked(), &mut looked);
+        }
         let groups = is_to_find.then(|| cluster.objects().device_groups(&looked)).flatten();
         let resources = extended.as_ref().map_or(0, |own| own.asked.len());
         let answers = Answers::of(groups, resources, cluster);
-        let units_a_node = units_a_node(&claims, &answers, cluster, rule.followed);
+        let rules = rules.map(|rules| PreparedDeviceRules::of(rules, pod, cluster));
+        let choice = choice(rules, &looked);
+        let units_a_node =
+            units_a_node(&claims, choice.is_some(), &answers, (cluster, rule.followed));
         Ok(Some(Self {
             units_a_node,
             answers: answers.into(),
+            choice,
             readiness: claims.iter().map(of_claim).collect(),
             claims,
             extended,
@@ -99,7 +111,9 @@ impl State {
 
     /// Whether the nodes that share the work have become more or fewer.
     pub(super) fn is_stale(&self, cluster: &Cluster) -> bool {
-        self.units_a_node != units_a_node(&self.claims, &self.answers, cluster, self.followed)
+        let in_cluster = (cluster, self.followed);
+        let has_choice = self.choice.is_some();
+        self.units_a_node != units_a_node(&self.claims, has_choice, &self.answers, in_cluster)
     }
 
     /// Whether an allocated claim is of no use on a node, or not any more.
@@ -155,6 +169,7 @@ impl HeapBytes for State {
                 .map_or(0, |own| own.asked.capacity() * size_of::<(Name, Option<Box<str>>)>())
             + self.answers.heap_bytes()
             + self.supposed.heap_bytes()
+            + self.choice.as_ref().map_or(0, |choice| choice.rules.heap_bytes())
     }
 }
 
@@ -162,9 +177,9 @@ impl HeapBytes for State {
 /// kinds of nodes, or by the nodes that slices name, or by all of them.
 fn units_a_node(
     claims: &[Arc<ResourceClaim>],
+    has_choice: bool,
     answers: &Answers,
-    cluster: &Cluster,
-    followed: Followed,
+    (cluster, followed): (&Cluster, Followed),
 ) -> u64 {
     let nodes = cluster.nodes().len();
     let all_counters = !followed.traits().repairs_allocator;
@@ -173,7 +188,7 @@ fn units_a_node(
         None if answers.has_resources() => nodes,
         None => cluster.objects().device_slices.nodes_reached(nodes, all_counters),
     };
-    units_of_devices(searches) / times(claims)
+    units_of_devices(searches) / (times(claims) + u64::from(has_choice))
 }
 
 /// How often a node may be asked for devices in one decision: a list of alternatives is scored, and of

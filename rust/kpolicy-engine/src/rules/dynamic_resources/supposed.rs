@@ -66,7 +66,7 @@ impl Supposed {
     /// Pods that need devices of the node before the others, as it is.
     pub(super) fn with_ahead<'a>(
         pods: impl Iterator<Item = &'a Arc<Pod>>,
-        rule: DynamicResources,
+        rule: &DynamicResources,
         cluster: &Cluster,
     ) -> Self {
         let ahead = pods.filter_map(|pod| Ahead::of(pod, rule, cluster)).collect();
@@ -110,7 +110,7 @@ impl Supposed {
 
 impl Ahead {
     /// `None`: it needs no devices, or cannot have any as things are.
-    fn of(pod: &Arc<Pod>, rule: DynamicResources, cluster: &Cluster) -> Option<Self> {
+    fn of(pod: &Arc<Pod>, rule: &DynamicResources, cluster: &Cluster) -> Option<Self> {
         let state = is_concerned(pod).then(|| State::of(rule, pod, cluster).ok()?).flatten()?;
         Some(Self { uid: Arc::clone(&pod.uid), state: state.into() })
     }
@@ -118,7 +118,7 @@ impl Ahead {
 
 impl State {
     /// A pod is put on the node.
-    pub(super) fn put(&mut self, pod: &Arc<Pod>, rule: DynamicResources, cluster: &Cluster) {
+    pub(super) fn put(&mut self, pod: &Arc<Pod>, rule: &DynamicResources, cluster: &Cluster) {
         if !is_concerned(pod) {
             return;
         }

@@ -19,7 +19,12 @@ pub(crate) fn paths_of(expression: &Expression, paths: &mut ApiPaths) {
             Root::Pod => Kind::Pod,
             Root::Node => Kind::Node,
             Root::Namespace => Kind::Namespace,
-            Root::Cluster | Root::Victim | Root::Now | Root::Tenant | Root::Queue => continue,
+            Root::Cluster
+            | Root::Victim
+            | Root::Now
+            | Root::Tenant
+            | Root::Queue
+            | Root::Allocation => continue,
         };
         paths.add(kind, path);
     }

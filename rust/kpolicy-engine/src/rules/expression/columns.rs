@@ -57,7 +57,7 @@ impl<'a> NodeColumns<'a> {
         Self { world, held }
     }
 
-    fn cluster(&self) -> &'a Cluster {
+    pub(super) fn cluster(&self) -> &'a Cluster {
         self.world.pod.cluster
     }
 

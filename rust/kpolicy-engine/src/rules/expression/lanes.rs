@@ -11,7 +11,7 @@ use crate::snapshot::{NodeView, Pod, columns};
 use super::columns::NodeColumns;
 use super::facts::Addend;
 use super::node_facts::{
-    allocatable, capacity, fits, free, image_names, is_ready, share, utilization,
+    allocatable, capacity, devices, fits, free, image_names, is_ready, share, utilization,
 };
 use super::pod_set::{PodTotal, requested};
 
@@ -164,6 +164,16 @@ pub(super) fn utilizations<'a>(columns: &'a NodeColumns<'_>, args: &[Value]) -> 
             None => Cow::Owned(columns.doubles(|view| utilization(view, name))),
         })
     })
+}
+
+/// The devices of a driver that the slices of each node publish.
+pub(super) fn devices_counted<'a>(columns: &'a NodeColumns<'_>, args: &[Value]) -> Column<'a> {
+    keyed(args, |driver| columns.ints(|view| devices(columns.cluster(), view, driver).0))
+}
+
+/// Those of them of which no claim has anything.
+pub(super) fn devices_free<'a>(columns: &'a NodeColumns<'_>, args: &[Value]) -> Column<'a> {
+    keyed(args, |driver| columns.ints(|view| devices(columns.cluster(), view, driver).1))
 }
 
 pub(super) fn pods_counted<'a>(columns: &'a NodeColumns<'_>, args: &[Value]) -> Column<'a> {

@@ -12,6 +12,7 @@ use crate::rules::{Normalization, Rejection};
 use super::allowance::{Allowance, Ledger, Limits};
 use super::api_path::paths_of;
 use super::conditions::Conditions;
+use super::device_rules::DeviceRule;
 use super::facts::{NOW, verified};
 use super::filter::{ExpressionFilter, Spec as FilterSpec};
 use super::needs::Needs;
@@ -204,8 +205,18 @@ pub(crate) fn victims(
     let value = fields.required("expression", refusals)?;
     let (expression, needs) = reading(value, &place, &["bool"], Needs::with_victim, refusals)?;
     fields.text_or("place", "", refusals)?;
+    Some(VictimRule(of_one_node(name, (value, expression), needs, limits)))
+}
+
+/// An expression that is evaluated on its own, as often as it is wanted.
+fn of_one_node(
+    name: &Arc<str>,
+    (value, expression): (&Value, Expression),
+    needs: Needs,
+    limits: Limits,
+) -> Written {
     let allowance = Allowance::of_one_node(limits);
-    Some(VictimRule(Written {
+    Written {
         name: Arc::clone(name),
         is_bounded: worst_case(value, &expression) <= allowance.per_node(),
         moments: expression.moments(NOW),
@@ -215,7 +226,24 @@ pub(crate) fn victims(
         kinds: needs.kinds(),
         allowance,
         counts: Arc::new(EvaluationCounts::default()),
-    }))
+    }
+}
+
+/// A rule that scores allocations of devices. What it spends counts as looking for devices.
+pub(crate) fn device_rule(
+    fields: &mut Fields<'_>,
+    name: &Arc<str>,
+    (limits, weight): (Limits, i64),
+    refusals: &mut Refusals,
+) -> Option<DeviceRule> {
+    let conditions = conditions(fields, name, refusals)?;
+    let place = fields.place_of("expression");
+    let value = fields.required("expression", refusals)?;
+    let wanted = ["int", "uint", "double"];
+    let (expression, needs) = reading(value, &place, &wanted, Needs::with_allocation, refusals)?;
+    fields.text_or("place", "", refusals)?;
+    let written = of_one_node(name, (value, expression), needs, limits);
+    Some(DeviceRule { written, conditions: conditions.map(Arc::new), weight })
 }
 
 /// A sound expression about pods in the queue.

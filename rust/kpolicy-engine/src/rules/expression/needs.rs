@@ -41,23 +41,34 @@ pub(super) fn facts_of(expression: &Expression) -> impl Iterator<Item = &Name> {
 impl Needs {
     /// Of all facts that an expression names, or the first one that the engine does not know.
     pub(crate) fn of(expression: &Expression) -> Result<Self, String> {
-        Self::of_all(expression, |root| !matches!(root, Root::Victim | Root::Tenant | Root::Queue))
+        let special = [Root::Victim, Root::Tenant, Root::Queue, Root::Allocation];
+        Self::of_all(expression, |root| !special.contains(&root))
     }
 
     /// The needs of an expression that may also read a victim.
     pub(crate) fn with_victim(expression: &Expression) -> Result<Self, String> {
-        Self::of_all(expression, |root| !matches!(root, Root::Tenant | Root::Queue))
+        let special = [Root::Tenant, Root::Queue, Root::Allocation];
+        Self::of_all(expression, |root| !special.contains(&root))
     }
 
     /// The needs of an expression about a pod in the queue, for which no node is looked at.
     pub(crate) fn of_queue(expression: &Expression) -> Result<Self, String> {
-        Self::of_all(expression, |root| !matches!(root, Root::Victim | Root::Node))
+        let special = [Root::Victim, Root::Node, Root::Allocation];
+        Self::of_all(expression, |root| !special.contains(&root))
+    }
+
+    /// The needs of an expression that judges an allocation of devices, whatever node gives it.
+    pub(crate) fn with_allocation(expression: &Expression) -> Result<Self, String> {
+        let known = [Root::Pod, Root::Namespace, Root::Now, Root::Allocation];
+        Self::of_all(expression, |root| known.contains(&root))
     }
 
     fn of_all(expression: &Expression, is_there: impl Fn(Root) -> bool) -> Result<Self, String> {
-        let parts = facts_of(expression).try_fold(Parts::NONE, |sum, fact| {
-            let parts = facts::parts(fact)
-                .filter(|_| facts::row(fact).is_some_and(|(root, _)| is_there(root)));
+        let is_there = |fact: &Name| facts::row(fact).is_some_and(|(root, _)| is_there(root));
+        let constant = expression.reads().iter().map(|read| &read.fact);
+        let dynamic = expression.dynamic_facts();
+        let parts = constant.chain(dynamic).try_fold(Parts::NONE, |sum, fact| {
+            let parts = facts::parts(fact).filter(|_| is_there(fact));
             parts.map(|parts| sum.with(parts)).ok_or_else(|| fact.text.to_string())
         })?;
         Ok(Self(parts))
@@ -115,6 +126,13 @@ impl Needs {
             (Part::PodApiValues, pod.api_values.id()),
         ];
         parts.into_iter().filter(|(part, _)| self.0.has(*part)).for_each(|(_, id)| key.push(id));
+        if self.0.has(Part::Claims) && !template.resource_claims.is_empty() {
+            key.push_text(&pod.uid);
+            for (name, made) in pod.claim_statuses.iter().flat_map(|statuses| statuses.iter()) {
+                key.push_text(name);
+                key.push_text(made.as_deref().unwrap_or_default());
+            }
+        }
         if self.0.has(Part::PodName) {
             key.push_text(&pod.uid);
             key.push_text(&pod.name);

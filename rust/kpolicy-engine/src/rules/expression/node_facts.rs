@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use rustc_hash::FxHashMap;
+
 use crate::resources::{Allocatable, names};
-use crate::snapshot::{NodeView, Pod};
+use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::pod_set::requested;
 
@@ -40,6 +42,28 @@ pub(super) fn condition<'a>(view: NodeView<'a>, kind: &str) -> Option<&'a str> {
 
 pub(super) fn is_ready(view: NodeView<'_>) -> bool {
     condition(view, "Ready") == Some("True")
+}
+
+/// The devices of a driver in slices that name the node, and those of them that no claim has anything of.
+/// Of each pool its newest slices count.
+pub(super) fn devices(cluster: &Cluster, view: NodeView<'_>, driver: &str) -> (i64, i64) {
+    let objects = cluster.objects();
+    let own = objects.device_slices.of_node(&view.node.name).unwrap_or_default();
+    let own = || own.iter().map(|one| &one.slice).filter(|slice| *slice.driver == *driver);
+    let newest =
+        |pool: &str| own().filter(|slice| *slice.pool == *pool).map(|slice| slice.generation).max();
+    let (mut count, mut in_use) = (0, 0);
+    for (place, slice) in own().enumerate() {
+        if newest(&slice.pool) == Some(slice.generation) {
+            count += slice.devices.len();
+        }
+        if own().take(place).all(|before| before.pool != slice.pool) {
+            let pool = objects.devices_in_use.pool(driver, &slice.pool);
+            in_use += pool.map_or(0, FxHashMap::len);
+        }
+    }
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    (number(count), number(count.saturating_sub(in_use)))
 }
 
 /// The names that an image may be listed by: one without a tag means the latest.

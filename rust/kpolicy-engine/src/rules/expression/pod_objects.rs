@@ -2,7 +2,7 @@
 
 use kpolicy_cel::{Answer, ErrorKind, Fault, Value};
 
-use crate::model::{Controller, DisruptionBudget, Object};
+use crate::model::{ClaimSource, Controller, DisruptionBudget, Object, PodClaim, Wanted};
 use crate::snapshot::objects::{Replaced, Store};
 use crate::snapshot::{Cluster, Pod};
 
@@ -43,6 +43,37 @@ pub(super) fn controller_replicas(pod: &Pod, cluster: &Cluster) -> Answer {
         store.get(pod.namespace(), &owner.name)
     });
     found.map_or(Answer::Absent, |controller| i64::from(controller.replicas).into())
+}
+
+/// The pod's claims on devices, in the order of its spec; one that is not made yet asks for nothing.
+pub(super) fn resource_claims(pod: &Pod, cluster: &Cluster) -> Answer {
+    let made = |entry: &str| {
+        let mut statuses = pod.claim_statuses.iter().flat_map(|statuses| statuses.iter());
+        statuses.find(|(name, _)| **name == *entry).and_then(|(_, made)| made.as_deref())
+    };
+    let tell = |entry: &PodClaim| {
+        let name = match &entry.source {
+            ClaimSource::Claim(name) => Some(&**name),
+            ClaimSource::Template => made(&entry.name),
+            ClaimSource::Unknown => None,
+        };
+        let claims = &cluster.objects().resource_claims;
+        let claim = name.and_then(|name| claims.get(pod.namespace(), name));
+        let requests = claim.iter().flat_map(|claim| claim.requests.iter());
+        let asks = requests.flat_map(|request| match &request.wanted {
+            Wanted::Exactly(ask) => std::slice::from_ref(ask),
+            Wanted::FirstAvailable(asks) => asks,
+            Wanted::Unknown => &[],
+        });
+        let classes = asks.map(|ask| ask.class.as_ref().into()).collect();
+        record([
+            ("name", entry.name.as_ref().into()),
+            ("claim", name.unwrap_or_default().into()),
+            ("deviceClasses", Value::list(classes)),
+            ("allocated", claim.is_some_and(|claim| claim.allocation.is_some()).into()),
+        ])
+    };
+    Answer::Known(Value::list(pod.template.resource_claims.iter().map(tell).collect()))
 }
 
 /// Whether the change of an object may change what is read of a pending pod.

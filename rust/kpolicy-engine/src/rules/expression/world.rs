@@ -39,10 +39,12 @@ impl Facts for PodWorld<'_> {
                 | Source::ClusterSum(_)
                 | Source::Node(_)
                 | Source::NodeWalk(..)
+                | Source::NodeInCluster(_)
                 | Source::PodOnNode(_)
                 | Source::PodOnNodeWalk(..)
                 | Source::DomainName
                 | Source::DomainSum(_)
+                | Source::Allocation(_)
                 | Source::NodePath => Answer::Unknown,
             },
         }
@@ -110,6 +112,7 @@ impl Facts for NodeWorld<'_> {
             Some(Source::Node(answer) | Source::NodeWalk(answer, _)) => {
                 answer(self.node, &read.args)
             }
+            Some(Source::NodeInCluster(answer)) => answer(cluster, self.node, &read.args),
             Some(Source::PodOnNode(answer) | Source::PodOnNodeWalk(answer, _)) => {
                 answer(pod, self.node)
             }

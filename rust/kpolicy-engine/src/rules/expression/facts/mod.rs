@@ -6,6 +6,7 @@
 //! from the parts. The catalogue of the front end (`python/kpolicy/policy/cel/facts.py`) has the
 //! same rows.
 
+mod allocation;
 mod cluster;
 mod namespace;
 mod node;
@@ -20,6 +21,7 @@ use kpolicy_cel::{Answer, Catalogue, Expression, InvalidExpression, Name, Value}
 use crate::event::Event;
 use crate::model::Namespace;
 use crate::part::{Part, Parts};
+use crate::rules::devices::Allocated;
 use crate::rules::prices::{COLUMN_KERNELS, PODS_COUNT, PODS_SUM};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
@@ -28,6 +30,8 @@ use super::queue_world::{TenantView, Waited};
 
 pub(super) use queue::{AGE, ATTEMPTS};
 pub(super) use tenant::OF_OTHERS;
+
+pub(super) use allocation::{DEVICES, OF_ATTRIBUTES};
 
 /// A fact, named by its path from its root; an entry of a map has the name of the map with `[]`.
 pub(super) struct Row {
@@ -49,6 +53,7 @@ impl Row {
                 PODS_COUNT
             }
             name if name.ends_with("pods.sum") => PODS_SUM,
+            name if name.starts_with("devices.") => PODS_COUNT,
             _ => FACT,
         }
     }
@@ -89,12 +94,16 @@ pub(super) enum Source {
     Node(fn(NodeView<'_>, &[Value]) -> Answer),
     /// As `Node`, where answering walks something of the node; what that takes.
     NodeWalk(fn(NodeView<'_>, &[Value]) -> Answer, fn(NodeView<'_>) -> u64),
+    /// Of a node, by other objects.
+    NodeInCluster(fn(&Cluster, NodeView<'_>, &[Value]) -> Answer),
     PodOnNode(fn(&Pod, NodeView<'_>) -> Answer),
     /// As `PodOnNode`, where answering walks something of the node; what that takes.
     PodOnNodeWalk(fn(&Pod, NodeView<'_>) -> Answer, fn(NodeView<'_>) -> u64),
     DomainName,
     /// A sum over the nodes of the node's domain; the first argument is the topology key.
     DomainSum(Addend),
+    /// An allocation of devices that a node can give.
+    Allocation(fn(&Allocated<'_, '_>, &[Value]) -> Answer),
     /// The value at an API path: the row is that of all paths that begin with its name.
     PodPath,
     NamespacePath,
@@ -131,11 +140,13 @@ impl Source {
             | Self::ClusterSum(_) => true,
             Self::Node(_)
             | Self::NodeWalk(..)
+            | Self::NodeInCluster(_)
             | Self::NodePath
             | Self::PodOnNode(_)
             | Self::PodOnNodeWalk(..)
             | Self::DomainName
-            | Self::DomainSum(_) => false,
+            | Self::DomainSum(_)
+            | Self::Allocation(_) => false,
         }
     }
 
@@ -155,8 +166,10 @@ impl Source {
             | Self::Cluster(_)
             | Self::Node(_)
             | Self::NodeWalk(..)
+            | Self::NodeInCluster(_)
             | Self::NodePath
-            | Self::DomainName => false,
+            | Self::DomainName
+            | Self::Allocation(_) => false,
         }
     }
 
@@ -185,10 +198,12 @@ pub(super) enum Root {
     Tenant,
     /// The pending pod's place in the queue.
     Queue,
+    /// What a node can give to the claims of the pod.
+    Allocation,
 }
 
 impl Root {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Pod,
         Self::Namespace,
         Self::Node,
@@ -197,6 +212,7 @@ impl Root {
         Self::Now,
         Self::Tenant,
         Self::Queue,
+        Self::Allocation,
     ];
 
     fn name(self) -> &'static str {
@@ -209,6 +225,7 @@ impl Root {
             Self::Now => NOW,
             Self::Tenant => "tenant",
             Self::Queue => "queue",
+            Self::Allocation => "allocation",
         }
     }
 
@@ -222,6 +239,7 @@ impl Root {
             Self::Now => &now::ROWS,
             Self::Tenant => &tenant::ROWS,
             Self::Queue => &queue::ROWS,
+            Self::Allocation => &allocation::ROWS,
         }
     }
 }

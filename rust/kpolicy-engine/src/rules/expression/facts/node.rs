@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Answer, Value};
+use kpolicy_cel::{Answer, Column, Value};
 
 use crate::part::{Part, Parts};
 use crate::resources::names;
 use crate::rules::expression::api_path;
+use crate::rules::expression::columns::NodeColumns;
 use crate::rules::expression::lanes::{self, Lanes};
 use crate::rules::expression::node_facts::{
-    allocatable, capacity, condition, fits, free, has_image, is_ready, utilization,
+    allocatable, capacity, condition, devices, fits, free, has_image, is_ready, utilization,
 };
 use crate::rules::expression::pod_facts::{self, PodObject, entry, keyed, map};
 use crate::rules::expression::pod_set::{PodTotal, requested};
 use crate::rules::prices::{IMAGE_NAMES_A_UNIT, POD_MATCHED};
-use crate::snapshot::NodeView;
+use crate::snapshot::{Cluster, NodeView};
 
 use super::cluster::{
     ALLOCATABLE, FREE, NODE_COUNT, PODS_COUNT, PODS_OF_CONTROLLER, PODS_SIZE, PODS_SUM,
@@ -45,6 +46,17 @@ const fn fact(
     answer: fn(NodeView<'_>, &[Value]) -> Answer,
 ) -> Row {
     Row { name, arguments, result, parts, source: Source::Node(answer), lanes }
+}
+
+/// What slices and claims say of the devices of a driver.
+const fn of_devices(
+    name: &'static str,
+    column: for<'a> fn(&'a NodeColumns<'_>, &[Value]) -> Column<'a>,
+    answer: fn(&Cluster, NodeView<'_>, &[Value]) -> Answer,
+) -> Row {
+    let (arguments, parts) = (&["string"], Parts::of(&[Part::Claims]));
+    let (source, lanes) = (Source::NodeInCluster(answer), Lanes::Numbers(column));
+    Row { name, arguments, result: "int", parts, source, lanes }
 }
 
 /// A fact whose answer walks something of the node.
@@ -89,7 +101,7 @@ fn condition_text(view: NodeView<'_>, args: &[Value]) -> Option<Arc<str>> {
     condition(view, kind).map(Into::into)
 }
 
-pub(super) static ROWS: [Row; 42] = [
+pub(super) static ROWS: [Row; 44] = [
     fact("name", &[], "string", EXISTENCE, Lanes::Names, |view, _| {
         Arc::clone(&view.node.name).into()
     }),
@@ -225,6 +237,12 @@ pub(super) static ROWS: [Row; 42] = [
         ),
         lanes: Lanes::Numbers(lanes::pods_of_controller),
     },
+    of_devices("devices.count", lanes::devices_counted, |cluster, view, args| {
+        keyed(args, |driver| devices(cluster, view, driver).0)
+    }),
+    of_devices("devices.free", lanes::devices_free, |cluster, view, args| {
+        keyed(args, |driver| devices(cluster, view, driver).1)
+    }),
     Row {
         name: "hasImage",
         arguments: &["string"],

@@ -13,7 +13,9 @@ use crate::rules::expression::pod_facts::{
     claims, containers, controller, entry, images, keyed, list, map, owner, qos_class, record,
     tolerates_taint, toleration,
 };
-use crate::rules::expression::pod_objects::{controller_replicas, disruption_budgets};
+use crate::rules::expression::pod_objects::{
+    controller_replicas, disruption_budgets, resource_claims,
+};
 use crate::snapshot::{Cluster, Pod};
 
 use super::{Row, Source};
@@ -53,7 +55,7 @@ pub(super) static SHORT_ROWS: &[Row] = ROWS.split_at(SHORT).0;
 /// Those of a pod on a node that may be evicted: also the budgets that cover it, which come next.
 pub(super) static VICTIM_ROWS: &[Row] = ROWS.split_at(SHORT + 1).0;
 
-pub(super) static ROWS: [Row; SHORT + 12] = [
+pub(super) static ROWS: [Row; SHORT + 13] = [
     fact("name", &[], "string", Part::PodName, |pod, _| Arc::clone(&pod.name).into()),
     fact("namespace", &[], "string", Part::PodIdentity, |pod, _| {
         Arc::clone(pod.namespace()).into()
@@ -133,6 +135,12 @@ pub(super) static ROWS: [Row; SHORT + 12] = [
         "int",
         &[Part::PodIdentity, Part::PodTemplate, Part::Controller],
         controller_replicas,
+    ),
+    in_cluster(
+        "claims",
+        "list(PodClaim)",
+        &[Part::PodIdentity, Part::PodTemplate, Part::Claims],
+        resource_claims,
     ),
     // API paths. What is held anyway is not kept once more.
     fact("metadata.name", &[], "string", Part::PodName, |pod, _| api_path::text(&pod.name)),
