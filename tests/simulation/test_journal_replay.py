@@ -30,7 +30,7 @@ EVERYTHING = Setting(
 WITHOUT_EXTENDERS = replace(EVERYTHING, has_extenders=False)
 # What a journal of such worlds must have, so that the test means something.
 CALLS = {"load", "list_page", "watch", "pass_time", "schedule", "filter", "preempt", "settle"}
-RARE_CALLS = {"wrote", "candidates", "choose", "settle_room"}
+RARE_CALLS = {"wrote", "candidates", "settle_room"}
 # Decisions in worlds with faults take long to come about.
 DECISIONS_WITH_FAULTS = 20_000
 MANY_DECISIONS = 100_000

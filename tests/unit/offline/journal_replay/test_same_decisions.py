@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kpolicy.engine import Engine, EngineFault
+from kpolicy.engine import Engine, EngineFault, JudgedNodes, KeptNode, RefusedNode
 from kpolicy.journal import engine_calls
 from kpolicy.journal.engine_calls import Call, record_bytes
 from kpolicy.offline.journal_replay import same_decisions
@@ -38,9 +38,14 @@ def test_every_decision_is_the_same(tmp_path: Path) -> None:
     made.journal("list_begin", ("nonsense",), {}, ValueError("no such resource"))
     made.call("watch", "nodes", lines(("ADDED", node("late", cpu="64"))), made.now())
     made.place("r")
+    made.call("watch", "pods", lines(("ADDED", pending("extended"))), made.now())
+    first = made.call("filter", "extended", made.now())
+    kept = [KeptNode(name, place) for place, name in enumerate(first.feasible[2:])]
+    judged = JudgedNodes(first.token, kept, [RefusedNode(first.feasible[0], "too hot")])
+    assert made.call("choose", "extended", judged, made.now()).node == first.feasible[-1]
     made.close()
     found = replay(tmp_path)
-    assert (found.decisions, found.different, found.first, found.problems) == (32, 0, None, [])
+    assert (found.decisions, found.different, found.first, found.problems) == (33, 0, None, [])
 
 
 def test_a_difference_is_found_with_its_place(tmp_path: Path) -> None:
