@@ -169,7 +169,7 @@ class RuleNames:
 
 
 def _of_devices(profile: Mapping[str, Any]) -> dict[str, int]:
-    """The score of the rules of `devices.score`: called as the rule, or by the field for several."""
+    """The score of the rules of `devices.score`: called as the rule, where there is one only."""
     rules = profile.get("devices", ())
     name = rules[0]["name"] if len(rules) == 1 else "devices.score"
     return {name: sum(rule["weight"] for rule in rules)} if rules else {}

@@ -140,6 +140,10 @@ _NODE: Final = {
     ),
     "podCount": Text("How many pods are on the node.", "node.podCount < node.podLimit"),
     "podLimit": Text("How many pods the node takes.", "node.podLimit"),
+    "devices": Text(
+        "The devices that ResourceSlices of the node publish.",
+        "node.devices.count('gpu.example.com')",
+    ),
     "pods": Text(
         "The pods on the node.", "node.pods.exists(other, other.labels[?'app'].orValue('') == 'db')"
     ),

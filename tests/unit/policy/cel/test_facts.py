@@ -29,6 +29,11 @@ STEPS = {
     "cluster.pods",
     "namespaceObject",
     "victim",
+    "node.devices",
+    "allocation",
+    "allocation.all",
+    "allocation.before",
+    "allocation.left",
 }
 
 
@@ -61,10 +66,15 @@ def all_paths() -> tuple[str, ...]:
 
 def policy(expression: str, variable: str = "") -> str:
     of_victim = expression.startswith(("[victim", "has(victim"))
-    rule = {"name": "a", "expression": "true" if of_victim else expression, "message": "no"}
+    of_allocation = expression.startswith(("[allocation", "has(allocation"))
+    is_elsewhere = of_victim or of_allocation
+    rule = {"name": "a", "expression": "true" if is_elsewhere else expression, "message": "no"}
     spec: dict[str, object] = {"profiles": [{"schedulerName": "kpolicy"}], "predicates": [rule]}
     if of_victim:
         spec["preemption"] = {"victims": {"expression": expression}}
+    if of_allocation:
+        scored = {"name": "b", "expression": f"{expression} ? 1 : 0"}
+        spec["devices"] = {"score": [scored]}
     if variable:
         spec["variables"] = [{"name": "held", "expression": variable}]
     head = {"apiVersion": "kpolicy.dev/v1alpha1", "kind": "SchedulingPolicy"}
