@@ -19,12 +19,13 @@ use crate::rules::{
 
 use crate::snapshot::{Cluster, Pod};
 
+use super::device_rules;
 use super::preemption::{self, Preemption};
 use super::tenant::{self, Tenant};
 use crate::fields::{CONFLICT, Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
 
 /// The largest weight of one score.
-const WEIGHT_MAX: i64 = 1_000_000;
+pub(super) const WEIGHT_MAX: i64 = 1_000_000;
 /// Of the releases 1.N that a score may be asked to follow.
 const MINOR_MAX: i64 = 999;
 /// The largest sum of a profile's weights: a total of hundredfolds then fits 32 bits.
@@ -83,11 +84,11 @@ impl Profile {
         let Some(own) = &self.devices else { return };
         let Some(rules) = &own.rules else { return };
         let score: Box<dyn Score> = Box::new(DeviceScore(own.clone()));
-        let (weight, scale) = (rules.weight(), Scale::Hundred);
         self.kinds_of_conditions.extend(rules.kinds());
         self.paths.add_all(&rules.paths());
         self.counts.extend(rules.counts());
-        self.scores.push(ScoreRule::new(rules.name(), weight, scale, None, score));
+        let (name, weight) = (rules.name(), rules.weight());
+        self.scores.push(ScoreRule::new(name, weight, Scale::Hundred, None, score));
     }
 
     /// The position of `DynamicResources` among the filters, which shapes what users read when a
@@ -147,7 +148,7 @@ pub(super) fn read(
     };
     let tenant_from = tenant.as_ref().map_or(usize::MAX, |tenant| tenant.policies_from);
     let mut ledger = Ledger::new(policies, tenant_from);
-    let device_rules = read_device_rules(&mut fields, policies, refusals)?;
+    let device_rules = device_rules::read(&mut fields, policies, refusals)?;
     let mut profile = Profile {
         scheduler_name: scheduler_name?.into(),
         tenant,
@@ -172,11 +173,7 @@ pub(super) fn read(
         profile.paths.add_all(&read.paths);
         let name = Arc::clone(&read.rule.name);
         if *name == *dynamic_resources::NAME {
-            let own = devices(item, followed);
-            profile.devices = own.map(|mut own| {
-                own.rules.clone_from(&device_rules);
-                own
-            });
+            profile.devices = devices(item, followed, device_rules.as_ref());
         }
         match (read.is_audit, &read.counts) {
             (true, Some(counts)) => profile.audits.push((read.rule, Arc::clone(counts))),
@@ -219,31 +216,16 @@ pub(super) fn read(
     Some(profile)
 }
 
-/// The rules of `devices`; the inner `None`: there are none.
-fn read_device_rules(
-    fields: &mut Fields<'_>,
-    policies: &[Limits],
-    refusals: &mut Refusals,
-) -> Option<Option<Arc<DeviceRules>>> {
-    let mut rules = Vec::new();
-    for (place, item) in fields.list("devices", refusals)? {
-        let mut fields = Fields::of(item, &place, refusals)?;
-        let name: Arc<str> = fields.text("name", refusals)?.into();
-        let weight = fields.integer("weight", 0..=WEIGHT_MAX, refusals)?;
-        let policy = read_policy(&mut fields, policies.len(), refusals)?;
-        let limits = policies.get(policy).copied().unwrap_or_default();
-        let rule = expression::device_rule(&mut fields, &name, (limits, weight), refusals)?;
-        fields.finish(refusals);
-        rules.push(rule);
-    }
-    Some((!rules.is_empty()).then(|| DeviceRules::new(rules).into()))
-}
-
 /// The arguments of `DynamicResources`, which were found right before.
-fn devices(item: &Value, followed: Followed) -> Option<DynamicResources> {
+fn devices(
+    item: &Value,
+    followed: Followed,
+    rules: Option<&Arc<DeviceRules>>,
+) -> Option<DynamicResources> {
     let mut refusals = Refusals::default();
     let mut args = Fields::of(item.get("args")?, "", &mut refusals)?;
-    dynamic_resources::from_args(&mut args, followed, &mut refusals)
+    let own = dynamic_resources::from_args(&mut args, followed, &mut refusals)?;
+    Some(own.choosing_by(rules))
 }
 
 /// `None`: it is refused, or there is no such filter in the release.

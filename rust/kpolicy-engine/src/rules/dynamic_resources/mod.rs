@@ -46,6 +46,13 @@ pub(crate) struct DynamicResources {
     pub(crate) rules: Option<Arc<DeviceRules>>,
 }
 
+impl DynamicResources {
+    /// Lets these rules choose among the allocations that a node can give.
+    pub(crate) fn choosing_by(self, rules: Option<&Arc<DeviceRules>>) -> Self {
+        Self { rules: rules.cloned(), ..self }
+    }
+}
+
 impl Default for DynamicResources {
     fn default() -> Self {
         Self {
