@@ -110,7 +110,7 @@ class Cluster:
     engine: Engine = field(default_factory=lambda: Engine(1, threads=1))
     version: int = 0
     # By pod: the GPU that it has something of, and how many of its memory slices.
-    given: dict[str, tuple[str, int]] = field(default_factory=dict)
+    holdings: dict[str, tuple[str, int]] = field(default_factory=dict)
     claims: dict[str, Json] = field(default_factory=dict)
     pods: dict[str, Json] = field(default_factory=dict)
 
@@ -144,11 +144,11 @@ class Cluster:
         assert not unread, unread
 
     def _broken(self) -> int:
-        return len({gpu for gpu, slices in self.given.values() if slices < _SLICES})
+        return len({gpu for gpu, slices in self.holdings.values() if slices < _SLICES})
 
     def _fewest(self) -> int:
         """How many GPUs the parts need, by their memory slices."""
-        parts = sum(slices for _, slices in self.given.values() if slices < _SLICES)
+        parts = sum(slices for _, slices in self.holdings.values() if slices < _SLICES)
         return math.ceil(parts / _SLICES)
 
     def _show(self, resource: str, kind: str, item: Json) -> None:
@@ -175,10 +175,10 @@ class Cluster:
         self.engine.settle([(step.pod, Outcome.BOUND)], self.version)
         [device] = allocation["devices"]["results"]
         gpu = "-".join(device["device"].split("-")[:2])
-        self.given[step.pod] = f"{device['pool']}/{gpu}", _PARTITIONS[step.device_class][0]
+        self.holdings[step.pod] = f"{device['pool']}/{gpu}", _PARTITIONS[step.device_class][0]
 
     def _leave(self, pod: str) -> None:
-        self.given.pop(pod, None)
+        self.holdings.pop(pod, None)
         self._show("pods", "DELETED", self.pods[pod])
         self._show("resourceclaims", "DELETED", self.claims[pod])
 
@@ -220,11 +220,11 @@ def _devices() -> Iterator[Json]:
     for gpu in range(GPUS):
         for profile, (slices, starts) in _PARTITIONS.items():
             for start in starts:
-                taken = {f"slice-{at}": {"value": "1"} for at in range(start, start + slices)}
+                counters = {f"slice-{at}": {"value": "1"} for at in range(start, start + slices)}
                 yield {
                     "name": f"gpu-{gpu}-{profile}-{start}",
                     "attributes": {"profile": {"string": profile}},
-                    "consumesCounters": [{"counterSet": f"gpu-{gpu}", "counters": taken}],
+                    "consumesCounters": [{"counterSet": f"gpu-{gpu}", "counters": counters}],
                 }
 
 

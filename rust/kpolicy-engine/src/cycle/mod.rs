@@ -7,6 +7,7 @@
 
 mod ahead;
 pub mod best;
+mod cache_bound;
 mod column;
 mod context;
 mod filling;
@@ -41,9 +42,9 @@ use crate::snapshot::{Cluster, NodeSlot, Pod};
 use crate::timing::{Lasted, Meter, Stages, Unmetered};
 
 pub(crate) use ahead::{Prospect, Prospects};
+pub(crate) use cache_bound::CacheBound;
 pub(crate) use fit_error::FitError;
 pub(crate) use sampling::Sampling;
-pub(crate) use shapes::CacheBound;
 
 use context::Context;
 use fit_error::Say;

@@ -12,37 +12,13 @@ use crate::snapshot::{Cluster, Pod};
 use crate::timing::Meter;
 
 use super::ahead::AheadTimes;
+use super::cache_bound::CacheBound;
 use super::context::Context;
 use super::filter_answers::FilterColumn;
 use super::score_answers::ScoreColumn;
 use super::shape::{Shape, Stores};
 use super::store::{ColumnId, several_mut};
 use super::totals::Totals;
-
-/// What shapes and their columns may hold together.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CacheBound {
-    /// In clusters of any size.
-    least: usize,
-    /// For each node, where that is more: columns have a place for each node.
-    a_node: usize,
-}
-
-impl CacheBound {
-    pub(crate) fn fixed(bytes: usize) -> Self {
-        Self { least: bytes, a_node: 0 }
-    }
-
-    fn bytes(self, nodes: usize) -> usize {
-        self.least.max(self.a_node.saturating_mul(nodes))
-    }
-}
-
-impl Default for CacheBound {
-    fn default() -> Self {
-        Self { least: 96 * 1024 * 1024, a_node: 2 * 1024 }
-    }
-}
 
 /// Shapes that are made ahead together may hold this part of it.
 const AHEAD_SHARE: usize = 4;

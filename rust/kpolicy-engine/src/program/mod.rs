@@ -4,6 +4,7 @@
 //! The document is not trusted: anything unknown is refused with its place, and then there is no
 //! program.
 
+mod device_rules;
 mod limits;
 mod preemption;
 mod profile;

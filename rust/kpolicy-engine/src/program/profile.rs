@@ -9,7 +9,7 @@ use crate::model::{ApiPaths, Kind};
 use crate::release::Followed;
 use crate::rules::dynamic_resources::{DevicePolicy, DeviceScore, DynamicResources};
 use crate::rules::expression::{
-    self, Conditions, DeviceRules, EvaluationCounts, HoldRule, Ledger, Limits, VictimRule, Witness,
+    self, Conditions, EvaluationCounts, HoldRule, Ledger, Limits, VictimRule, Witness,
 };
 use crate::rules::gang_scheduling::{self, GangScheduling};
 use crate::rules::{
@@ -19,12 +19,14 @@ use crate::rules::{
 
 use crate::snapshot::{Cluster, Pod};
 
+use super::device_rules;
 use super::preemption::{self, Preemption};
+use super::queue;
 use super::tenant::{self, Tenant};
 use crate::fields::{CONFLICT, Fields, OUT_OF_RANGE, Refusals, UNKNOWN};
 
 /// The largest weight of one score.
-const WEIGHT_MAX: i64 = 1_000_000;
+pub(super) const WEIGHT_MAX: i64 = 1_000_000;
 /// Of the releases 1.N that a score may be asked to follow.
 const MINOR_MAX: i64 = 999;
 /// The largest sum of a profile's weights: a total of hundredfolds then fits 32 bits.
@@ -85,11 +87,11 @@ impl Profile {
         let Some(own) = &self.devices else { return };
         let Some(rules) = &own.policy.rules else { return };
         let score: Box<dyn Score> = Box::new(DeviceScore(own.clone()));
-        let (weight, scale) = (rules.weight(), Scale::Hundred);
         self.kinds_of_conditions.extend(rules.kinds());
         self.paths.add_all(&rules.paths());
         self.counts.extend(rules.counts());
-        self.scores.push(ScoreRule::new(rules.name(), weight, scale, None, score));
+        let (name, weight) = (rules.name(), rules.weight());
+        self.scores.push(ScoreRule::new(name, weight, Scale::Hundred, None, score));
     }
 
     /// The position of `DynamicResources` among the filters, which shapes what users read when a
@@ -150,7 +152,7 @@ pub(super) fn read(
     };
     let tenant_from = tenant.as_ref().map_or(usize::MAX, |tenant| tenant.policies_from);
     let mut ledger = Ledger::new(policies, tenant_from);
-    let device_rules = read_device_rules(&mut fields, policies, refusals)?;
+    let device_rules = device_rules::read(&mut fields, policies, refusals)?;
     let mut profile = Profile {
         scheduler_name: scheduler_name?.into(),
         tenant,
@@ -204,7 +206,7 @@ pub(super) fn read(
     profile.score_devices();
     ledger.settle();
     for (place, item) in holds? {
-        let Some(hold) = read_hold(item, &place, policies.len(), refusals) else { continue };
+        let Some(hold) = queue::read_hold(item, &place, policies.len(), refusals) else { continue };
         profile.kinds_of_conditions.extend(hold.kinds());
         profile.paths.add_all(&hold.paths());
         profile.counts.push(hold.counts());
@@ -225,40 +227,6 @@ pub(super) fn read(
     }
     fields.finish(refusals);
     Some(profile)
-}
-
-fn read_hold(
-    item: &Value,
-    place: &str,
-    policies: usize,
-    refusals: &mut Refusals,
-) -> Option<HoldRule> {
-    let mut fields = Fields::of(item, place, refusals)?;
-    let name: Arc<str> = fields.text("name", refusals)?.into();
-    read_policy(&mut fields, policies, refusals)?;
-    let hold = expression::hold(&mut fields, &name, refusals)?;
-    fields.finish(refusals);
-    Some(hold)
-}
-
-/// The rules of `devices`; the inner `None`: there are none.
-fn read_device_rules(
-    fields: &mut Fields<'_>,
-    policies: &[Limits],
-    refusals: &mut Refusals,
-) -> Option<Option<Arc<DeviceRules>>> {
-    let mut rules = Vec::new();
-    for (place, item) in fields.list("devices", refusals)? {
-        let mut fields = Fields::of(item, &place, refusals)?;
-        let name: Arc<str> = fields.text("name", refusals)?.into();
-        let weight = fields.integer("weight", 0..=WEIGHT_MAX, refusals)?;
-        let policy = read_policy(&mut fields, policies.len(), refusals)?;
-        let limits = policies.get(policy).copied().unwrap_or_default();
-        let rule = expression::device_rule(&mut fields, &name, (limits, weight), refusals)?;
-        fields.finish(refusals);
-        rules.push(rule);
-    }
-    Some((!rules.is_empty()).then(|| DeviceRules::new(rules).into()))
 }
 
 /// The arguments of `DynamicResources`, which were found right before.

@@ -90,3 +90,17 @@ pub(super) fn read(
     rules.reads = of_holds.with(of_order);
     Some(Some(rules))
 }
+
+pub(super) fn read_hold(
+    item: &Value,
+    place: &str,
+    policies: usize,
+    refusals: &mut Refusals,
+) -> Option<HoldRule> {
+    let mut fields = Fields::of(item, place, refusals)?;
+    let name: Arc<str> = fields.text("name", refusals)?.into();
+    super::profile::read_policy(&mut fields, policies, refusals)?;
+    let hold = expression::hold(&mut fields, &name, refusals)?;
+    fields.finish(refusals);
+    Some(hold)
+}

@@ -1,6 +1,5 @@
 //! The choice among the allocations that a node can give: goes on with the search after the release's
-//! own solution, within bounds, and keeps what a judge puts first. What is not better than an earlier
-//! allocation does not replace it, so that the release's own counts where nothing is better.
+//! own solution, within bounds, and keeps what a judge puts first, the earlier one where two are as good.
 
 use std::fmt::Debug;
 use std::mem;
@@ -167,8 +166,7 @@ impl<'a> Attempt<'a> {
         is_known
     }
 
-    /// Numbers the devices so that those have the same number which differ in their names and in
-    /// attributes only that nobody looks at: to exchange them changes nothing.
+    /// Numbers the devices: those that differ in what nobody looks at only have one number.
     fn kinds(&mut self, looked: &Looked) -> Result<Vec<u32>, TooMuch> {
         let attributes = self.candidates.iter().map(|own| own.device.attributes.len() as u64 / 4);
         let units = attributes.sum::<u64>() + self.candidates.len() as u64 * DEVICE;
@@ -239,8 +237,7 @@ mod tests {
 
     const SEEDS: u64 = 60;
 
-    /// Devices of one group together, and as much left as can be; the first one is the best where
-    /// `is_even`.
+    /// Devices of one group together, and much left; all are as good where `is_even`.
     #[derive(Debug)]
     struct Together {
         looked: Option<Looked>,
@@ -285,7 +282,6 @@ mod tests {
         CounterSet { name: format!("gpu-{set}").into(), counters }
     }
 
-    /// Two devices that are given whole or in halves, and some that have no parts.
     fn world(draws: &mut Draws) -> Cluster {
         let mut cluster = cluster(&[("n", "")], &[]);
         let mut devices: Vec<Device> = Vec::new();
@@ -338,7 +334,6 @@ mod tests {
         ResourceClaim { meta, requests: Arc::from(requests), ..ResourceClaim::default() }
     }
 
-    /// The devices of the claim.
     fn names(outcome: Outcome) -> Vec<String> {
         match outcome {
             Outcome::Found(found) => {

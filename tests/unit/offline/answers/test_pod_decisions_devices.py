@@ -78,7 +78,7 @@ def explained(items: list[Object], decided_by: Program) -> dict[str, dict[str, A
 
 
 def devices(line: dict[str, Any]) -> list[str]:
-    results = (given["result"]["devices"]["results"] for given in line["allocations"])
+    results = (own["result"]["devices"]["results"] for own in line["allocations"])
     return [result["device"] for listed in results for result in listed]
 
 
@@ -140,10 +140,12 @@ def test_alternatives_stay_those_of_the_claim_and_allocated_claims_are_left_alon
     items = [*node_with("a", 1, 2, 3), claim("c", listed), asking("p", "c")]
     found = explained(items, program("allocation.size == 1 ? 100 : 0"))["a"]
     assert devices(found) == ["d0", "d1"]
-    given = claim("c", asked(1))
+    allotted = claim("c", asked(1))
     result = {"request": "g", "driver": DRIVER, "pool": "a", "device": "d2"}
-    given["status"] = {"allocation": {"devices": {"results": [result]}}}
-    again = explained([*node_with("a", 1, 2, 3), given, asking("p", "c")], program(TOGETHER))["a"]
+    allotted["status"] = {"allocation": {"devices": {"results": [result]}}}
+    again = explained([*node_with("a", 1, 2, 3), allotted, asking("p", "c")], program(TOGETHER))[
+        "a"
+    ]
     assert "allocationScores" not in again
     assert "r0" not in again["raw"]
 

@@ -1,0 +1,27 @@
+//! The rules of a profile that choose among the allocations of devices (`devices`).
+
+use std::sync::Arc;
+
+use crate::fields::{Fields, Refusals};
+use crate::rules::expression::{self, DeviceRules, Limits};
+
+use super::profile::{WEIGHT_MAX, read_policy};
+
+/// The inner `None`: there are none.
+pub(super) fn read(
+    fields: &mut Fields<'_>,
+    policies: &[Limits],
+    refusals: &mut Refusals,
+) -> Option<Option<Arc<DeviceRules>>> {
+    let mut rules = Vec::new();
+    for (place, item) in fields.list("devices", refusals)? {
+        let mut fields = Fields::of(item, &place, refusals)?;
+        let name: Arc<str> = fields.text("name", refusals)?.into();
+        let weight = fields.integer("weight", 0..=WEIGHT_MAX, refusals)?;
+        let policy = read_policy(&mut fields, policies.len(), refusals)?;
+        let limits = policies.get(policy).copied().unwrap_or_default();
+        rules.push(expression::device_rule(&mut fields, &name, (limits, weight), refusals)?);
+        fields.finish(refusals);
+    }
+    Some((!rules.is_empty()).then(|| DeviceRules::new(rules).into()))
+}
