@@ -85,7 +85,7 @@ pub(crate) fn explained(pod: &Arc<Pod>, work: Explaining<'_>) -> Option<Explaine
         object.insert("waitsFor".into(), waits.into_iter().collect());
     } else if let Some((hold, why)) = held_now(pod, position, program, cluster) {
         let rejection = Rejection::Unresolvable;
-        let status = Status { rejection, reasons: vec![why], fault: None };
+        let status = Status { rejection, reasons: vec![why.to_string().into()], fault: None };
         object.insert("preEnqueue".into(), rendered(&hold, &status));
         let events = program.queue.as_ref().map_or(Events::NONE, |queue| queue.hold_events);
         object.insert("waitsFor".into(), vec![waited_for(&hold, events, Whose::Assigned)].into());
