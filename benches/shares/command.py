@@ -31,8 +31,8 @@ def main(arguments: Sequence[str]) -> int:
         "tenant had with what is fair.",
         epilog="exit: 0 simulated, 1 the error is larger than --expect",
     )
-    parser.add_argument("--days", type=float, default=Setting.days)
-    parser.add_argument("--seed", type=int, default=Setting.seed)
+    parser.add_argument("--days", type=float, default=Setting().days)
+    parser.add_argument("--seed", type=int, default=Setting().seed)
     parser.add_argument(
         "--expect", type=float, default=0.01, metavar="E", help="the largest error (default: 0.01)"
     )

@@ -71,6 +71,8 @@ CALLS: Final[Mapping[str, tuple[int, Effect]]] = {
             "holdings",
             "located",
             "message",
+            "next_pods",
+            "orders_queue",
             "pending",
             "pod_resources",
             "program_hash",

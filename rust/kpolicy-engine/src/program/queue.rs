@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::event::Events;
 use crate::fields::{Fields, Refusals};
 use crate::model::Kind;

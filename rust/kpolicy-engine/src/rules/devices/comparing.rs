@@ -232,8 +232,9 @@ mod tests {
         Allocated, Compared, Detail, Judge, Outcome, TooMuch, Work, Worth, allocate, choose,
     };
     use crate::rules::pod_topology_spread::testing::cluster;
-    use crate::snapshot::Cluster;
     use crate::snapshot::device_groups::Looked;
+    use crate::snapshot::devices_in_use::InUseWithout;
+    use crate::snapshot::{Cluster, NodeView};
 
     const SEEDS: u64 = 60;
 
@@ -344,15 +345,19 @@ mod tests {
         }
     }
 
+    fn on(cluster: &Cluster) -> (NodeView<'_>, Followed) {
+        let slot = cluster.nodes().find("n").unwrap();
+        (cluster.nodes().view(slot).unwrap(), Followed::default())
+    }
+
     fn chosen(
         cluster: &Cluster,
         claim: &ResourceClaim,
         judge: &Together,
         units: u64,
     ) -> (Vec<String>, Compared) {
-        let slot = cluster.nodes().find("n").unwrap();
-        let on = (cluster.nodes().view(slot).unwrap(), Followed::default());
-        let (outcome, compared) = choose(&[claim], cluster, on, &mut Work::of(units), judge);
+        let (given, mut work) = ((cluster, &InUseWithout::default()), Work::of(units));
+        let (outcome, compared) = choose(&[claim], given, on(cluster), &mut work, judge);
         (names(outcome), compared)
     }
 
@@ -382,10 +387,9 @@ mod tests {
             let mut draws = Draws(seed);
             let cluster = world(&mut draws);
             let claim = claim(&[2]);
-            let slot = cluster.nodes().find("n").unwrap();
-            let on = (cluster.nodes().view(slot).unwrap(), Followed::default());
             let mut work = Work::of(100_000);
-            let first = names(allocate(&[&claim], &cluster, on, &mut work, Detail::Written));
+            let given = (&cluster, &InUseWithout::default());
+            let first = names(allocate(&[&claim], given, on(&cluster), &mut work, Detail::Written));
             let spent = 100_000 - work.left();
             let even = Together { looked: None, is_even: true };
             let (given, compared) = chosen(&cluster, &claim, &even, 1_000_000);

@@ -17,6 +17,7 @@ mod lanes;
 mod load;
 mod needs;
 mod node_facts;
+mod normalization;
 mod plan;
 mod pod_facts;
 mod pod_objects;
