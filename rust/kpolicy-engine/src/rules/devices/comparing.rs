@@ -259,8 +259,7 @@ mod tests {
             let [.., left] = own.counts();
             let groups = i32::try_from(own.distinct("group")).map_err(|_| TooMuch)?;
             let left = i32::try_from(left.whole * 100 + left.devices).map_err(|_| TooMuch)?;
-            let sum = f64::from(left - 7 * groups);
-            let sum = if self.is_even { 1.0 } else { sum };
+            let sum = if self.is_even { 1.0 } else { f64::from(left - 7 * groups) };
             Ok(Worth { sum, values: Vec::new() })
         }
     }
@@ -269,10 +268,8 @@ mod tests {
 
     impl Draws {
         fn below(&mut self, end: u64) -> u64 {
-            self.0 = self
-                .0
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            let next = self.0.wrapping_mul(6_364_136_223_846_793_005);
+            self.0 = next.wrapping_add(1_442_695_040_888_963_407);
             (self.0 >> 33) % end
         }
     }
