@@ -51,7 +51,7 @@ class Stage:
     def wait_bound(self, *names: str) -> None:
         wait_for(lambda: set(names) <= self.bound(), f"{names} to be bound")
 
-    def told(self, name: str) -> str:
+    def message_of(self, name: str) -> str:
         status = self.admin.pod(name, namespace=self.namespace)["status"]
         conditions = status.get("conditions") or ()
         return next((own["message"] for own in conditions if own["type"] == "PodScheduled"), "")
@@ -100,7 +100,7 @@ def test_one_pod_goes_for_a_device_and_nobody_else_before_its_claim_is_given_up(
     (first,) = stage.evicted()
     # Its claim still has the device: whatever wakes the pod, it evicts nobody else.
     stage.admin.patch(f"/api/v1/nodes/{NODE}", {"metadata": {"labels": {"touched": "yes"}}})
-    wait_for(lambda: HELD in stage.told("high"), "the pod to say what it waits for")
+    wait_for(lambda: HELD in stage.message_of("high"), "the pod to say what it waits for")
     assert stage.evicted() == [first]
     stage.plane.start_controller_manager(controllers=devices.CONTROLLERS)
     stage.wait_bound("high")
