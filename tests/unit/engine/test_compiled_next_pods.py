@@ -60,6 +60,11 @@ class Cluster:
         times = (self.now_s * SECOND, first_s * SECOND)
         self.entered.append(WaitingPod(name, *times, attempts, is_set_aside=False))
 
+    def leave(self, name: str) -> None:
+        """Who left did not come: the queue says only one of the two."""
+        self.entered = [waiting for waiting in self.entered if waiting.uid != name]
+        self.left.append(name)
+
     def next(self, limit: int) -> list[str]:
         picked: list[str] = []
         while True:
@@ -338,7 +343,7 @@ def act(cluster: Cluster, model: Model, random: Random, name: str, *, labelled: 
             gone = random.choice(waiting)
             del model.pods[gone.uid]
             cluster.gone(gone.uid, gone.namespace, gone.cpu)
-            cluster.left.append(gone.uid)
+            cluster.leave(gone.uid)
         case 6 if labelled:
             moved, tenant = random.choice("abc"), random.choice(("x", "y", ""))
             held = [each for each in waiting if model.holds(model, each)]
