@@ -1,4 +1,4 @@
-"""KP104, KP122, KP138 and KP139: findings about the order of the queue and about holds."""
+"""KP104, KP122 and KP138: findings about the order of the queue and about holds."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from kpolicy.policy.cel.tree import Call, Constant
 from kpolicy.policy.models.scheduling_policy import Queue
 from kpolicy.policy.yaml.nodes import Path
 
-_NODES: Final = ("node", "victim")
 # Roots that tell one pod from another, or one moment from another.
-_TELLING: Final = ("pod", "namespaceObject", "tenant", "queue")
+_TELLING: Final = frozenset({"pod", "namespaceObject", "tenant", "queue"})
 
 
 def check_queue(merged: Effective, expressions: Expressions) -> Iterator[Diagnostic]:
@@ -27,17 +26,8 @@ def check_queue(merged: Effective, expressions: Expressions) -> Iterator[Diagnos
     if queue is None:
         return
     yield from _names(policy, queue, merged)
-    for path in _paths(queue):
-        yield from _of_nodes(policy, expressions, path)
     if queue.order is not None:
         yield from _order(policy, expressions, (*ORDER, "expression"))
-
-
-def _paths(queue: Queue) -> Iterator[Path]:
-    yield (*ORDER, "expression")
-    for index in range(len(queue.holds)):
-        yield (*HOLDS, index, "when")
-        yield (*HOLDS, index, "messageExpression")
 
 
 def _names(policy: Policy, queue: Queue, merged: Effective) -> Iterator[Diagnostic]:
@@ -60,16 +50,6 @@ def _names(policy: Policy, queue: Queue, merged: Effective) -> Iterator[Diagnost
             yield policy.remark("KP122", message, path, hint=hint)
 
 
-def _of_nodes(policy: Policy, expressions: Expressions, path: Path) -> Iterator[Diagnostic]:
-    compiled = expressions.compiled(path)
-    if compiled is None or compiled.ir is None:
-        return
-    for name, _ in compiled.reads:
-        if name.split(".")[0] in _NODES:
-            yield policy.remark("KP139", f"this reads `{name}`, and no node is looked at", path)
-            return
-
-
 def _order(policy: Policy, expressions: Expressions, path: Path) -> Iterator[Diagnostic]:
     compiled, tree = expressions.compiled(path), expressions.tree(path)
     if compiled is None or compiled.ir is None or tree is None:
@@ -81,7 +61,7 @@ def _order(policy: Policy, expressions: Expressions, path: Path) -> Iterator[Dia
         yield policy.remark("KP138", "0 divided by 0 is no number", path)
         return
     roots = {name.split(".")[0] for name, _ in compiled.reads}
-    if not roots & {*_TELLING, *_NODES}:
+    if not roots & _TELLING:
         message = "all pods get the same number"
         hint = "`tenant.share` or `pod.request('cpu')` tells pods apart"
         yield policy.remark("KP138", message, path, hint=hint, severity=Severity.WARNING)

@@ -343,16 +343,6 @@ DOCUMENT_PAGES: Final = (
         "queue:\n  order: {expression: tenant.share}",
     ),
     Page(
-        "KP139",
-        ERROR,
-        "what concerns the queue reads a node",
-        "Pods are ordered and held before any node is looked at, so neither `queue.order` nor a "
-        "hold can read facts of nodes, also not by a variable.",
-        "variables: [{name: room, expression: node.free('cpu')}]\n"
-        "queue:\n  order: {expression: variables.room}",
-        "queue:\n  order: {expression: pod.request('cpu')}",
-    ),
-    Page(
         "KP142",
         WARNING,
         "mounted with subPath",
