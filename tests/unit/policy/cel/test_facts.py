@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
@@ -34,6 +36,15 @@ STEPS = {
     "allocation.all",
     "allocation.before",
     "allocation.left",
+    "tenant",
+    "queue",
+}
+# Roots that predicates do not know, and the place of a policy that knows each.
+PLACES = {
+    "victim": "victims",
+    "allocation": "devices",
+    "tenant": "queue",
+    "queue": "queue",
 }
 
 
@@ -64,17 +75,24 @@ def all_paths() -> tuple[str, ...]:
     return tuple(path for name, root in CATALOGUE.roots.items() for path in paths(name, root.type))
 
 
+def place_of(expression: str) -> str:
+    root = re.match(r"(?:\[|has\()?(\w*)", expression)
+    return PLACES.get(root[1], "predicates") if root is not None else "predicates"
+
+
 def policy(expression: str, variable: str = "") -> str:
-    of_victim = expression.startswith(("[victim", "has(victim"))
-    of_allocation = expression.startswith(("[allocation", "has(allocation"))
-    is_elsewhere = of_victim or of_allocation
-    rule = {"name": "a", "expression": "true" if is_elsewhere else expression, "message": "no"}
+    place = place_of(expression)
+    text = "true" if place != "predicates" else expression
+    rule = {"name": "a", "expression": text, "message": "no"}
     spec: dict[str, object] = {"profiles": [{"schedulerName": "kpolicy"}], "predicates": [rule]}
-    if of_victim:
+    if place == "victims":
         spec["preemption"] = {"victims": {"expression": expression}}
-    if of_allocation:
+    if place == "devices":
         scored = {"name": "b", "expression": f"{expression} ? 1 : 0"}
         spec["devices"] = {"score": [scored]}
+    if place == "queue":
+        ordered = {"expression": f"{expression} ? 1 : 0"}
+        spec["queue"] = {"order": ordered, "holds": [{"name": "c", "when": expression}]}
     if variable:
         spec["variables"] = [{"name": "held", "expression": variable}]
     head = {"apiVersion": "kpolicy.dev/v1alpha1", "kind": "SchedulingPolicy"}
@@ -103,6 +121,19 @@ def test_every_path_that_compiles_is_taken_by_the_engine() -> None:
         checked += 1
     assert stepped == STEPS
     assert checked == len(all_paths()) - len(STEPS)
+
+
+def test_every_root_has_a_place_that_knows_it() -> None:
+    """Or the paths of the others would only be seen refused."""
+    taken: Counter[str] = Counter()
+    for path in all_paths():
+        root = path.split(".")[0]
+        if root in PLACES and compiled(f"[{path}].size() == 1").program is not None:
+            taken[root] += 1
+    assert taken.keys() == PLACES.keys()
+    assert taken["tenant"] == 8
+    assert taken["queue"] == 2
+    assert taken["allocation"] == 10
 
 
 def test_what_is_there_is_asked_of_what_the_engine_answers() -> None:
