@@ -27,6 +27,7 @@ spec:
         reason: TenantCap
 """
 FREE = POLICY[: POLICY.index("  queue:")]
+ELSEWHERE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "elsewhere"}}
 
 
 def scheduled(control_plane: ControlPlane) -> set[str]:
@@ -52,7 +53,7 @@ async def test_a_held_pod_says_why_and_is_placed_when_its_tenant_has_room() -> N
         control_plane.add(node("n", cpu="16"))
         async with running(control_plane, FREE) as (scheduler, until):
             control_plane.add(*(pod(f"p{number}", cpu="1") for number in range(4)))
-            control_plane.add(pod("other", "elsewhere", cpu="2"))
+            control_plane.add(ELSEWHERE, pod("other", "elsewhere", cpu="2"))
             await until(lambda: len(scheduled(control_plane)) == 5)
             assert (await scheduler.reload([Source("policy.yaml", POLICY)])).in_force
             control_plane.add(pod("q", cpu="1"))
