@@ -33,6 +33,7 @@ COMMANDS = {
     "gpu-pools": 12,
     "journal": 3,
     "migrating": 13,
+    "order-and-quotas": 5,
     "rolling-out": 12,
     "spot-and-on-demand": 12,
 }
