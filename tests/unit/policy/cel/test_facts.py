@@ -125,15 +125,15 @@ def test_every_path_that_compiles_is_taken_by_the_engine() -> None:
 
 def test_every_root_has_a_place_that_knows_it() -> None:
     """Or the paths of the others would only be seen refused."""
-    taken: Counter[str] = Counter()
+    programs: Counter[str] = Counter()
     for path in all_paths():
         root = path.split(".")[0]
         if root in PLACES and compiled(f"[{path}].size() == 1").program is not None:
-            taken[root] += 1
-    assert taken.keys() == PLACES.keys()
-    assert taken["tenant"] == 8
-    assert taken["queue"] == 2
-    assert taken["allocation"] == 10
+            programs[root] += 1
+    assert programs.keys() == PLACES.keys()
+    assert programs["tenant"] == 8
+    assert programs["queue"] == 2
+    assert programs["allocation"] == 10
 
 
 def test_what_is_there_is_asked_of_what_the_engine_answers() -> None:
