@@ -88,7 +88,7 @@ coverage: dev ## Report the lines and branches of Python that tests without a cl
 
 .PHONY: e2e
 e2e: release control-plane ## Run tests on a real kube-apiserver and etcd (of another release: KUBERNETES=1.37)
-	$(BIN)/pytest -q -m "(cluster or peer) and not full" tests
+	$(BIN)/pytest -q -m "(cluster or peer) and not full" --durations=15 tests
 
 .PHONY: e2e-full
 e2e-full: release control-plane ## Run the tests of e2e, all tests that take minutes, and e2e on Kubernetes 1.37

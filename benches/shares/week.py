@@ -177,7 +177,7 @@ class Week:
         order = queue.by_policy
         if order is not None and order.is_to_ask and len(batch) < _BATCH:
             entered, left = order.news()
-            following = engine.next_pods(entered, left, _BATCH - len(batch), now_ns, queue_ns)
+            following = engine.next_pods(entered, left, _BATCH - len(batch), queue_ns, now_ns)
             batch += queue.pop_told(following.picked, queue_ns)
             for held in following.held:
                 queue.hold_by_policy(held.uid, held.hold, queue_ns)

@@ -34,7 +34,7 @@ def test_both_see_the_same_nodes_and_scores_for_every_pod_of_every_workload(
     agreement = json.loads(capsys.readouterr().out)["agreement"]
     assert agreement["differences"] == []
     # Every pod twice: about all nodes, and where each cycle ends once it has found enough of them.
-    pods, of_all_nodes = 2_280, 136_800
+    pods, of_all_nodes = 2_640, 158_400
     assert agreement["pods"] == 2 * pods
     assert agreement["verdicts"] > of_all_nodes + 80 * pods
     assert agreement["scores"] > 30_000

@@ -52,7 +52,7 @@ async def test_decisions_of_many_pods_are_made_again(tmp_path: Path) -> None:
     assert (await flowed(tmp_path, 3_000)).decisions == 3_000
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(3000)
 def test_a_hundred_thousand_decisions_are_made_again(tmp_path: Path) -> None:
     """Some in worlds with faults, the others of equal pods."""

@@ -150,8 +150,8 @@ class Engine:
         entered: Sequence[WaitingPod],
         left: Sequence[str],
         limit: int,
-        now_ns: int,
         queue_now_ns: int,
+        now_ns: int,
     ) -> NextPods:
         """The pods to try next, at most `limit`, after who came or changed and who left since the
         last call. Each counts as its tenant's until something is decided about it, it is bound, or

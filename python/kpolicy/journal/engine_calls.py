@@ -65,13 +65,13 @@ CALLS: Final[Mapping[str, tuple[int, Effect]]] = {
     "settle": (20, Effect.OUTCOME),
     "settle_room": (21, Effect.OUTCOME),
     "checkpoint": (22, Effect.MARK),
+    "next_pods": (23, Effect.TIME),
     **dict.fromkeys(
         (
             "beats",
             "holdings",
             "located",
             "message",
-            "next_pods",
             "orders_queue",
             "pending",
             "pod_resources",

@@ -6,6 +6,8 @@ kube-scheduler's plugin contract, mapped on our pipeline: gates (PreEnqueue), fi
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from tests.cluster.client import wait_for
@@ -128,9 +130,9 @@ def test_x03_a_gated_pod_is_looked_at_once_and_never_tried(stage: Stage) -> None
 
 
 def test_x04_what_no_node_passes_is_not_scored(stage: Stage) -> None:
-    def points() -> dict[tuple[str, ...], int]:
+    def points() -> Counter[tuple[str, ...]]:
         name = "scheduler_framework_extension_point_duration_seconds_count"
-        return dict(stage.scheduler.counts(name, "extension_point"))
+        return stage.scheduler.counts(name, "extension_point")
 
     stage.node("only", cpu="1")
     stage.node("other", cpu="1")

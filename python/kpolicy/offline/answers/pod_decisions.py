@@ -316,7 +316,7 @@ class Simulating(PolicyOnSnapshot):
         waiting = [WaitingPod(uid, at, at, 0, is_set_aside=False) for at, uid in enumerate(pods)]
         done = 0
         while True:
-            following = self.engine.next_pods(waiting, [], BATCH_PODS, self.now_ns, len(pods))
+            following = self.engine.next_pods(waiting, [], BATCH_PODS, len(pods), self.now_ns)
             waiting = []
             held |= {each.uid: each for each in following.held}
             picked = [pods.pop(uid) for uid in following.picked]

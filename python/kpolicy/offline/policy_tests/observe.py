@@ -145,10 +145,10 @@ class SmallCluster:
         if not self.engine.orders_queue():
             return None
         waiting = WaitingPod(pod.uid, 0, 0, 0, is_set_aside=False)
-        following = self.engine.next_pods([waiting], [], 1, self.now_ns, 0)
+        following = self.engine.next_pods([waiting], [], 1, 0, self.now_ns)
         if not following.held:
             return None
-        self.engine.next_pods([], [pod.uid], 0, self.now_ns, 0)
+        self.engine.next_pods([], [pod.uid], 0, 0, self.now_ns)
         return following.held[0]
 
     def add(self, items: Sequence[Json]) -> list[str]:

@@ -113,7 +113,7 @@ class Cycle:
         engine = self._runtime.engine
         entered, left = order.news()
         following = await engine.call(
-            engine.engine.next_pods, entered, left, limit, self._runtime.clock.now_ns(), now_ns
+            engine.engine.next_pods, entered, left, limit, now_ns, self._runtime.clock.now_ns()
         )
         batch += self._queue.pop_told(following.picked, now_ns)
         for held in following.held:
