@@ -115,7 +115,9 @@ impl Cluster {
             }
             Place::Pending => {
                 let held = self.nominations.node_of(&new.uid);
-                if held.is_some_and(|node| **node != *new.node_name) {
+                let is_same =
+                    |node: &Arc<str>| **node == *new.node_name && entry.pod.asks_like(new);
+                if held.is_some_and(|node| !is_same(node)) {
                     occurrences.push(gone(&entry.pod));
                 }
             }
