@@ -14,21 +14,13 @@ use kpolicy_engine::api::{Applied, BindOutcome, PreBindWrite, Still, Verdict};
 use kpolicy_engine::model::{Event, Object};
 use serde_json::{Value, json};
 
+use support::Draws;
+
 const NODES: usize = 3;
 const DEVICES: usize = 3;
 const PODS: usize = 14;
 const STEPS: usize = 200;
 const SEEDS: u64 = 40;
-
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap_or(0) % end
-    }
-}
 
 /// The API server, with a watch that lags behind, and the binds under way.
 struct Naive {

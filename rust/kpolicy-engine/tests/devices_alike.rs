@@ -13,31 +13,14 @@ use kpolicy_engine::Engine;
 use kpolicy_engine::api::{Decision, Still, Verdict};
 use serde_json::{Value, json};
 
+use support::Draws;
+
 const NODES: usize = 8;
 const PODS: usize = 6;
 const SEEDS: u64 = 150;
 const VERSION: &str = "resource.k8s.io/v1";
 const SELECTORS: [&str; 7] =
     ["ordinary", "driver", "other", "missing", "whole", "many-30", "many-31"];
-
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap_or(0) % end
-    }
-
-    fn one_in(&mut self, of: usize) -> bool {
-        self.below(of) == 0
-    }
-
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        let place = self.below(from.len());
-        from.get(place).expect("there is one")
-    }
-}
 
 /// Texts by name, with what they compile to.
 fn selectors() -> BTreeMap<String, (String, Value)> {

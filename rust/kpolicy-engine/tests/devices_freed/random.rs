@@ -9,21 +9,7 @@ use kpolicy_engine::api::{Applied, BindOutcome, Decision, PreBindWrite, Verdict}
 use serde_json::{Value, json};
 
 use crate::objects::{claim, class, decide, node, pod, program, remove, slice};
-use crate::support;
-
-struct Draws(u64);
-
-impl Draws {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).unwrap_or(0) % end
-    }
-
-    fn one_in(&mut self, of: usize) -> bool {
-        self.below(of) == 0
-    }
-}
+use crate::support::{self, Draws};
 
 const SEEDS: u64 = 400;
 const NODES: usize = 3;

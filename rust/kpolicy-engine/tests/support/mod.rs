@@ -129,3 +129,23 @@ pub(crate) fn golden_case(path: &Path) -> Value {
     }
     serde_json::from_str(&text).expect("a case is JSON")
 }
+
+/// Numbers at random, the same ones for a seed.
+pub(crate) struct Draws(pub(crate) u64);
+
+impl Draws {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap_or(0) % end
+    }
+
+    pub(crate) fn one_in(&mut self, of: usize) -> bool {
+        self.below(of) == 0
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        let place = self.below(from.len());
+        from.get(place).expect("there is one")
+    }
+}

@@ -3,13 +3,14 @@
 use crate::heap::HeapBytes;
 use crate::model::Kind;
 use crate::rules::{Fault, HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score};
-use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
+use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
 use kpolicy_cel::Moments;
 
 use super::DynamicResources;
 use super::choice::Choice;
-use super::filter::{is_concerned, is_stale, key};
+use super::filter::{is_concerned, key};
+use super::score;
 use super::state::State;
 
 /// What each node's best allocation is worth.
@@ -63,19 +64,13 @@ impl Prepared {
 
 impl PreparedScore for Prepared {
     fn reads(&self) -> Reads {
-        match self.state {
-            Some(_) => Reads::parts(NodeParts::LABELS.with(NodeParts::ALLOCATABLE)),
-            None => Reads::parts(NodeParts::NONE),
-        }
+        score::reads(self.state.as_ref())
     }
 
     fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
-        let is_changed =
-            |state: &State| state.is_stale(cluster) || state.overdue(cluster) != self.overdue;
-        let is_stale = is_stale(changes)
-            || self.rule.policy.rules.as_ref().is_some_and(|rules| rules.watches(changes))
-            || self.state.as_ref().is_some_and(is_changed);
-        if is_stale { Refresh::Again } else { Refresh::Nodes }
+        let is_outdated = score::is_outdated(self.state.as_ref(), self.overdue, changes, cluster)
+            || self.rule.policy.rules.as_ref().is_some_and(|rules| rules.watches(changes));
+        if is_outdated { Refresh::Again } else { Refresh::Nodes }
     }
 
     fn is_skipped(&self) -> bool {

@@ -64,19 +64,35 @@ impl Score for DynamicResources {
     }
 }
 
+/// What a score reads of nodes.
+pub(super) fn reads(state: Option<&State>) -> Reads {
+    match state {
+        Some(_) => Reads::parts(NodeParts::LABELS.with(NodeParts::ALLOCATABLE)),
+        None => Reads::parts(NodeParts::NONE),
+    }
+}
+
+/// Whether a score is to be prepared again. `overdue`: how many claims had waited too long.
+pub(super) fn is_outdated(
+    state: Option<&State>,
+    overdue: usize,
+    changes: Changes<'_>,
+    cluster: &Cluster,
+) -> bool {
+    let is_changed = |state: &State| state.is_stale(cluster) || state.overdue(cluster) != overdue;
+    is_stale(changes) || state.is_some_and(is_changed)
+}
+
 impl PreparedScore for Prepared {
     fn reads(&self) -> Reads {
-        match self.state {
-            Some(_) => Reads::parts(NodeParts::LABELS.with(NodeParts::ALLOCATABLE)),
-            None => Reads::parts(NodeParts::NONE),
-        }
+        reads(self.state.as_ref())
     }
 
     fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
-        let is_changed =
-            |state: &State| state.is_stale(cluster) || state.overdue(cluster) != self.overdue;
-        let is_stale = is_stale(changes) || self.state.as_ref().is_some_and(is_changed);
-        if is_stale { Refresh::Again } else { Refresh::Nodes }
+        match is_outdated(self.state.as_ref(), self.overdue, changes, cluster) {
+            true => Refresh::Again,
+            false => Refresh::Nodes,
+        }
     }
 
     fn problem(&self) -> Option<ScoreProblem<'_>> {

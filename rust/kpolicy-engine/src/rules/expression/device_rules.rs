@@ -13,7 +13,6 @@ use crate::rules::{Fault, Key};
 use crate::snapshot::{Change, Changes, Cluster, Pod};
 
 use super::allowance::COST_EXCEEDED;
-use super::api_path::paths_of;
 use super::conditions::{Conditions, Holds};
 use super::facts::{self, Root, Row, Source};
 use super::needs::Needs;
@@ -151,7 +150,7 @@ impl DeviceRules {
     pub(crate) fn paths(&self) -> ApiPaths {
         let mut paths = ApiPaths::default();
         for rule in &self.rules {
-            paths_of(&rule.written.expression, &mut paths);
+            paths.add_all(&rule.written.paths());
             if let Some(conditions) = &rule.conditions {
                 paths.add_all(&conditions.paths());
             }
@@ -160,8 +159,7 @@ impl DeviceRules {
     }
 
     pub(crate) fn counts(&self) -> impl Iterator<Item = (Arc<str>, Arc<EvaluationCounts>)> {
-        let written = self.rules.iter().map(|rule| &rule.written);
-        written.map(|written| (Arc::clone(&written.name), Arc::clone(&written.counts)))
+        self.rules.iter().map(|rule| rule.written.counts())
     }
 
     /// Counts what the values of the chosen allocation came to.

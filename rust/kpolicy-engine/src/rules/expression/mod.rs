@@ -40,7 +40,7 @@ use kpolicy_cel::{
 
 use crate::api::RuleStatistics;
 use crate::event::{Event, Events};
-use crate::model::Kind;
+use crate::model::{ApiPaths, Kind};
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, Pod};
 
 use super::{Fault, Reads, Refresh};
@@ -131,6 +131,18 @@ struct Written {
     /// is written, so that it stops at the same places however it is asked.
     is_bounded: bool,
     counts: Arc<EvaluationCounts>,
+}
+
+impl Written {
+    fn paths(&self) -> ApiPaths {
+        let mut paths = ApiPaths::default();
+        paths_of(&self.expression, &mut paths);
+        paths
+    }
+
+    fn counts(&self) -> (Arc<str>, Arc<EvaluationCounts>) {
+        (Arc::clone(&self.name), Arc::clone(&self.counts))
+    }
 }
 
 /// The message of an error, for people.

@@ -89,13 +89,11 @@ impl OrderRule {
     }
 
     pub(crate) fn paths(&self) -> ApiPaths {
-        let mut paths = ApiPaths::default();
-        paths_of(&self.0.expression, &mut paths);
-        paths
+        self.0.paths()
     }
 
     pub(crate) fn counts(&self) -> (Arc<str>, Arc<EvaluationCounts>) {
-        (self.0.name.clone(), self.0.counts.clone())
+        self.0.counts()
     }
 
     /// Its number, and the units that it took; `None` if it errs or is no number.
@@ -163,7 +161,7 @@ impl HoldRule {
     }
 
     pub(crate) fn counts(&self) -> (Arc<str>, Arc<EvaluationCounts>) {
-        (self.written.name.clone(), self.written.counts.clone())
+        self.written.counts()
     }
 
     /// Why it holds the pod, and the units that this took. A hold that errs holds: a quota that cannot

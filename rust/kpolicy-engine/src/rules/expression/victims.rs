@@ -9,7 +9,6 @@ use crate::model::{ApiPaths, Kind};
 use crate::rules::Key;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
-use super::api_path::paths_of;
 use super::domain_sums::DomainSums;
 use super::facts::{self, Root, Row, Source};
 use super::world::{ClusterWorld, NodeWorld, PodWorld};
@@ -39,13 +38,11 @@ impl VictimRule {
     }
 
     pub(crate) fn paths(&self) -> ApiPaths {
-        let mut paths = ApiPaths::default();
-        paths_of(&self.0.expression, &mut paths);
-        paths
+        self.0.paths()
     }
 
     pub(crate) fn counts(&self) -> (Arc<str>, Arc<EvaluationCounts>) {
-        (self.0.name.clone(), self.0.counts.clone())
+        self.0.counts()
     }
 
     /// For a pod that needs room.
