@@ -21,7 +21,7 @@ _BOTTOM: Final = 64
 _LABEL_STEP: Final = 17.0
 _MINOR: Final = (2, 5)
 # Visible on light and dark backgrounds; with the dashes also for people who see fewer colours.
-_COLOURS: Final = (
+COLOURS: Final = (
     ("#0067b0", "#5fb8ff"),
     ("#c44e00", "#ff9a52"),
     ("#00795a", "#3fd6a6"),
@@ -176,7 +176,7 @@ def _grid(x: Axis, y: Axis) -> Iterator[str]:
 def _drawn(number: int, line: Line, x: Axis, y: Axis, label_y: float) -> Iterator[str]:
     at = [(x.at(across), y.at(up)) for across, up in line.points]
     path = " ".join(f"{across:.1f},{up:.1f}" for across, up in at)
-    dash = _DASHES[number // len(_COLOURS) % len(_DASHES)]
+    dash = _DASHES[number // len(COLOURS) % len(_DASHES)]
     yield f'<polyline class="line c{number}" stroke-dasharray="{dash}" points="{path}"/>'
     for (across, up), (nodes, cost) in zip(at, line.points, strict=True):
         yield (
@@ -196,11 +196,11 @@ def _drawn(number: int, line: Line, x: Axis, y: Axis, label_y: float) -> Iterato
 
 def _colours(count: int) -> Iterator[str]:
     for number in range(count):
-        light = _COLOURS[number % len(_COLOURS)][0]
+        light = COLOURS[number % len(COLOURS)][0]
         yield f".c{number} {{ stroke: {light}; }} .f{number} {{ fill: {light}; }}\n"
     yield "@media (prefers-color-scheme: dark) {\n"
     for number in range(count):
-        dark = _COLOURS[number % len(_COLOURS)][1]
+        dark = COLOURS[number % len(COLOURS)][1]
         yield f".c{number} {{ stroke: {dark}; }} .f{number} {{ fill: {dark}; }}\n"
     yield "}\n"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
+from benches.chart import COLOURS
 from benches.shares.week import Shares
 
 _WIDTH: Final = 880
@@ -15,7 +16,6 @@ _RIGHT: Final = 110
 _TOP: Final = 60
 _BOTTOM: Final = 48
 _HOURS_A_DAY: Final = 24
-_COLOURS: Final = (("#0067b0", "#5fb8ff"), ("#c44e00", "#ff9a52"), ("#00795a", "#3fd6a6"))
 _STYLE: Final = """
 text { font: 13px system-ui, sans-serif; fill: #24292f; }
 .title { font-size: 17px; font-weight: 600; }
@@ -39,10 +39,10 @@ def picture(shares: Shares, title: str, about: str) -> str:
 
 def _parts(shares: Shares, title: str, about: str) -> Iterator[str]:
     names, hours = list(shares.had), len(shares.by_hour)
-    colours = list(zip(names, _COLOURS, strict=False))
+    colours = list(zip(names, COLOURS, strict=False))
     yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img">\n'
     yield f"<title>{escape(title)}</title>\n<style>{_STYLE}"
-    for index, (light, dark) in enumerate(_COLOURS):
+    for index, (light, dark) in enumerate(COLOURS[: len(names)]):
         yield f".c{index} {{ stroke: {light}; }} .t{index} {{ fill: {light}; }}\n"
         yield f"@media (prefers-color-scheme: dark) {{ .c{index} {{ stroke: {dark}; }} "
         yield f".t{index} {{ fill: {dark}; }} }}\n"

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from kpolicy.api_times import NANOSECONDS
@@ -21,6 +22,7 @@ from kpolicy.clock import Clock
 from kpolicy.journal.engine_calls import CALLS, Call, Effect, Held, record_parts
 from kpolicy.journal.limits import BACKLOG_BYTES_MAX, BACKLOG_CALLS_MAX, CHUNK_S, LOOK_S, SYNC_S
 from kpolicy.journal.segment_files import SegmentFiles
+from kpolicy.journal.segment_format import SegmentHeader
 
 _log = logging.getLogger(__name__)
 
@@ -273,3 +275,25 @@ class Journal:
         )
         self._has_asked = True
         self._on_anew()
+
+
+OWN_FOLDER: Final = "give each process a folder of its own that it may write to"
+
+
+def begun(
+    folder: Path,
+    first: SegmentHeader,
+    bytes_max: int,
+    clock: Clock,
+    on_anew: Callable[[], object],
+) -> Journal | str:
+    """A journal that is written from now on, or why there is none."""
+    try:
+        journal = Journal(SegmentFiles(folder, first, bytes_max), clock, on_anew)
+        journal.open()
+    except BlockingIOError:
+        return f"another process writes its journal in {folder}"
+    except OSError as error:
+        return f"no journal can be written in {folder}: {error.strerror or error}"
+    journal.start()
+    return journal

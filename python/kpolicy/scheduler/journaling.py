@@ -13,9 +13,8 @@ from typing import Any, Final
 
 from kpolicy.clock import NO_PULSE, Clock, Pulse
 from kpolicy.journal.engine_calls import Held
-from kpolicy.journal.journal_thread import Journal, JournalStatistics
+from kpolicy.journal.journal_thread import OWN_FOLDER, Journal, JournalStatistics, begun
 from kpolicy.journal.limits import ANEW_S
-from kpolicy.journal.segment_files import SegmentFiles
 from kpolicy.journal.segment_format import SegmentHeader
 from kpolicy.scheduler.loop.informers import Informers
 from kpolicy.scheduler.problem_codes import Problem
@@ -50,17 +49,9 @@ class Journaling:
             seed=seed,
             cluster_version=cluster_version,
         )
-        try:
-            files = SegmentFiles(self._folder, first, self._bytes_max)
-            journal = Journal(files, self._clock, self._want_anew)
-            journal.open()
-        except BlockingIOError:
-            text = f"another process writes its journal in {self._folder}"
-            return Problem("KPS211", text, "give each process a folder of its own")
-        except OSError as error:
-            text = f"no journal can be written in {self._folder}: {error.strerror or error}"
-            return Problem("KPS211", text, "the folder must be one that kpolicy may write to")
-        journal.start()
+        journal = begun(self._folder, first, self._bytes_max, self._clock, self._want_anew)
+        if isinstance(journal, str):
+            return Problem("KPS211", journal, OWN_FOLDER)
         self.journal = journal
         _log.info("journaling into %s", self._folder)
         return None

@@ -81,20 +81,14 @@ def _opened(
     folder: Path, bytes_max: int, cluster_version: str, *, on_anew: Callable[[], object]
 ) -> Journal:
     from kpolicy.clock import SystemClock
-    from kpolicy.journal.journal_thread import Journal
-    from kpolicy.journal.segment_files import SegmentFiles
+    from kpolicy.journal.journal_thread import OWN_FOLDER, begun
     from kpolicy.journal.segment_format import SegmentHeader
     from kpolicy.recorder.following import RECORDER
 
     clock = SystemClock()
     run = f"{Random().getrandbits(_RUN_BITS):08x}"
     first = SegmentHeader(run, RECORDER, clock.now_ns(), seed=0, cluster_version=cluster_version)
-    try:
-        journal = Journal(SegmentFiles(folder, first, bytes_max), clock, on_anew)
-        journal.open()
-    except BlockingIOError as error:
-        raise CannotWorkError(f"another process writes its journal in {folder}") from error
-    except OSError as error:
-        raise CannotWorkError(f"{folder} cannot be written: {error.strerror or error}") from error
-    journal.start()
+    journal = begun(folder, first, bytes_max, clock, on_anew)
+    if isinstance(journal, str):
+        raise CannotWorkError(f"KPS211: {journal} ({OWN_FOLDER})")
     return journal

@@ -226,7 +226,7 @@ class TestRecord:
         assert "--follow" in capsys.readouterr().err
         (folder / "file").write_text("")
         assert cli.main([*arguments, "--follow", "file"]) == 2
-        assert "cannot be written" in capsys.readouterr().err
+        assert "KPS211: no journal can be written in file" in capsys.readouterr().err
 
     def test_without_a_name_the_file_is_named_after_the_time(
         self, kubeconfig: Path, folder: Path
