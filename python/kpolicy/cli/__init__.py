@@ -41,7 +41,7 @@ VERBS: Final = {
     "replay": "make the decisions of a journal again, or ask another policy about them",
     "hash": "print the hash of a policy, which bound pods carry",
     "bench": "measure how fast the engine decides",
-    "snapshot": "record a cluster, replace the names in a snapshot, show what is in it",
+    "snapshot": "record a cluster, replace names in snapshots, put them together, show them",
     "convert": "print a kube-scheduler configuration as a policy, or the other way round",
     "schema": "print the JSON Schema of a document",
     "rule": "explain a code, a rule, a fact or a function",
