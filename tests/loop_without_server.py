@@ -15,7 +15,7 @@ from kpolicy.clock import Clock, Pulse
 from kpolicy.cluster.writes.binder import Binding, BindOutcome, Bound, Unknown
 from kpolicy.engine import Decision, Engine
 from kpolicy.scheduler.binding.binds import Binds, BindSteps
-from kpolicy.scheduler.binding.reservations import BindEnd, Reservations
+from kpolicy.scheduler.binding.reservations import BindEnd, Reservation, Reservations
 from kpolicy.scheduler.limits import BINDS_IN_FLIGHT_MAX
 from kpolicy.scheduler.loop.consequences import Consequences
 from kpolicy.scheduler.loop.cycle import Cycle
@@ -58,7 +58,9 @@ class WritesAtOnce:
     def is_by_extender(self, uid: str) -> bool:
         return False
 
-    async def pre_bind(self, pod: Attempt, decision: Decision) -> BindEnd | None:
+    async def pre_bind(
+        self, pod: Attempt, decision: Decision, reservation: Reservation
+    ) -> BindEnd | None:
         return None
 
     def scheduled(self, *_: object, **__: object) -> None:

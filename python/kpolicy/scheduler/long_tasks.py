@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -105,17 +105,16 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
     clock, fence = runtime.clock, setting.fence
     signals = Signals()
     status = PodStatusWriter(client, clock)
-    left: list[Callable[[str], None]] = [status.forget]
+    reservations = Reservations(setting.options.binds_in_flight_max, signals.work_came)
     host = setting.plugins
     admission = PluginAdmission(host) if host is not None else None
     queue = Queue(
         periods=setting.options.queue_periods(),
-        on_left=status.forget if host is None else partial(_all_hear, left),
+        on_left=partial(_all_hear, (status.forget, reservations.pod_left)),
         admission=admission,
     )
     feed = QueueFeed(queue, clock, signals)
     wakes = PluginWakes(host, queue) if host is not None else None
-    reservations = Reservations(setting.options.binds_in_flight_max, signals.work_came)
     instance = f"kpolicy-{setting.machine.host_name}"
     events = EventRecorder(client, clock, instance, gives_way=reservations.is_full)
     nominations = Nominations(status, clock, fence)
@@ -155,7 +154,6 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
     if host is not None and admission is not None and wakes is not None:
         placements = PluginPlacements(host, reservations, nominations, extender_binds, fence)
         plug = placements.of
-        left.append(placements.left)
         reloader.subscribe(partial(_plugins_in_force, reloader, host, wakes))
         plugged = PluggedParts(host, admission, wakes, placements)
     steps = BindSteps(pre_binds, extender_binds, plug)
@@ -193,7 +191,7 @@ def wire(client: ApiClient, runtime: Runtime, tasks: Tasks, setting: Setting) ->
     )
 
 
-def _all_hear(listeners: list[Callable[[str], None]], uid: str) -> None:
+def _all_hear(listeners: Iterable[Callable[[str], None]], uid: str) -> None:
     for listener in listeners:
         listener(uid)
 

@@ -104,12 +104,16 @@ fn a_failed_bind_gives_the_volume_back_and_wakes_who_wants_it() {
 }
 
 #[test]
-fn a_pod_that_goes_gives_the_volume_back() {
+fn a_pod_that_goes_gives_the_volume_back_once_its_reservation_is_settled() {
     let mut engine = engine();
     schedule(&mut engine, &["first", "second"]);
     let meta = Meta { uid: "first".into(), ..Meta::default() };
     let mut applied = Applied::default();
     engine.apply(Event::Gone(Kind::Pod, Box::new(meta)), 0, &mut applied);
+    // It may still be written.
+    assert!(woken(&applied).is_empty());
+    assert_eq!(verdict(&mut engine, "second"), Verdict::Parked);
+    let applied = settle(&mut engine, "first", BindOutcome::Gone);
     assert_eq!(woken(&applied), [("second", "PersistentVolumeUpdate")]);
     assert_eq!(verdict(&mut engine, "second"), Verdict::Placed);
 }
@@ -149,6 +153,8 @@ fn a_pod_that_turns_up_elsewhere_holds_no_promise() {
     schedule(&mut engine, &["first"]);
     support::apply(&mut engine, &node("n2"));
     support::apply(&mut engine, &pod("first", "a", "n2"));
+    assert_eq!(engine.statistics().objects_promised, 1, "it may still be written");
+    settle(&mut engine, "first", BindOutcome::Failed);
     assert_eq!(engine.statistics().objects_promised, 0);
 }
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from kpolicy.api_times import NANOSECONDS
-from kpolicy.clock import NO_PULSE, Pulse, first_of
+from kpolicy.clock import NO_PULSE, Pulse
 from kpolicy.cluster.writes.binder import Binding, BindOutcome, SettledOutcome, Unknown
 from kpolicy.engine import Decision, Outcome
 from kpolicy.scheduler import limits
@@ -149,13 +149,10 @@ class Binds:
     async def _pre_bind(
         self, pod_try: PodTry, decision: Decision, reservation: Reservation
     ) -> BindEnd | None:
-        """Returns None if the pod may be bound. As in kube-scheduler, what was written for a pod
-        stays if the pod is withdrawn."""
+        """Returns None if the pod may be bound."""
         started_ns, began_ns = self._runtime.clock.now_ns(), self._runtime.clock.monotonic_ns()
         with self._reservations.volumes_awaited():
-            end = await first_of(
-                self._steps.pre_binder.pre_bind(pod_try.pod, decision), reservation.wait_withdrawn()
-            )
+            end = await self._steps.pre_binder.pre_bind(pod_try.pod, decision, reservation)
         pod_try.volumes_ns = (started_ns, self._runtime.clock.now_ns())
         seconds = (self._runtime.clock.monotonic_ns() - began_ns) / NANOSECONDS
         self._runtime.metrics.pre_bound(pod_try.pod.profile, seconds, succeeded=end is None)

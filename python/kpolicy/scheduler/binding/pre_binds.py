@@ -7,11 +7,11 @@ One loop asks the engine about every volume that is waited for. Messages are kub
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
-from kpolicy.clock import NO_PULSE, Clock, Pulse
+from kpolicy.clock import NO_PULSE, Clock, Pulse, first_of
 from kpolicy.cluster.writes.pod_status import PodStatusWriter
 from kpolicy.cluster.writes.volume_writer import (
     BindVolume,
@@ -36,7 +36,7 @@ from kpolicy.engine import (
 )
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.binding.device_claims import DeviceClaims, HeldClaim
-from kpolicy.scheduler.binding.reservations import BindEnd
+from kpolicy.scheduler.binding.reservations import BindEnd, Reservation
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.runtime import EngineThread
 
@@ -78,12 +78,18 @@ class PreBinds:
         if resource in _READ and self._waiting:
             self._news.set()
 
-    async def pre_bind(self, pod: Attempt, decision: Decision) -> BindEnd | None:
-        """Returns None if the pod may be bound, otherwise how its reservation ends."""
-        await self._nominations.tell(pod, decision.node)
+    async def pre_bind(
+        self, pod: Attempt, decision: Decision, reservation: Reservation
+    ) -> BindEnd | None:
+        """Returns None if the pod may be bound, otherwise how its reservation ends. A withdrawal
+        ends the waiting, but no write that is under way: its devices may be another pod's once the
+        reservation has ended. As in kube-scheduler, what was written stays."""
+        await first_of(self._nominations.tell(pod, decision.node), reservation.wait_withdrawn())
         awaited: list[AwaitedVolume] = []
         held: list[HeldClaim] = []
         for write in decision.writes:
+            if reservation.withdrawn is not None:
+                return reservation.withdrawn
             match await self._write(pod, decision.node, write):
                 case BindEnd() as failed:
                     return failed
@@ -91,18 +97,9 @@ class PreBinds:
                     awaited.append(volume)
                 case HeldClaim() as claim:
                     held.append(claim)
-        if (end := await self._devices.wait(pod, decision.node, held)) is not None or not awaited:
-            return end
-        seconds_max = max(work.seconds_max for work in decision.volumes)
-        progress = await self._wait(tuple(awaited), seconds_max)
-        if progress is None:
-            return _failed(f"binding volumes: {_TIMED_OUT}")
-        if progress.state == VolumeState.BOUND:
-            return None
-        if progress.state == VolumeState.GONE:
-            # The watch event of the pod has already removed it from the queue.
-            return BindEnd(Outcome.FAILED)
-        return _failed(f"binding volumes: {progress.message}")
+        return await first_of(
+            self._ready(pod, decision, awaited, held), reservation.wait_withdrawn()
+        )
 
     async def take_back(self, pod: Attempt, decision: Decision) -> None:
         """The pod was not bound. Its claims on devices are not reserved for it any more; volumes
@@ -132,6 +129,27 @@ class PreBinds:
             await self._clock.sleep(limits.VOLUMES_LOOK_S_MIN)
             async with self._clock.move_on_after(limits.VOLUMES_LOOK_S_MAX):
                 await self._news.wait()
+
+    async def _ready(
+        self,
+        pod: Attempt,
+        decision: Decision,
+        awaited: Sequence[AwaitedVolume],
+        held: Sequence[HeldClaim],
+    ) -> BindEnd | None:
+        """Waits for devices and volumes, which are written."""
+        if (end := await self._devices.wait(pod, decision.node, held)) is not None or not awaited:
+            return end
+        seconds_max = max(work.seconds_max for work in decision.volumes)
+        progress = await self._wait(tuple(awaited), seconds_max)
+        if progress is None:
+            return _failed(f"binding volumes: {_TIMED_OUT}")
+        if progress.state == VolumeState.BOUND:
+            return None
+        if progress.state == VolumeState.GONE:
+            # The watch event of the pod has already removed it from the queue.
+            return BindEnd(Outcome.FAILED)
+        return _failed(f"binding volumes: {progress.message}")
 
     async def _write(
         self, pod: Attempt, node: str, write: PreBindWrite

@@ -1,7 +1,8 @@
 """The reservations of placed pods: how many there may be, which can be withdrawn, how each ends.
 
-Until its bind is sent, a placement can be withdrawn: when its node is deleted, or when a pod of
-higher priority takes its place. The API server would bind a pod to a node that it does not have.
+Until its bind is sent, a placement can be withdrawn: when its pod or its node is deleted, or when a
+pod of higher priority takes its place. The API server would bind a pod to a node that it does not
+have.
 """
 
 from __future__ import annotations
@@ -40,6 +41,9 @@ class BindEnd:
     refused_by: str = ""
 
 
+# Nothing is reported: there is no pod to report about, or it is not ours any more.
+DELETED = BindEnd(Outcome.GONE)
+LEFT = BindEnd(Outcome.FAILED)
 WITHDRAWN = BindEnd(
     Outcome.FAILED, retry=True, message="a pod of higher priority took the place before the bind"
 )
@@ -192,10 +196,14 @@ class Reservations:
 
     def withdraw(self, uid: str) -> bool:
         """Withdraws the placement to free its room. Returns False if its bind was already sent."""
-        reservation = self._unsent.get(uid)
-        if reservation is not None:
-            reservation.withdraw(WITHDRAWN)
-        return reservation is not None
+        return self._end_unsent(uid, WITHDRAWN)
+
+    def pod_deleted(self, uid: str) -> None:
+        self._end_unsent(uid, DELETED)
+
+    def pod_left(self, uid: str) -> None:
+        """The pod left the queue: someone else has bound it, or it is no longer served."""
+        self._end_unsent(uid, LEFT)
 
     def nodes_deleted(self, names: frozenset[str]) -> None:
         for reservation in self._unsent.values():
@@ -205,3 +213,9 @@ class Reservations:
         for reservation in self._in_doubt.values():
             if reservation.node in names:
                 reservation.may_send_again = False
+
+    def _end_unsent(self, uid: str, end: BindEnd) -> bool:
+        reservation = self._unsent.get(uid)
+        if reservation is not None:
+            reservation.withdraw(end)
+        return reservation is not None

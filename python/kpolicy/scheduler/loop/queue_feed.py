@@ -150,6 +150,9 @@ class EngineSink:
         # First: the binds of pods placed there before the engine knew have begun by now.
         if applied.deleted_nodes:
             self._reservations.nodes_deleted(frozenset(applied.deleted_nodes))
+        for pod in applied.pods:
+            if pod.change == PodState.GONE:
+                self._reservations.pod_deleted(pod.uid)
         for unreadable in applied.unreadable:
             self._name(resource, unreadable)
         if self._witness is not None:

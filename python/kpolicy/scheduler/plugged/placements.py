@@ -37,8 +37,6 @@ from kpolicy.scheduler.plugged.host import PluginHost
 
 _log = logging.getLogger(__name__)
 
-# The next leader places the pod, or nobody does because it is gone: nothing is reported.
-_LEFT = BindEnd(Outcome.FAILED)
 _STOPPED = BindEnd(Outcome.FAILED, retry=True)
 
 
@@ -68,11 +66,6 @@ class PluginPlacements:
         if not plugins.asks_after_decisions:
             return None
         return PluggedPod(self, placement, reservation, plugins)
-
-    def left(self, uid: str) -> None:
-        """The pod left the queue: it was deleted, or someone else has bound it."""
-        if (pod := self.awaiting.get(uid)) is not None:
-            pod.reservation.withdraw(_LEFT)
 
     def stop(self) -> None:
         """Withdraws the pods that wait on Permit, now and from now on."""

@@ -209,6 +209,8 @@ impl Engine {
         applied: &mut Applied,
     ) {
         for (uid, outcome) in outcomes {
+            let freed = self.cluster.settle_promises(uid);
+            self.hear(&freed, &mut applied.wakes);
             match outcome {
                 // The watch will confirm; until then the reservation stands.
                 BindOutcome::Bound => {}

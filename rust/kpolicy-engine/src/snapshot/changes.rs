@@ -88,7 +88,7 @@ impl Cluster {
             let is_moved = old.as_ref().is_some_and(is_elsewhere);
             self.set_pod_on_node(Arc::clone(&new), old);
             if is_moved {
-                occurrences.extend(self.break_promises(&new.uid));
+                occurrences.extend(self.leave_promises(&new.uid));
             }
             let old = old_pod.filter(|old| was_on_node && !is_moved && old.holds_like(&new));
             occurrences.push(Occurrence::Pod { old, new: Some(new), is_assigned: true });
@@ -222,7 +222,7 @@ impl Cluster {
         let is_assigned = was_nominated || entry.node().is_some();
         self.take_held(&entry);
         let mut occurrences = self.settle_renounced(uid);
-        occurrences.extend(self.break_promises(uid));
+        occurrences.extend(self.leave_promises(uid));
         occurrences.push(Occurrence::Pod { old: Some(entry.frees()), new: None, is_assigned });
         occurrences
     }

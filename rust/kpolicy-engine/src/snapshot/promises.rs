@@ -5,9 +5,15 @@
 //! it. A promise ends when the API server shows a new version of the object, or when the last pod
 //! that holds it gives it up. It never ends by time. The allocation of a claim on devices is written
 //! in two steps: until the second one shows, its promise stands.
+//!
+//! A pod that is deleted or bound elsewhere gives up what was promised to it only once its
+//! reservation is settled: until then its claims may still be written, and their devices would be
+//! given to another pod too. kube-scheduler gives them up in Unreserve, not at the pod's deletion.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, Meta, Object, PersistentVolume, PersistentVolumeClaim, ResourceClaim};
 
@@ -32,6 +38,15 @@ struct Promise {
 #[derive(Debug, Default)]
 pub(crate) struct Promises {
     by_object: BTreeMap<ObjectKey, Promise>,
+    /// The holders whose reservation is not settled.
+    unsettled: FxHashMap<Arc<str>, PodIs>,
+}
+
+/// Whether the pod of an unsettled reservation left its node meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PodIs {
+    There,
+    Gone,
 }
 
 impl Promises {
@@ -76,8 +91,25 @@ impl Promises {
         self.by_object.remove(key);
     }
 
+    /// From now on what is promised to this pod may be written, until its reservation is settled.
+    fn begin(&mut self, uid: &Arc<str>) {
+        self.unsettled.insert(Arc::clone(uid), PodIs::There);
+    }
+
+    /// A pod left. Returns whether it holds its promises until its reservation is settled.
+    fn leave(&mut self, uid: &str) -> bool {
+        let unsettled = self.unsettled.get_mut(uid);
+        unsettled.map(|pod| *pod = PodIs::Gone).is_some()
+    }
+
+    /// Nothing is written for this pod any more. Returns whether it left meanwhile.
+    fn settle(&mut self, uid: &str) -> bool {
+        self.unsettled.remove(uid) == Some(PodIs::Gone)
+    }
+
     /// The API server's versions of objects that no pod holds any more.
-    pub(super) fn give_up(&mut self, uid: &str) -> Vec<(ObjectKey, Option<Object>)> {
+    fn give_up(&mut self, uid: &str) -> Vec<(ObjectKey, Option<Object>)> {
+        self.unsettled.remove(uid);
         let mut freed = Vec::new();
         self.by_object.retain(|key, promise| {
             promise.holders.retain(|holder| **holder != *uid);
@@ -99,6 +131,9 @@ impl Cluster {
         objects: Vec<Object>,
         relied_on: &[(Kind, Meta)],
     ) {
+        if !(objects.is_empty() && relied_on.is_empty()) {
+            self.promises.begin(uid);
+        }
         for (kind, meta) in relied_on {
             self.promises.join(&key_of(*kind, meta), uid);
         }
@@ -235,12 +270,19 @@ impl Cluster {
         self.promises.confirmed(&(kind, namespace.into(), name.into()))
     }
 
+    /// A pod is deleted, or is on another node than it was placed on.
+    pub(super) fn leave_promises(&mut self, uid: &str) -> Vec<Occurrence> {
+        if self.promises.leave(uid) { Vec::new() } else { self.break_promises(uid) }
+    }
+
+    /// The reservation of a pod has ended: nothing is written for it any more.
+    pub(crate) fn settle_promises(&mut self, uid: &str) -> Vec<Occurrence> {
+        if self.promises.settle(uid) { self.break_promises(uid) } else { Vec::new() }
+    }
+
     /// Gives up what was promised to a pod: objects that no other pod counts on are again as the API
     /// server has them.
     pub(super) fn break_promises(&mut self, uid: &str) -> Vec<Occurrence> {
-        if self.promises.is_empty() {
-            return Vec::new();
-        }
         let freed = self.promises.give_up(uid);
         let before =
             freed.into_iter().filter_map(|((kind, namespace, name), confirmed)| match confirmed {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use kpolicy_engine::Engine;
-use kpolicy_engine::api::Kind;
+use kpolicy_engine::api::{BindOutcome, Kind};
 use serde_json::json;
 
 use crate::run::{Agreed, Run, feed, same};
@@ -14,6 +14,8 @@ impl Run<'_> {
     /// An engine that is shown the cluster as it is now, in another order, says the same of every
     /// pending pod: no answer depends on the way here.
     pub(crate) fn rebuild(&mut self) -> Agreed {
+        self.settle_what_left();
+        self.nobody_is_forgotten()?;
         let engine = &self.engine;
         let Some(profile) = engine.program().profiles.first() else { return Ok(()) };
         let is_drawn = profile.percentage_of_nodes_to_score < 100
@@ -77,12 +79,20 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Reservations of pods that are deleted end.
+    fn settle_what_left(&mut self) {
+        let left = |uid: &&String| !self.shown.contains_key(&(Kind::Pod, (*uid).clone()));
+        let left: Vec<String> = self.placed.keys().filter(left).cloned().collect();
+        left.iter().for_each(|uid| self.settle(uid, BindOutcome::Gone));
+    }
+
     /// Without pods nothing is held for any.
     pub(crate) fn end(&mut self) -> Agreed {
         let shown: Vec<String> = self.shown.keys().map(|(_, own)| own.clone()).collect();
         for uid in shown {
             self.remove(Kind::Pod, "", "", &uid);
         }
+        self.settle_what_left();
         let left = self.engine.statistics();
         let held = (
             left.pods,

@@ -215,7 +215,7 @@ impl<'w> Run<'w> {
         });
     }
 
-    fn settle(&mut self, uid: &str, outcome: BindOutcome) {
+    pub(crate) fn settle(&mut self, uid: &str, outcome: BindOutcome) {
         let outcomes = [(Arc::from(uid), outcome)];
         let is_assumed = self.engine.cluster().pods().get(uid).is_some_and(PodEntry::is_assumed);
         if outcome == BindOutcome::Gone || (outcome == BindOutcome::Failed && is_assumed) {

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kpolicy.clock import NO_PULSE, Pulse
+from kpolicy.clock import NO_PULSE, Pulse, first_of
 from kpolicy.cluster.request_failure import TimedOut
 from kpolicy.cluster.writes.binder import (
     AlreadyOurs,
@@ -31,7 +31,7 @@ from kpolicy.cluster.writes.binder import (
 )
 from kpolicy.engine import Decision, Engine, Outcome, PreBindWrite, Verdict, VolumeWork
 from kpolicy.scheduler.binding.binds import Binds, BindSteps
-from kpolicy.scheduler.binding.reservations import BindEnd, Reservations, bind_end
+from kpolicy.scheduler.binding.reservations import BindEnd, Reservation, Reservations, bind_end
 from kpolicy.scheduler.loop.pod_try import Basis, Placement
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import EngineSink
@@ -106,9 +106,15 @@ class ScriptedPreBinder:
         self.ends: dict[str, asyncio.Future[BindEnd | None]] = {}
         self.taken_back: list[str] = []
 
-    async def pre_bind(self, pod: Attempt, decision: Decision) -> BindEnd | None:
-        self.ends[pod.uid] = asyncio.get_running_loop().create_future()
-        return await self.ends[pod.uid]
+    async def pre_bind(
+        self, pod: Attempt, decision: Decision, reservation: Reservation
+    ) -> BindEnd | None:
+        end = self.ends[pod.uid] = asyncio.get_running_loop().create_future()
+
+        async def ended() -> BindEnd | None:
+            return await end
+
+        return await first_of(ended(), reservation.wait_withdrawn())
 
     async def take_back(self, pod: Attempt, decision: Decision) -> None:
         self.taken_back.append(pod.uid)

@@ -33,7 +33,7 @@ from kpolicy.engine import (
 )
 from kpolicy.scheduler.binding.device_claims import DeviceClaims
 from kpolicy.scheduler.binding.pre_binds import PreBinds
-from kpolicy.scheduler.binding.reservations import BindEnd
+from kpolicy.scheduler.binding.reservations import DELETED, BindEnd, Reservation
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from tests.manual_clock import ManualClock
@@ -50,12 +50,19 @@ BOUND = VolumeProgress(VolumeState.BOUND, "")
 
 
 class ScriptedWriter:
+    """Answers at once unless a test holds it up."""
+
     def __init__(self) -> None:
         self.patches: list[VolumePatch] = []
         self.outcomes: list[WriteOutcome] = []
+        self.answers = asyncio.Event()
+        self.answers.set()
+        self.answered = 0
 
     async def write(self, patch: VolumePatch) -> WriteOutcome:
         self.patches.append(patch)
+        await self.answers.wait()
+        self.answered += 1
         return self.outcomes.pop(0) if self.outcomes else Written("9")
 
 
@@ -122,10 +129,14 @@ class Rig:
     clock: ManualClock
 
     def begin(
-        self, uid: str = "a", writes: Sequence[PreBindWrite] = (TAKES, MAKES)
+        self,
+        uid: str = "a",
+        writes: Sequence[PreBindWrite] = (TAKES, MAKES),
+        reservation: Reservation | None = None,
     ) -> asyncio.Task[BindEnd | None]:
         decision = decided(Verdict.PLACED, uid, uid, "n1", writes=writes)
-        return asyncio.create_task(self.pre_binds.pre_bind(attempt_of(uid), decision))
+        begun = reservation or Reservation(uid, "n1")
+        return asyncio.create_task(self.pre_binds.pre_bind(attempt_of(uid), decision, begun))
 
     async def rest(self, seconds: float = 0.1) -> None:
         await self.clock.advance(seconds)
@@ -219,6 +230,27 @@ async def test_a_claim_that_fails_says_why() -> None:
         end = rig.begin()
         await rig.rest()
         assert await end == failed(f"binding volumes: {why}")
+
+
+async def test_a_withdrawal_ends_the_waiting_but_no_write() -> None:
+    """A write that is cut off may still reach the API server, after its devices were given to
+    another pod."""
+    async with rig_of() as rig:
+        rig.writer.answers.clear()
+        written, waiting = Reservation("a", "n1"), Reservation("b", "n1")
+        end = rig.begin(reservation=written)
+        await rig.rest()
+        written.withdraw(DELETED)
+        await rig.rest()
+        assert (end.done(), len(rig.writer.patches)) == (False, 1)
+        rig.writer.answers.set()
+        assert await end == DELETED
+        assert (rig.writer.answered, len(rig.writer.patches)) == (1, 1), "no second write"
+        end = rig.begin("b", reservation=waiting)
+        await rig.rest()
+        assert not end.done()
+        waiting.withdraw(DELETED)
+        assert await end == DELETED
 
 
 async def test_a_pod_that_goes_is_let_go_in_silence() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kpolicy.engine import Wake
-from kpolicy.scheduler.binding.reservations import Reservations
+from kpolicy.scheduler.binding.reservations import DELETED, LEFT, Reservations
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import EngineSink, QueueFeed, Signals
 from kpolicy.testing import pod
@@ -33,7 +33,7 @@ class Rig:
     def __init__(self, *profiles: str) -> None:
         clock = ManualClock()
         self.left: list[str] = []
-        self.engine, self.queue = FaultyEngine(), Queue(on_left=self.left.append)
+        self.engine, self.queue = FaultyEngine(), Queue(on_left=self._note_left)
         self.runtime = runtime_of(self.engine, clock)
         self.signals = CountedSignals()
         self.feed = QueueFeed(self.queue, clock, self.signals)
@@ -43,6 +43,10 @@ class Rig:
         )
         self.resources: list[str] = []
         self.feed.serve(frozenset(profiles))
+
+    def _note_left(self, uid: str) -> None:
+        self.left.append(uid)
+        self.reservations.pod_left(uid)
 
     def _note_resource(self, resource: str) -> None:
         self.resources.append(resource)
@@ -172,3 +176,13 @@ async def test_a_placement_on_a_deleted_node_is_withdrawn_before_its_bind(rig: R
     await rig.sink.list_begin("nodes")
     await rig.sink.list_end("nodes", "9")
     assert kept.withdrawn is not None, "the new list does not name it"
+
+
+async def test_a_placement_ends_before_its_bind_when_its_pod_is_deleted_or_bound_elsewhere(
+    rig: Rig,
+) -> None:
+    await rig.sink.lines("pods", b"".join(line("ADDED", stored(name)) for name in "abc"))
+    deleted, bound, kept = (rig.reservations.begin(f"uid-{name}", "n1") for name in "abc")
+    await rig.sink.lines("pods", line("MODIFIED", stored("b", node_name="n2")))
+    await rig.sink.lines("pods", line("DELETED", stored("a")))
+    assert (deleted.withdrawn, bound.withdrawn, kept.withdrawn) == (DELETED, LEFT, None)
