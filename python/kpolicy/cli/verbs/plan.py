@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.findings_text import printable
 from kpolicy.cli.input_output import (
@@ -16,6 +16,7 @@ from kpolicy.cli.input_output import (
     refusals_reported,
     write,
     write_document,
+    write_lines,
 )
 from kpolicy.cli.two_policies import NAMES_MATCHED, OLD_AND_NEW, TwoPolicies
 from kpolicy.cli.verb import (
@@ -198,10 +199,20 @@ def _print(args: argparse.Namespace, plan: Plan) -> None:
     for name, file in args.output or [("text", "")]:
         if name == "json":
             write_document("plan", plan.line(), file)
+        elif name == "jsonl":
+            write_lines(_lines(plan), file)
         elif name == "markdown":
             write(plan_markdown(plan), file)
         else:
             write("".join(f"{printable(line)}\n" for line in plan_text(plan)), file)
+
+
+def _lines(plan: Plan) -> Iterator[dict[str, Any]]:
+    """The pods that change; the last line has the rest."""
+    rest = plan.line()
+    for each in rest["inputs"]:
+        yield from ({"input": each["name"], **change} for change in each.pop("changes"))
+    yield rest
 
 
 PLAN: Final = Verb(
@@ -255,7 +266,7 @@ PLAN: Final = Verb(
         BOTH_RELEASES,
         FEATURE_GATES,
         SEED,
-        formats("text", "markdown", "json"),
+        formats("text", "markdown", "json", "jsonl"),
     ),
     _EPILOG,
 )

@@ -159,7 +159,9 @@ def test_names_of_others_are_no_markdown(folder: Path, capsys: Capture) -> None:
     (folder / "fenced.yaml").write_text(hostile)
     (folder / "cluster.json").write_text(listed([CLUSTER[0], pod("web", cpu="1")]))
     assert run("-s", "cluster.json", "-o", "markdown") == 0
-    (row,) = (line for line in capsys.readouterr().out.splitlines() if "default/web | parked" in line)
+    (row,) = (
+        line for line in capsys.readouterr().out.splitlines() if "default/web | parked" in line
+    )
     assert "\\<b\\>\\|\\`@\u200ball\\` \\[x\\](http://y)" in row
 
 
