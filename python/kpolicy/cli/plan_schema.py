@@ -110,6 +110,7 @@ _INPUT: Final = object_of(
             "Gaps and damage of a journal.",
         ),
     },
+    "A snapshot or a journal.",
     **{
         "from": text_of("When it begins, if that is known."),
         "to": text_of("When it ends."),

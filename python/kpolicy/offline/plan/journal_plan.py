@@ -11,15 +11,18 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from kpolicy.engine import Opinion, Outcome, Verdict
 from kpolicy.engine.opinions import ACTED_ON
 from kpolicy.journal.engine_calls import Call
+from kpolicy.offline.answers.differences import Rejection
 from kpolicy.offline.journal_replay.decided_pods import DecidedPod
 from kpolicy.offline.journal_replay.journal_input import JournalInput
 from kpolicy.offline.journal_replay.other_policy import OtherPolicy
 from kpolicy.offline.journal_replay.same_decisions import Progress
+from kpolicy.offline.limits import REASONS_MAX
 from kpolicy.offline.plan.node_figures import spread
 from kpolicy.offline.plan.node_measures import Measures
 from kpolicy.offline.plan.plan_cluster import class_of_pod, seen_node
@@ -63,23 +66,37 @@ class _Judging(OtherPolicy):
         self.judged: list[_Judged] = []
         self.class_of: dict[str, PodClass] = {}
         self.labels_of: dict[str, Mapping[str, Any]] = {}
+        # Why the first pods do not get the preferred node, by uid; without a rule, for its score.
+        self.rejections: dict[str, Rejection] = {}
         self._preferred = preferred
 
     def opinions(self, acted: Sequence[DecidedPod], at_ns: int) -> list[Opinion]:
-        start = len(self.judged)
-        wanted = self._preferred[start : start + len(acted)] if self._preferred else ()
-        if all(not node or node == pod.node for node, pod in zip(wanted, acted, strict=False)):
+        if self._preferred is None:
             return super().opinions(acted, at_ns)
-        found: list[Opinion] = []
-        for node, pod in zip(wanted, acted, strict=True):
-            if node and node != pod.node:
-                asked = self.engine.second_opinions([(pod.uid, node)], at_ns)
-                self.engine.settle([(pod.uid, Outcome.FAILED)], at_ns)
-                super().opinions([pod], at_ns)
-                found += asked
-            else:
-                found += super().opinions([pod], at_ns)
-        return found
+        start = len(self.judged)
+        wanted = self._preferred[start : start + len(acted)]
+        return [self._opinion(pod, node, at_ns) for pod, node in zip(acted, wanted, strict=True)]
+
+    def _opinion(self, pod: DecidedPod, wanted: str, at_ns: int) -> Opinion:
+        if wanted and wanted != pod.node:
+            [opinion] = self.engine.second_opinions([(pod.uid, wanted)], at_ns)
+            self.engine.settle([(pod.uid, Outcome.FAILED)], at_ns)
+            super().opinions([pod], at_ns)
+        else:
+            [opinion] = super().opinions([pod], at_ns)
+        if wanted and opinion.node != wanted and len(self.rejections) < REASONS_MAX:
+            self.rejections[pod.uid] = self._rejection(pod.uid, wanted, at_ns)
+        return opinion
+
+    def _rejection(self, uid: str, node: str, at_ns: int) -> Rejection:
+        request = json.dumps({"uids": [uid], "nodes": [node]}).encode()
+        explained = _document(self.engine.explain(request, at_ns))
+        status = explained.get("preFilter") or next(
+            (each.get("filter") for each in explained.get("nodes", ()) if each["name"] == node),
+            None,
+        )
+        rule = str(status["plugin"]) if status else ""
+        return Rejection("new", rule, (str(explained.get("message", "")),), node)
 
     def count(self, pod: DecidedPod, opinion: Opinion, at_ns: int) -> None:
         super().count(pod, opinion, at_ns)
@@ -177,7 +194,11 @@ def _change(judging: _Judging, was: _Judged, is_now: _Judged) -> PodChanged | No
     if is_now.node:
         change = Change.MOVED if was.node else Change.PLACED
     of = judging.class_of.get(was.uid) or PodClass(was.pod)
-    return PodChanged(was.pod, of, change, Cause.RULES, was.node, is_now.node)
+    why = judging.rejections.get(was.uid)
+    changed = PodChanged(was.pod, of, change, Cause.RULES, was.node, is_now.node)
+    if why is None:
+        return changed
+    return replace(changed, rule=why.rule, message="" if is_now.node else why.reasons[0])
 
 
 def _classes(

@@ -134,21 +134,21 @@ def _resource(
 ) -> ResourceUse:
     sums: list[tuple[float, float, float]] = []
     for held in used:
-        taken = free = stranded = 0.0
+        held_sum = free = stranded = 0.0
         for node, amounts in nodes.items():
             if name not in amounts:
                 continue
             of = held[node]
-            taken += of[name]
+            held_sum += of[name]
             left = amounts[name] - of[name]
             if node in takes_pods and left > 0:
                 free += left
                 if typical and not _fits(typical, amounts, of):
                     stranded += left
-        sums.append((taken, free, stranded))
+        sums.append((held_sum, free, stranded))
     of_all = sum(amounts.get(name, 0.0) for amounts in nodes.values())
-    taken_by, free_by, stranded_by = (Triple(*each) for each in zip(*sums, strict=True))
-    return ResourceUse(of_all, taken_by, free_by, stranded_by, typical)
+    used_by, free_by, stranded_by = (Triple(*each) for each in zip(*sums, strict=True))
+    return ResourceUse(of_all, used_by, free_by, stranded_by, typical)
 
 
 # Sums of fractions such as 0.1 are a little off.

@@ -39,12 +39,14 @@ DIFFERENT: Final = frozenset(
 @dataclass(frozen=True, slots=True)
 class DecidedTwice:
     """A pod as each policy decided about it; None if that policy does not serve it. `result`: what
-    the new policy says in the cluster in which the old one decided, None if it was not asked."""
+    the new policy says in the cluster in which the old one decided, None if it was not asked, as
+    about a pod that the old one could not judge. `is_held`: in the queue of the new policy."""
 
     old: SimulatedPod | None
     new: SimulatedPod | None
     result: Result | None = None
     rule: str = ""
+    is_held: bool = False
 
     @property
     def pod(self) -> SimulatedPod:
@@ -54,7 +56,8 @@ class DecidedTwice:
 
     @property
     def is_by_rules(self) -> bool:
-        return self.old is None or self.new is None or self.result in DIFFERENT
+        is_other = self.result is None or self.result in DIFFERENT
+        return is_other or self.is_held or self.old is None or self.new is None
 
 
 def decided_twice(
@@ -71,9 +74,14 @@ def decided_twice(
     was = {pod.uid: pod for pod in first.pods(_half(progress, 0))}
     alone = _Alone(snapshot, new, {uid: pod.node for uid, pod in was.items()}, seed=seed)
     is_now = {pod.uid: pod for pod in alone.pods(_half(progress, 1))}
+    held = {uid: pod.rejected_by[0] for uid, pod in is_now.items() if uid not in alone.decided}
     return [
         DecidedTwice(
-            was.get(uid), is_now.get(uid), beside.results.get(uid), beside.rules.get(uid, "")
+            was.get(uid),
+            is_now.get(uid),
+            beside.results.get(uid),
+            held.get(uid) or beside.rules.get(uid, ""),
+            is_held=uid in held,
         )
         for uid in dict.fromkeys((*was, *is_now))
     ]
@@ -188,6 +196,8 @@ class _Alone(Simulating):
     ) -> None:
         super().__init__(snapshot, policy, seed=seed)
         self._chosen = chosen
+        # Others were held in the queue.
+        self.decided: set[str] = set()
         # Pods so far that did not get the node of the old policy.
         self._strayed = 0
 
@@ -200,6 +210,7 @@ class _Alone(Simulating):
         for is_placed, run in groupby(pods, key=lambda pod: bool(self._chosen.get(pod.uid))):
             part = list(run)
             for decision in self._preferring(part) if is_placed else self._by_itself(part):
+                self.decided.add(decision.uid)
                 yield decision
                 done += 1
                 if progress is not None:

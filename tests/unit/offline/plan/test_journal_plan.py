@@ -49,6 +49,18 @@ def test_a_rule_makes_changes_and_chance_makes_none(tmp_path: Path) -> None:
     assert (counts.pods, counts.old.placed, counts.new.placed) == (20, 20, 20)
     assert counts.count(Change.MOVED) == len(on_first)
     assert all(change.old == "n0" != change.new for change in found.changes)
+    assert {change.rule for change in found.changes} == {"not-the-first"}
+
+
+def test_why_a_pod_would_have_been_parked(tmp_path: Path) -> None:
+    made = JournaledEngine(tmp_path)
+    made.begin(nodes=1)
+    made.place("a", "b")
+    made.close()
+    found = planned(tmp_path, "", FENCED)
+    assert [change.change for change in found.changes] == [Change.PARKED, Change.PARKED]
+    assert {change.rule for change in found.changes} == {"not-the-first"}
+    assert all(change.message.startswith("0/1 nodes are available") for change in found.changes)
 
 
 def test_the_new_policy_takes_the_node_of_the_old_one_where_it_is_as_good(tmp_path: Path) -> None:

@@ -98,3 +98,16 @@ def test_victims_of_each_policy_are_known() -> None:
     assert pair.old is not None
     assert pair.new is not None
     assert (pair.old.victims, pair.new.victims) == ((), ("default/low",))
+
+
+def test_a_pod_that_the_new_policy_holds_is_parked_by_a_rule() -> None:
+    hold = """\
+  queue:
+    holds:
+      - name: nights-only
+        when: "true"
+        message: waits
+"""
+    pair = compare([node("n1"), pod("a", cpu="1")], POLICY, POLICY + hold)["a"]
+    assert nodes(pair) == ("n1", "")
+    assert (pair.is_by_rules, pair.rule) == (True, "nights-only")
