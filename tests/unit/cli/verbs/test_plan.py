@@ -12,7 +12,7 @@ from kpolicy.cli import main
 from kpolicy.testing import node, pod
 from tests.unit.journal.journaled_engine import JournaledEngine
 from tests.unit.offline.journal_replay.test_other_policy import FENCED as FENCED_N0
-from tests.unit.offline.worlds import POLICY, listed
+from tests.unit.offline.worlds import POLICY, PREEMPTING, listed
 
 Capture = pytest.CaptureFixture[str]
 
@@ -236,3 +236,27 @@ def test_a_journal_that_is_cut_off_is_said_and_fails(folder: Path, capsys: Captu
     printed = capsys.readouterr()
     assert f"warning: CutOff: journal/{segment.name}" in printed.err
     assert "**CutOff**: journal/" in printed.out
+
+
+def test_pods_that_would_be_evicted_count_in_their_class(folder: Path, capsys: Capture) -> None:
+    low = pod("low", cpu="4", node_name="n1", labels={"app": "batch"})
+    (folder / "cluster.json").write_text(
+        listed([CLUSTER[0], low, pod("high", cpu="4", priority=9)])
+    )
+    (folder / "preempting.yaml").write_text(PREEMPTING)
+    made = document(
+        capsys, "--fail-on", "evicted > 0", code=1, policies=("old.yaml", "preempting.yaml")
+    )
+    (batch,) = (each for each in made["classes"] if each["workload"] == "default/batch")
+    assert (batch["pods"], batch["evicted"], batch["new"]["evicted"]) == (0, 1, 1)
+    (change,) = made["inputs"][0]["changes"]
+    assert (change["pod"], change["change"], change["old"]) == ("default/low", "evicted", "n1")
+    assert change["message"] == "for default/high"
+
+
+def test_one_policy_in_two_releases(capsys: Capture) -> None:
+    releases = ("--release", "1.36", "--release", "1.37")
+    assert main(["plan", "old.yaml", *releases, "-s", "cluster.json"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("old.yaml 1.36 → old.yaml 1.37, over cluster.json\nno change in 3 pods")
+    assert "the old policy decides as Kubernetes 1.36, the new one as 1.37" in text

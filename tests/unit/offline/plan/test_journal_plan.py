@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kpolicy import Program, compile_policy
+from kpolicy.journal import segment_files
 from kpolicy.offline.journal_replay.journal_input import read_journal
 from kpolicy.offline.plan.journal_plan import journal_plan
 from kpolicy.offline.plan.plan_model import Change, InputPlan
@@ -89,3 +92,23 @@ def test_of_a_pod_that_is_tried_often_the_last_decision_counts(tmp_path: Path) -
     assert (change.change, change.old, change.new) == (Change.PLACED, "", "n0")
     assert (found.decisions, found.counts.pods) == (3, 1)
     assert (found.counts.old.parked, found.counts.new.placed) == (1, 1)
+
+
+def test_a_missing_segment_is_named_and_what_comes_before_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segment_files, "CHUNK_BYTES", 4096)
+    monkeypatch.setattr(segment_files, "SEGMENTS", 64)
+    made = JournaledEngine(tmp_path, bytes_max=1 << 18)
+    made.begin(nodes=4)
+    for number in range(90):
+        made.place(f"web-{number}")
+    made.close()
+    segments = sorted(tmp_path.glob("*.kpsnap"))
+    assert len(segments) >= 3
+    segments[1].unlink()
+    found = planned(tmp_path, "", FENCED)
+    assert 0 < found.counts.pods < 90
+    gap = found.problems[0]
+    assert (gap.code, gap.source) == ("JournalGap", str(segments[0]))
+    assert "segment 2 is missing" in gap.message
