@@ -1,5 +1,5 @@
-"""What `explain` and `diff` of a whole cluster cost: the processor time of whole commands on a
-snapshot of 5,000 nodes and 20,000 pods, beside that of `simulate`.
+"""What `explain`, `diff` and `plan` of a whole cluster cost: the processor time of whole commands
+on a snapshot of 5,000 nodes and 20,000 pods, beside that of `simulate`.
 
 Pods of `basic` are equal but for the app they belong to; those of `mixed` differ in what they
 request, so that hardly any two share an answer.
@@ -31,6 +31,7 @@ COMMANDS: Final = {
     "explain -o json": ("explain", "-o", "json"),
     "diff": ("diff", _OLD, _NEW),
     "diff --all-pods": ("diff", _OLD, _NEW, "--all-pods"),
+    "plan": ("plan", _OLD, _NEW),
 }
 
 

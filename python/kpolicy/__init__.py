@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from kpolicy.offline.bench.measure import Measured, measure
     from kpolicy.offline.journal_replay.journal_input import read_journal
     from kpolicy.offline.journal_replay.whole_journal import replay, replay_with
+    from kpolicy.offline.plan.journal_plan import journal_plan
+    from kpolicy.offline.plan.plan_model import InputPlan, Plan
+    from kpolicy.offline.plan.snapshot_plan import PlanOptions, snapshot_plan
     from kpolicy.offline.policy_tests.results import PolicyTestRun
     from kpolicy.offline.policy_tests.session import run_tests
     from kpolicy.offline.redaction.redact import redact
@@ -49,8 +52,11 @@ _LAZY: Final = {
     "Evaluated": "kpolicy.offline.answers.evaluate",
     "Explained": "kpolicy.offline.answers.pod_decisions",
     "Header": "kpolicy.offline.snapshot_file.reader",
+    "InputPlan": "kpolicy.offline.plan.plan_model",
     "Measured": "kpolicy.offline.bench.measure",
     "Origin": "kpolicy.offline.snapshot_file.reader",
+    "Plan": "kpolicy.offline.plan.plan_model",
+    "PlanOptions": "kpolicy.offline.plan.snapshot_plan",
     "PolicyRefusedError": "kpolicy.offline.snapshots.cluster_snapshot",
     "PolicyTestRun": "kpolicy.offline.policy_tests.results",
     "Problem": "kpolicy.offline.snapshots.snapshot_problem",
@@ -62,6 +68,7 @@ _LAZY: Final = {
     "diff": "kpolicy.offline.answers.policy_diff",
     "evaluate": "kpolicy.offline.answers.evaluate",
     "explain": "kpolicy.offline.answers.pod_decisions",
+    "journal_plan": "kpolicy.offline.plan.journal_plan",
     "measure": "kpolicy.offline.bench.measure",
     "read_journal": "kpolicy.offline.journal_replay.journal_input",
     "redact": "kpolicy.offline.redaction.redact",
@@ -69,6 +76,7 @@ _LAZY: Final = {
     "replay_with": "kpolicy.offline.journal_replay.whole_journal",
     "run_tests": "kpolicy.offline.policy_tests.session",
     "simulate": "kpolicy.offline.answers.pod_decisions",
+    "snapshot_plan": "kpolicy.offline.plan.snapshot_plan",
     "survey": "kpolicy.offline.snapshots.survey",
     "write_snapshot": "kpolicy.offline.snapshot_file.writer",
     "Compiled": "kpolicy.policy.compile",
@@ -90,9 +98,12 @@ __all__ = [
     "Evaluated",
     "Explained",
     "Header",
+    "InputPlan",
     "Measured",
     "Origin",
     "Place",
+    "Plan",
+    "PlanOptions",
     "PolicyRefusedError",
     "PolicyTestRun",
     "Problem",
@@ -112,6 +123,7 @@ __all__ = [
     "diff",
     "evaluate",
     "explain",
+    "journal_plan",
     "measure",
     "read_journal",
     "redact",
@@ -120,6 +132,7 @@ __all__ = [
     "replay_with",
     "run_tests",
     "simulate",
+    "snapshot_plan",
     "survey",
     "write_snapshot",
 ]

@@ -38,6 +38,7 @@ VERBS: Final = {
     "explain": "explain why a pod is placed, or is not",
     "simulate": "place all pending pods of a snapshot",
     "diff": "compare what two policies decide",
+    "plan": "show what a new policy changes over snapshots and journals, for a review",
     "replay": "make the decisions of a journal again, or ask another policy about them",
     "hash": "print the hash of a policy, which bound pods carry",
     "bench": "measure how fast the engine decides",

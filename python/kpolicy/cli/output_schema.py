@@ -7,203 +7,191 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kpolicy.cli.plan_schema import PLAN_SCHEMA
+from kpolicy.cli.schema_parts import (
+    any_object,
+    list_of,
+    number_of,
+    object_of,
+    text_of,
+    whole_number_of,
+)
 from kpolicy.version import DOCUMENT_VERSION
 
-
-def _text(about: str) -> dict[str, Any]:
-    return {"type": "string", "description": about}
-
-
-def _whole(about: str) -> dict[str, Any]:
-    return {"type": "integer", "description": about}
-
-
-def _number(about: str) -> dict[str, Any]:
-    return {"type": "number", "description": about}
-
-
-def _any_object(about: str) -> dict[str, Any]:
-    return {"type": "object", "description": about}
-
-
-def _object(required: dict[str, Any], about: str = "", **optional: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        **({"description": about} if about else {}),
-        "required": list(required),
-        "properties": {**required, **optional},
-    }
-
-
-def _list(of: dict[str, Any], about: str) -> dict[str, Any]:
-    return {"type": "array", "items": of, "description": about}
-
-
-_POD: Final = _text("The pod, as NAMESPACE/NAME.")
-_FINDING: Final = _object(
+_POD: Final = text_of("The pod, as NAMESPACE/NAME.")
+_FINDING: Final = object_of(
     {
-        "code": _text("The code of the finding, which `kpolicy rule` explains."),
+        "code": text_of("The code of the finding, which `kpolicy rule` explains."),
         "level": {"enum": ["error", "warning", "info"], "description": "How severe it is."},
-        "message": _text("What was found."),
-        "hint": _text("What to do; empty if kpolicy knows nothing."),
-        "file": _text("The file."),
-        "line": _whole("The line where it begins, from 1."),
-        "column": _whole("The column where it begins, from 1."),
-        "endLine": _whole("The line where it ends."),
-        "endColumn": _whole("The column after its end."),
+        "message": text_of("What was found."),
+        "hint": text_of("What to do; empty if kpolicy knows nothing."),
+        "file": text_of("The file."),
+        "line": whole_number_of("The line where it begins, from 1."),
+        "column": whole_number_of("The column where it begins, from 1."),
+        "endLine": whole_number_of("The line where it ends."),
+        "endColumn": whole_number_of("The column after its end."),
     },
-    field=_text("The path of the field."),
+    field=text_of("The path of the field."),
 )
-_EXPLANATION: Final = _object(
+_EXPLANATION: Final = object_of(
     {"pod": _POD},
-    nodes=_list(
-        _object({"name": _text("The name of the node.")}), "The nodes, with verdicts and scores."
+    nodes=list_of(
+        object_of({"name": text_of("The name of the node.")}),
+        "The nodes, with verdicts and scores.",
     ),
-    best=_list({"type": "string"}, "The nodes that share the highest total."),
-    time=_text("The time of the decision."),
-    keptBackBy=_list({"type": "string"}, "The rules because of which no new node would help."),
+    best=list_of({"type": "string"}, "The nodes that share the highest total."),
+    time=text_of("The time of the decision."),
+    keptBackBy=list_of({"type": "string"}, "The rules because of which no new node would help."),
 )
-_DECISION: Final = _object(
+_DECISION: Final = object_of(
     {"pod": _POD},
-    node=_text("The node that the pod gets; absent if none."),
-    message=_text("Why it gets none."),
-    victims=_list({"type": "string"}, "The pods that are evicted for it."),
+    node=text_of("The node that the pod gets; absent if none."),
+    message=text_of("Why it gets none."),
+    victims=list_of({"type": "string"}, "The pods that are evicted for it."),
 )
-_MEASURED: Final = _object(
+_MEASURED: Final = object_of(
     {
-        "workload": _text("What was measured."),
-        "nodes": _whole("How many nodes there are."),
-        "existing": _whole("How many pods are on nodes before."),
-        "pods": _whole("How many pods were decided."),
-        "scheduled": _whole("How many of them got a node."),
-        "seconds": _number("How long it took."),
-        "podsPerSecond": _number("Decisions in a second."),
-        "p50us": _number("The time of a decision in the middle, in microseconds."),
-        "p99us": _number("The time that 99 of 100 decisions take at most, in microseconds."),
+        "workload": text_of("What was measured."),
+        "nodes": whole_number_of("How many nodes there are."),
+        "existing": whole_number_of("How many pods are on nodes before."),
+        "pods": whole_number_of("How many pods were decided."),
+        "scheduled": whole_number_of("How many of them got a node."),
+        "seconds": number_of("How long it took."),
+        "podsPerSecond": number_of("Decisions in a second."),
+        "p50us": number_of("The time of a decision in the middle, in microseconds."),
+        "p99us": number_of("The time that 99 of 100 decisions take at most, in microseconds."),
     }
 )
-_SUITE: Final = _object(
+_SUITE: Final = object_of(
     {
-        "file": _text("The file of the tests."),
-        "name": _text("The name of the document."),
-        "tests": _list(
-            _object({"name": _text("The name of the test.")}),
+        "file": text_of("The file of the tests."),
+        "name": text_of("The name of the document."),
+        "tests": list_of(
+            object_of({"name": text_of("The name of the test.")}),
             "The tests, with what became of them.",
         ),
     }
 )
-_CODE: Final = _object(
+_CODE: Final = object_of(
     {
-        "code": _text("The code."),
-        "level": _text("How severe its findings are."),
-        "title": _text("What it means, in a few words."),
+        "code": text_of("The code."),
+        "level": text_of("How severe its findings are."),
+        "title": text_of("What it means, in a few words."),
     },
-    why=_text("What it means, at length."),
-    bad=_text("An example that has the finding."),
-    good=_text("The same example without the finding."),
+    why=text_of("What it means, at length."),
+    bad=text_of("An example that has the finding."),
+    good=text_of("The same example without the finding."),
 )
-_ENTRY: Final = _object(
+_ENTRY: Final = object_of(
     {
-        "name": _text("The name, as it is written in a policy."),
-        "kind": _text("What it is: a fact, a function, a macro, a built-in, a legacy name."),
-        "meaning": _text("What it does, in one sentence."),
-        "example": _text("An expression, or a part of a policy."),
+        "name": text_of("The name, as it is written in a policy."),
+        "kind": text_of("What it is: a fact, a function, a macro, a built-in, a legacy name."),
+        "meaning": text_of("What it does, in one sentence."),
+        "example": text_of("An expression, or a part of a policy."),
     },
-    forms=_list({"type": "string"}, "How it is called, with types."),
-    cost=_whole("The most that the example may cost on one node, in units."),
-    charged=_text("What evaluating it takes."),
-    known=_text("When its value is known: for a pod, a node, a class of nodes or a domain."),
-    wakes=_list({"type": "string"}, "What tries a pod again that was rejected by it."),
-    arguments=_list(
-        _object(
+    forms=list_of({"type": "string"}, "How it is called, with types."),
+    cost=whole_number_of("The most that the example may cost on one node, in units."),
+    charged=text_of("What evaluating it takes."),
+    known=text_of("When its value is known: for a pod, a node, a class of nodes or a domain."),
+    wakes=list_of({"type": "string"}, "What tries a pod again that was rejected by it."),
+    arguments=list_of(
+        object_of(
             {
-                "name": _text("The path of the argument."),
-                "type": _text("Its type."),
-                "meaning": _text("What it means."),
+                "name": text_of("The path of the argument."),
+                "type": text_of("Its type."),
+                "meaning": text_of("What it means."),
             },
             default={"description": "Its value if the policy does not give one."},
         ),
         "The arguments of a built-in.",
     ),
-    releases=_text("In which releases of kube-scheduler it is."),
-    weight=_whole("Its weight in kube-scheduler's default profile."),
+    releases=text_of("In which releases of kube-scheduler it is."),
+    weight=whole_number_of("Its weight in kube-scheduler's default profile."),
 )
 # By kind: the fields beside `version` and `kind`.
 _KINDS: Final = {
-    "lint": _object({"findings": _list(_FINDING, "What lint found.")}),
-    "test": _object(
+    "lint": object_of({"findings": list_of(_FINDING, "What lint found.")}),
+    "test": object_of(
         {
-            "passed": _whole("How many tests passed."),
-            "failed": _whole("How many tests failed."),
-            "leftOut": _whole("How many tests were not run."),
+            "passed": whole_number_of("How many tests passed."),
+            "failed": whole_number_of("How many tests failed."),
+            "leftOut": whole_number_of("How many tests were not run."),
             "fine": {"type": "boolean", "description": "Whether all is as it must be."},
-            "findings": _list(_any_object("A finding, as of lint."), "What is wrong with files."),
-            "suites": _list(_SUITE, "The documents with their tests."),
-            "coverage": _list(
-                _any_object("A policy with what tests reached."), "What tests reached."
+            "findings": list_of(any_object("A finding, as of lint."), "What is wrong with files."),
+            "suites": list_of(_SUITE, "The documents with their tests."),
+            "coverage": list_of(
+                any_object("A policy with what tests reached."), "What tests reached."
             ),
         }
     ),
-    "eval": _object(
+    "eval": object_of(
         {},
         value={"description": "The value; absent if there is an error."},
-        error=_object(
-            {"code": _text("The code of the error."), "message": _text("What went wrong.")},
+        error=object_of(
+            {"code": text_of("The code of the error."), "message": text_of("What went wrong.")},
             "The error; absent if there is a value.",
         ),
     ),
-    "explain": _object({"explanations": _list(_EXPLANATION, "A pod each.")}),
-    "why": _object(
+    "explain": object_of({"explanations": list_of(_EXPLANATION, "A pod each.")}),
+    "why": object_of(
         {
             "pod": _POD,
-            "situation": _text("What is so with the pod, in a few words."),
-            "rejectedBy": _any_object("How many nodes each rule rejects."),
-            "explanation": _any_object("The decision, as of `explain`."),
+            "situation": text_of("What is so with the pod, in a few words."),
+            "rejectedBy": any_object("How many nodes each rule rejects."),
+            "explanation": any_object("The decision, as of `explain`."),
         },
-        node=_text("The node that the pod is on."),
-        condition=_text("The message of the pod's condition `PodScheduled`."),
+        node=text_of("The node that the pod is on."),
+        condition=text_of("The message of the pod's condition `PodScheduled`."),
     ),
-    "simulate": _object(
-        {"pods": _list(_DECISION, "The decisions, in order."), "summary": _any_object("Sums.")}
+    "simulate": object_of(
+        {"pods": list_of(_DECISION, "The decisions, in order."), "summary": any_object("Sums.")}
     ),
-    "diff": _object(
+    "diff": object_of(
         {
-            "differences": _list(_object({"pod": _POD}), "The pods that are decided otherwise."),
-            "summary": _any_object("Sums."),
+            "differences": list_of(
+                object_of({"pod": _POD}), "The pods that are decided otherwise."
+            ),
+            "summary": any_object("Sums."),
         }
     ),
-    "replay": _object(
+    "plan": PLAN_SCHEMA,
+    "replay": object_of(
         {
-            "differences": _list(
-                _object({"time": _text("When it was decided."), "pod": _POD}),
+            "differences": list_of(
+                object_of({"time": text_of("When it was decided."), "pod": _POD}),
                 "The decisions that are other ones: with a policy, all; otherwise the first of "
                 "each epoch.",
             ),
-            "summary": _any_object("Sums."),
+            "summary": any_object("Sums."),
         },
-        epochs=_list(
-            _object({"run": _text("The process that decided."), "epoch": _whole("Its epoch.")}),
+        epochs=list_of(
+            object_of(
+                {
+                    "run": text_of("The process that decided."),
+                    "epoch": whole_number_of("Its epoch."),
+                }
+            ),
             "The epochs, with what became of each.",
         ),
-        workloads=_any_object("With a policy, how many pods of each workload differ."),
+        workloads=any_object("With a policy, how many pods of each workload differ."),
     ),
-    "bench": _object({"measured": _list(_MEASURED, "A workload each.")}),
-    "rule": _object(
-        {"codes": _list(_CODE, "Codes of findings.")},
-        entries=_list(_ENTRY, "Rules, facts, functions and macros."),
+    "bench": object_of({"measured": list_of(_MEASURED, "A workload each.")}),
+    "rule": object_of(
+        {"codes": list_of(_CODE, "Codes of findings.")},
+        entries=list_of(_ENTRY, "Rules, facts, functions and macros."),
     ),
-    "explain-field": _object(
+    "explain-field": object_of(
         {
-            "document": _text("The kind of the document."),
-            "field": _text("The path of the field; empty for the document."),
-            "type": _text("Its type."),
-            "meaning": _text("What it means."),
-            "fields": _list(
-                _object(
+            "document": text_of("The kind of the document."),
+            "field": text_of("The path of the field; empty for the document."),
+            "type": text_of("Its type."),
+            "meaning": text_of("What it means."),
+            "fields": list_of(
+                object_of(
                     {
-                        "name": _text("The name of the field."),
-                        "type": _text("Its type."),
-                        "meaning": _text("What it means."),
+                        "name": text_of("The name of the field."),
+                        "type": text_of("Its type."),
+                        "meaning": text_of("What it means."),
                     },
                     default={"description": "Its value if it is not written."},
                 ),
@@ -212,30 +200,33 @@ _KINDS: Final = {
         },
         default={"description": "Its value if it is not written."},
     ),
-    "policies": _object(
+    "policies": object_of(
         {
-            "policies": _list(
-                _object(
-                    {"name": _text("The name of the policy."), "about": _text("What it is for.")}
+            "policies": list_of(
+                object_of(
+                    {
+                        "name": text_of("The name of the policy."),
+                        "about": text_of("What it is for."),
+                    }
                 ),
                 "The policies that come with kpolicy.",
             )
         }
     ),
-    "snapshot": _object(
+    "snapshot": object_of(
         {
-            "bytes": _whole("The size of the file."),
-            "kinds": _any_object("How many objects there are, by kind."),
-            "nodes": _any_object("Sums over nodes."),
-            "pods": _any_object("Sums over pods."),
-            "resources": _any_object("What there is and what is requested, by resource."),
-            "problems": _list(
-                _object({"code": _text("The code."), "message": _text("What is wrong.")}),
+            "bytes": whole_number_of("The size of the file."),
+            "kinds": any_object("How many objects there are, by kind."),
+            "nodes": any_object("Sums over nodes."),
+            "pods": any_object("Sums over pods."),
+            "resources": any_object("What there is and what is requested, by resource."),
+            "problems": list_of(
+                object_of({"code": text_of("The code."), "message": text_of("What is wrong.")}),
                 "What could not be read.",
             ),
         }
     ),
-    "version": _object({"kpolicy": _text("The version.")}),
+    "version": object_of({"kpolicy": text_of("The version.")}),
 }
 
 

@@ -46,6 +46,11 @@ BATCH_PODS: Final = 256
 AGAIN_PODS: Final = 10_000
 # Differences of which `diff` asks for reasons: each takes two explanations of all nodes.
 REASONS_MAX: Final = 100
+# Pods that the new policy of a plan puts elsewhere than the old one, after which it is no longer
+# asked for ties with the old one's nodes: by then most pods see another cluster.
+STRAYED_MAX: Final = 512
+# The size of a file with the values of a column: a million nodes.
+COLUMN_BYTES_MAX: Final = 64 << 20
 
 # --- replaying a journal -------------------------------------------------------------------------
 # Differences that are kept with their pods; further ones are counted.

@@ -130,8 +130,16 @@ jobs:
       - run: {_CHECKS[0]}
       - run: {_CHECKS[1]} --output github
       - run: {_CHECKS[2]} --output github
+      # With a recorded cluster: say in the pull request what the policy changes (`kpolicy plan`).
+      # This needs `pull-requests: write` among the permissions.
+      # - uses: kpolicy/kpolicy/deploy/ci/github@v{VERSION}
+      #   if: github.event_name == 'pull_request'
+      #   with: {{policy: {FOLDER}, snapshots: cluster.kpsnap, fail-on: parked > 0}}
 """
 _GITLAB: Final = f"""\
+# With a recorded cluster: say in the merge request what the policy changes (`kpolicy plan`).
+# include:
+#   - remote: https://raw.githubusercontent.com/kpolicy/kpolicy/v{VERSION}/deploy/ci/gitlab/plan.gitlab-ci.yml
 policies:
   image: python:3.12-slim
   script:

@@ -34,6 +34,7 @@ COMMANDS = {
     "journal": 3,
     "migrating": 13,
     "order-and-quotas": 5,
+    "plan": 8,
     "rolling-out": 12,
     "spot-and-on-demand": 12,
 }

@@ -34,6 +34,7 @@ COMMANDS = {
     "explain": (["explain", "-s", SNAPSHOT], "explanations"),
     "simulate": (["simulate", "-s", SNAPSHOT, "--every-pod"], "pods"),
     "diff": (["diff", "demo", "bin-packing", "-s", SNAPSHOT, "--every-pod"], "differences"),
+    "plan": (["plan", "demo", "bin-packing", "-s", SNAPSHOT, "--every-pod"], ""),
     "replay": (["replay", JOURNAL], "differences"),
     "bench": (["bench", "-w", "basic", "--nodes", "20", "--pods", "20"], "measured"),
     "rule": (["rule", "--all"], "codes"),

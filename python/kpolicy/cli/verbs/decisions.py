@@ -10,7 +10,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kpolicy.cli.findings_text import printable
@@ -34,6 +33,7 @@ from kpolicy.cli.input_output import (
 from kpolicy.cli.interrupts import run_async
 from kpolicy.cli.live_cluster import connect, listed
 from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
+from kpolicy.cli.two_policies import NAMES_MATCHED, OLD_AND_NEW, TwoPolicies
 from kpolicy.cli.verb import (
     BOTH_RELEASES,
     CLUSTER,
@@ -50,7 +50,6 @@ from kpolicy.cli.verb import (
     SNAPSHOT,
     SNAPSHOT_HELP,
     CannotWorkError,
-    PolicyErrorsError,
     Verb,
     argument,
     every_pod,
@@ -65,7 +64,6 @@ from kpolicy.offline.limits import BENCH_NODES_MAX, BENCH_PODS_MAX
 if TYPE_CHECKING:
     from kpolicy.offline.answers.pod_decisions import Explaining
     from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
-    from kpolicy.policy.assembly.assemble import Program
 
 # With more pods than this, and without --pod, each pod gets one line.
 _PODS_IN_FULL_MAX: Final = 20
@@ -282,18 +280,13 @@ exit: 0 no difference, 1 differences, 2 could not work (also if a policy has err
 
 
 def _diff(args: argparse.Namespace) -> int:
-    from kpolicy.offline.answers.matched_names import matched
     from kpolicy.offline.answers.policy_diff import diff
     from kpolicy.offline.reports.diff_text import difference_text, overview_text
 
-    sides = _sides(args)
+    policies = TwoPolicies.of(args)
     snapshot = load_snapshot(args.snapshot)
     snapshot.now_ns = snapshot.now_ns if args.now is None else args.now
-    old, new = (_program(args, side, snapshot.cluster_version) for side in sides)
-    if old is None or new is None:
-        raise CannotWorkError("a policy with errors cannot be compared")
-    _check_names(args, old, new)
-    old, new = matched(old, args.map), matched(new, args.map)
+    old, new = policies.programs(snapshot.cluster_version)
     with refusals_reported(), progress_bar("deciding twice") as progress:
         found = diff(
             snapshot,
@@ -323,73 +316,12 @@ def _diff(args: argparse.Namespace) -> int:
     return FINDINGS if found.differences else FINE
 
 
-def _check_names(args: argparse.Namespace, old: Program, new: Program) -> None:
-    """A name of --map that no policy has is a mistake; names that differ deserve a word."""
-    known = {*old.scheduler_names, *new.scheduler_names}
-    for first, second in args.map:
-        if not {first, second} & known:
-            names = ", ".join(sorted(known))
-            raise CannotWorkError(f"--map {first}={second}: the policies serve {names}")
-    if not args.map and not {*old.scheduler_names} & {*new.scheduler_names}:
-        first, second = old.scheduler_names[0], new.scheduler_names[0]
-        print(
-            f"note: the policies serve pods of different schedulers; `--map {first}={second}` "
-            "compares what both decide about pods of either",
-            file=sys.stderr,
-        )
-
-
-def _names(written: str) -> tuple[str, str]:
-    first, _, second = written.partition("=")
-    if not first or not second or first == second:
-        raise argparse.ArgumentTypeError("write NAME=NAME, two schedulerNames")
-    return first, second
-
-
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """What is compared; without a policy, what kube-scheduler does."""
-
-    policy: str | None
-    beside: str | None
-    release: str
-
-
-def _sides(args: argparse.Namespace) -> tuple[_Side, _Side]:
-    """Two policies, or one policy (or none) in two releases."""
-    releases = args.release or [""]
-    if len(releases) > 2:
-        raise CannotWorkError(
-            "--release is there for the old and for the new decision: twice at most"
-        )
-    if args.new is None and len(releases) < 2:
-        raise CannotWorkError("name two policies, or two releases (--release 1.36 --release 1.37)")
-    new = args.old if args.new is None else args.new
-    return _Side(args.old, new, releases[0]), _Side(new, args.old, releases[-1])
-
-
-def _program(args: argparse.Namespace, side: _Side, cluster_version: str) -> Program | None:
-    try:
-        return load_program(
-            args,
-            all_sources([side.policy] if side.policy is not None else []),
-            every_pod=args.every_pod,
-            beside=all_sources([side.beside] if side.beside not in (None, side.policy) else []),
-            cluster_version=cluster_version,
-            release=side.release,
-        )
-    except PolicyErrorsError:
-        return None
-
-
-_POLICY: Final = "a policy, a folder of them, or the name of one that comes with kpolicy"
 DIFF: Final = Verb(
     "diff",
     "Show which pods of a snapshot a new policy would place on other nodes, and why.",
     _diff,
     (
-        argument("old", metavar="OLD", nargs="?", help=_POLICY),
-        argument("new", metavar="NEW", nargs="?", help=_POLICY),
+        *OLD_AND_NEW,
         argument(
             "--snapshot",
             "-s",
@@ -404,13 +336,7 @@ DIFF: Final = Verb(
             "--all-pods", action="store_true", help="also decide again about pods that are on nodes"
         ),
         every_pod("each policy's one profile"),
-        repeatable(
-            "--map",
-            metavar="NAME=NAME",
-            type=_names,
-            help="two schedulerNames that are one: a policy that serves pods of one also serves "
-            "those of the other; repeatable",
-        ),
+        NAMES_MATCHED,
         repeatable(
             "--by-label",
             metavar="KEY",

@@ -136,7 +136,7 @@ def overview_of(
     labels_of = cluster.labels_of
     return Overview(
         _workloads(placements, cluster.workload_of),
-        {key: _share(key, labels_of, placements) for key in labels or _usual(labels_of)},
+        {key: _share(key, labels_of, placements) for key in labels or usual_labels(labels_of)},
         _fullness(inventory, {uid: (old, new) for uid, old, new in placements}),
         _empty_nodes(labels_of.keys(), cluster.occupied, placements),
     )
@@ -147,15 +147,20 @@ def workload_name(pod: Json) -> str:
     label that names the app; else of the pod."""
     metadata = mapping_at(pod, "metadata")
     labels = mapping_at(metadata, "labels")
-    owners = metadata.get("ownerReferences")
-    owners = [owner for owner in owners if isinstance(owner, dict)] if owners else []
-    owner = next((each for each in owners if each.get("controller")), None)
-    if owner is not None:
+    owner = controller_of(pod)
+    if owner:
         name = str(owner.get("name") or "").removesuffix(f"-{labels.get(_HASH)}")
     else:
         names = (str(labels[key]) for key in _NAMED_BY if labels.get(key))
         name = next(names, str(metadata.get("name") or ""))
     return f"{metadata.get('namespace') or 'default'}/{name}"
+
+
+def controller_of(pod: Json) -> Mapping[str, Any]:
+    """The reference to the controller that owns the pod; empty if there is none."""
+    owners = mapping_at(pod, "metadata").get("ownerReferences")
+    owners = [owner for owner in owners if isinstance(owner, dict)] if owners else []
+    return next((each for each in owners if each.get("controller")), {})
 
 
 def _workloads(
@@ -173,7 +178,8 @@ def _workloads(
     return dict(order)
 
 
-def _usual(labels_of: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def usual_labels(labels_of: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Those of the usual labels that some node has, and labels of racks."""
     known = dict.fromkeys(key for labels in labels_of.values() for key in labels)
     racks = sorted(key for key in known if key.rpartition("/")[2] == _RACK)
     return [key for key in dict.fromkeys((*USUAL_LABELS, *racks)) if key in known]

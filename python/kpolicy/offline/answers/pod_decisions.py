@@ -275,7 +275,7 @@ def simulate(
 
 
 # Decides these pods one after the other.
-_Decide: TypeAlias = Callable[[Sequence[PodChange], Progress | None], Iterator[Decision]]
+Decide: TypeAlias = Callable[[Sequence[PodChange], Progress | None], Iterator[Decision]]
 
 
 class Simulating(PolicyOnSnapshot):
@@ -302,13 +302,13 @@ class Simulating(PolicyOnSnapshot):
             yield pod
 
     def _in_turn(self, progress: Progress | None) -> Iterator[SimulatedPod]:
-        with self._deciding() as decide_all:
+        with self.deciding() as decide_all:
             if self.engine.orders_queue():
                 yield from self._by_policy(decide_all, progress)
             else:
                 yield from map(_simulated, decide_all(self._queue, progress))
 
-    def _by_policy(self, decide_all: _Decide, progress: Progress | None) -> Iterator[SimulatedPod]:
+    def _by_policy(self, decide_all: Decide, progress: Progress | None) -> Iterator[SimulatedPod]:
         """As the policy orders the queue; those that it holds come last."""
         pods = {pod.uid: pod for pod in self._queue}
         held: dict[str, HeldPod] = {}
@@ -332,7 +332,8 @@ class Simulating(PolicyOnSnapshot):
             yield SimulatedPod(key, uid, "", why.message, rejected_by=(why.hold,))
 
     @contextmanager
-    def _deciding(self) -> Iterator[_Decide]:
+    def deciding(self) -> Iterator[Decide]:
+        """Inside, what decides about pods in their turn."""
         if not self._plugins:
             yield partial(decide, self.engine, now_ns=self.now_ns)
             return

@@ -83,7 +83,7 @@ def diff(
     )
     pairs = [*(pair for _, pair in pending), *of_placed]
     found = tuple(pair for pair in pairs if pair.is_difference)
-    rules = (_first_rule(difference.reason) for difference in found)
+    rules = (first_rule(difference.reason) for difference in found)
     return Diff(
         found,
         len(pairs),
@@ -100,7 +100,8 @@ def _part_of(progress: Progress | None, before: int, total: int) -> Progress:
     return lambda done, _: progress(before + done, total) if progress is not None else None
 
 
-def _first_rule(reason: Reason | None) -> str:
+def first_rule(reason: Reason | None) -> str:
+    """The rule that counts for a difference; empty if no rule explains it."""
     if isinstance(reason, Rejection):
         return reason.rule
     return reason.rules[0].rule if reason is not None and reason.rules else ""
@@ -130,18 +131,21 @@ class _Reasons:
         sides = [pair for pair in pairs if pair.pod in asked]
         nodes = {each.node: None for pair in sides for each in (pair.old, pair.new) if each.node}
         of_asked = [uids[key] for key in asked]
-        was, is_now = (_explained(side, of_asked, list(nodes)) for side in (old, new))
+        was, is_now = (explained_by_uid(side, of_asked, list(nodes)) for side in (old, new))
         return [
-            replace(pair, reason=_reason(pair, was.get(pair.pod, {}), is_now.get(pair.pod, {})))
+            replace(
+                pair, reason=reason_between(pair, was.get(pair.pod, {}), is_now.get(pair.pod, {}))
+            )
             if pair.pod in asked
             else pair
             for pair in pairs
         ]
 
 
-def _explained(
+def explained_by_uid(
     side: PolicyOnSnapshot, uids: Sequence[str], nodes: Sequence[str]
 ) -> dict[str, Explanation]:
+    """By `namespace/name`, with what these nodes have to say alone."""
     lines = map(json.loads, reversed(side.brief(uids, nodes)))
     return {line["pod"]: line for line in lines}
 
@@ -246,7 +250,7 @@ def _again(side: PolicyOnSnapshot, pods: Sequence[_OnNode]) -> dict[str, Decisio
     return _by_uid(side.decided_again(served))
 
 
-def _reason(pair: Difference, old: Explanation, new: Explanation) -> Reason | None:
+def reason_between(pair: Difference, old: Explanation, new: Explanation) -> Reason | None:
     """The rule that made the difference between two nodes. An empty node means that the pod fits on
     none."""
     old_node, new_node = pair.old.node, pair.new.node

@@ -122,14 +122,14 @@ class OtherPolicy:
         self._until_ns = until_ns
         self._threads = threads
         self._progress = progress
-        self._engine = Engine(threads=1)
+        self.engine = Engine(threads=1)
         self._listed: set[str] = set()
         # Pods that wait, by uid, and what they belong to.
         self._pending: dict[str, str] = {}
         self._workloads: dict[str, str] = {}
 
     def replay(self, epoch: Epoch) -> None:
-        self._engine = loaded_engine(self._program, epoch.header.seed, self._threads)
+        self.engine = loaded_engine(self._program, epoch.header.seed, self._threads)
         self._listed.clear()
         self._pending.clear()
         reader = EpochReader(epoch)
@@ -140,7 +140,7 @@ class OtherPolicy:
             message = f"damaged: {error}; what comes before is used"
             problems.append(Problem("Damaged", reader.segment, "", message))
         problems += [each for each in (reader.problem, epoch.gap) if each is not None]
-        self.compared.absent |= set(self._engine.resources()) - self._listed
+        self.compared.absent |= set(self.engine.resources()) - self._listed
 
     def _replay(self, epoch: Epoch, reader: EpochReader) -> None:
         if not epoch.is_whole:
@@ -155,7 +155,7 @@ class OtherPolicy:
                 return
             for record in records:
                 if record.effect is Effect.MARK:
-                    assume(self._engine, mark, record)
+                    assume(self.engine, mark, record)
                     break
                 if record.effect is Effect.OBJECTS:
                     self._feed(call_of(record))
@@ -186,10 +186,10 @@ class OtherPolicy:
 
     def _feed(self, call: Call) -> None:
         try:
-            answer = made_again(self._engine, call)
+            answer = made_again(self.engine, call)
         except ENGINE_ERRORS:
             return  # as it was when this was recorded
-        self._see(call)
+        self.see(call)
         if isinstance(answer, Applied):
             for pod in answer.pods:
                 if pod.change == PodState.PENDING:
@@ -199,7 +199,7 @@ class OtherPolicy:
                 if pod.change == PodState.GONE:
                     self._workloads.pop(pod.uid, None)
 
-    def _see(self, call: Call) -> None:
+    def see(self, call: Call) -> None:
         """What the engine does not tell of objects."""
         match call:
             case Call("list_begin", (str() as resource,)):
@@ -207,12 +207,12 @@ class OtherPolicy:
             case Call("list_page", ("pods", bytes() as body, *_)):
                 document = _json(body)
                 items = document.get("items")
-                self._remember(items if isinstance(items, list) else [])
+                self.remember(items if isinstance(items, list) else [])
             case Call("watch", ("pods", bytes() as lines, *_)):
                 added = [line for line in lines.splitlines() if b'"ADDED"' in line]
-                self._remember([_json(line).get("object") for line in added])
+                self.remember([_json(line).get("object") for line in added])
 
-    def _remember(self, pods: Sequence[Any]) -> None:
+    def remember(self, pods: Sequence[Any]) -> None:
         for pod in pods:
             metadata = pod.get("metadata") if isinstance(pod, dict) else None
             if isinstance(metadata, dict):
@@ -220,13 +220,17 @@ class OtherPolicy:
 
     def _compare(self, pods: Sequence[DecidedPod], at_ns: int) -> None:
         acted = [pod for pod in pods if pod.verdict in _ACTED_ON]
-        opinions = self._engine.second_opinions([(pod.uid, pod.node) for pod in acted], at_ns)
+        opinions = self.opinions(acted, at_ns)
         for pod, opinion in zip(acted, opinions, strict=True):
             if pod.node:
                 self._pending.pop(pod.uid, None)
-            self._count(pod, opinion, at_ns)
+            self.count(pod, opinion, at_ns)
 
-    def _count(self, pod: DecidedPod, opinion: Opinion, at_ns: int) -> None:
+    def opinions(self, acted: Sequence[DecidedPod], at_ns: int) -> list[Opinion]:
+        """The engine takes over what was decided."""
+        return self.engine.second_opinions([(pod.uid, pod.node) for pod in acted], at_ns)
+
+    def count(self, pod: DecidedPod, opinion: Opinion, at_ns: int) -> None:
         found, result = self.compared, compared(pod, opinion)
         found.decisions += 1
         found.results[result] += 1

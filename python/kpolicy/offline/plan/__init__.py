@@ -1,0 +1,3 @@
+"""`plan`: what a new policy changes, over snapshots and journals, in figures that a reviewer can
+hold thresholds against.
+"""
