@@ -6,15 +6,15 @@ CHROMIUM names another binary. The browser asks no other host for anything.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -174,39 +174,39 @@ class Browser:
         )
 
 
-@asynccontextmanager
-async def browser(binary: str) -> AsyncIterator[Browser]:
-    """A browser with a profile of its own, which ends with the block."""
+@contextmanager
+def running(binary: str) -> Iterator[str]:
+    """A browser with a profile of its own, which ends with the block: the address to connect to."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         profile = Path(name)
-        process = subprocess.Popen(  # noqa: ASYNC220 (it is waited for at the end only)
+        process = subprocess.Popen(
             [binary, *_FLAGS, f"--user-data-dir={profile}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         try:
-            address = await _address(profile / "DevToolsActivePort", process)
-            async with (
-                aiohttp.ClientSession() as session,
-                # A picture of a long page has megabytes.
-                session.ws_connect(address, max_msg_size=0) as socket,
-            ):
-                yield Browser(socket)
+            yield _address(profile / "DevToolsActivePort", process)
         finally:
             process.terminate()
             process.wait()
 
 
-async def _address(file: Path, process: subprocess.Popen[bytes]) -> str:
-    async with asyncio.timeout(_START_SECONDS_MAX):
-        while True:
-            lines = _words(file)
-            if len(lines) == 2:
-                return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
-            assert process.poll() is None, f"{process.args!r} has ended"
-            await asyncio.sleep(_POLL_SECONDS)
+def _address(file: Path, process: subprocess.Popen[bytes]) -> str:
+    for _ in range(int(_START_SECONDS_MAX / _POLL_SECONDS)):
+        words = file.read_text().split() if file.exists() else []
+        if len(words) == 2:
+            return f"ws://127.0.0.1:{words[0]}{words[1]}"
+        assert process.poll() is None, f"{process.args!r} has ended"
+        time.sleep(_POLL_SECONDS)
+    raise TimeoutError(f"{process.args!r} has not started")
 
 
-def _words(file: Path) -> list[str]:
-    return file.read_text().split() if file.exists() else []
+@asynccontextmanager
+async def connected(address: str) -> AsyncIterator[Browser]:
+    async with (
+        aiohttp.ClientSession() as session,
+        # A picture of a long page has megabytes.
+        session.ws_connect(address, max_msg_size=0) as socket,
+    ):
+        yield Browser(socket)

@@ -6,8 +6,8 @@ verb:
 
 1. Write `VERB_page.py` with such a function. It picks values out of the document, puts them into
    charts (`node_map`, `heat_map`, `bar_chart`, `move_chart`, `time_series`, `data_table`), and
-   returns `Page(...).html()` of `page_frame`. Charts take plain values; how they look, their colours
-   and their formats are in `browser/` alone.
+   returns `Page(...).html()` of `page_frame`. Charts take plain values; how they look, their
+   colours and their formats are in `browser/` alone.
 2. Give the verb the flag `HTML` of `kpolicy.cli.verb`, and write the page in
    `kpolicy.cli.page_files`.
 3. Add the page to `tests/browser/sample_pages.py`: the test in Chromium then opens it, clicks

@@ -1,5 +1,5 @@
-"""A map of cells: rows, such as nodes, by columns, such as rules. A slider moves to the rows that are
-more than fit.
+"""A map of cells: rows, such as nodes, by columns, such as rules. A slider moves to further
+rows.
 """
 
 from __future__ import annotations

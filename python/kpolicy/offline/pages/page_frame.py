@@ -44,7 +44,8 @@ _FRAME: Final = """\
 {body}
 </main>
 <footer><p>kpolicy {version}. This file needs no network.
-Charts: Apache ECharts {echarts}, Apache License 2.0. In a chart, the arrow keys go from one item to the next.</p></footer>
+Charts: Apache ECharts {echarts}, Apache License 2.0.
+In a chart, the arrow keys go from one item to the next.</p></footer>
 <span id="color" class="unseen" aria-hidden="true"></span>
 <script type="application/json" id="data">{data}</script>
 <script>{library}</script>

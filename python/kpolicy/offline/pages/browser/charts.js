@@ -22,7 +22,8 @@ function theme() {
   return {
     color: Array.from({ length: 8 }, (_, at) => colorOf(`series-${at}`)),
     backgroundColor: "transparent",
-    textStyle: { color: text, fontFamily: getComputedStyle(document.body).fontFamily },
+    // ECharts writes the font into an attribute of SVG as it is.
+    textStyle: { color: text, fontFamily: getComputedStyle(document.body).fontFamily.replaceAll('"', "'") },
     categoryAxis: { ...axis, splitLine: { show: false } },
     valueAxis: axis,
     timeAxis: { ...axis, splitLine: { show: false } },

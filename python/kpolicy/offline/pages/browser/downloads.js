@@ -12,6 +12,9 @@ function save(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
+// Characters that no XML may hold.
+const NOT_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
+
 function savePng({ chart, spec }) {
   const canvas = chart.renderToCanvas({ pixelRatio: 2, backgroundColor: colorOf("surface") });
   canvas.toBlob((blob) => save(blob, fileName(spec, "png")));
@@ -23,7 +26,8 @@ function saveSvg({ chart, spec, view }) {
   const shown = (chart.getOption().dataZoom || []).map(({ start, end }) => ({ start, end }));
   copy.setOption({ ...prepared(spec, view), backgroundColor: colorOf("surface"), animation: false });
   if (shown.length) copy.setOption({ dataZoom: shown });
-  save(new Blob([copy.renderToSVGString()], { type: "image/svg+xml" }), fileName(spec, "svg"));
+  const drawing = copy.renderToSVGString().replace(NOT_XML, "");
+  save(new Blob([drawing], { type: "image/svg+xml" }), fileName(spec, "svg"));
   copy.dispose();
 }
 
