@@ -5,7 +5,6 @@ mouse, by keyboard, on a narrow screen, and in light and dark colours.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -201,8 +200,7 @@ async def test_each_chart_is_saved_as_a_picture(tmp_path: Path, address: str) ->
             for kind in ("png", "svg"):
                 await tab.evaluate(f"document.querySelectorAll('[data-save={kind}]')[{at}].click()")
         pictures = await _files(saved, 10)
-        quiet_of_downloads = [url for url in tab.asked if not url.startswith("blob:")]
-        assert quiet_of_downloads == [file.as_uri()]
+        assert [url for url in tab.asked if not url.startswith("blob:")] == [file.as_uri()]
         assert tab.complaints == []
     for picture in pictures:
         content = picture.read_bytes()
@@ -233,7 +231,7 @@ async def test_hostile_names_are_shown_as_they_are(tmp_path: Path, address: str)
     file = written("every-chart", tmp_path)
     async with connected(address) as chromium_:
         tab = await opened(chromium_, file)
-        assert await tab.evaluate("document.title") == " ".join(HOSTILE.split())
+        assert await tab.evaluate("document.title") == HOSTILE
         assert await tab.evaluate("document.querySelector('h1').textContent") == HOSTILE
         assert await tab.evaluate("document.images.length") == 0
         assert await tab.evaluate("document.scripts.length") == 3
@@ -267,7 +265,4 @@ async def test_a_large_cluster_is_all_there_and_small(tmp_path: Path, address: s
             ".flatMap((rack) => rack.children).length"
         )
         assert leaves == LARGE
-        shown = await tab.evaluate("document.querySelector('main').textContent")
-        assert "nodes are left out" in shown
-        assert json.dumps(LARGE)[:1] in shown
         quiet(tab, file)
