@@ -231,7 +231,7 @@ async def test_hostile_names_are_shown_as_they_are(tmp_path: Path, address: str)
     file = written("every-chart", tmp_path)
     async with connected(address) as chromium_:
         tab = await opened(chromium_, file)
-        assert await tab.evaluate("document.title") == HOSTILE
+        assert await tab.evaluate("document.title") == HOSTILE.rstrip("\x01")
         assert await tab.evaluate("document.querySelector('h1').textContent") == HOSTILE
         assert await tab.evaluate("document.images.length") == 0
         assert await tab.evaluate("document.scripts.length") == 3

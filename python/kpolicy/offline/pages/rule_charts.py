@@ -67,10 +67,10 @@ def _reasons(node: Node) -> dict[str, str]:
     """By rule, the first that rejects first."""
     if "filter" not in node:
         return {}
-    statuses = (node["filter"], *node.get("allFilters", ()))
-    return {status["plugin"]: ", ".join(status["reasons"]) for status in reversed(statuses)} | {
-        node["filter"]["plugin"]: ", ".join(node["filter"]["reasons"])
-    }
+    found: dict[str, str] = {}
+    for status in (node["filter"], *node.get("allFilters", ())):
+        found.setdefault(status["plugin"], ", ".join(status["reasons"]))
+    return found
 
 
 def rules_map(explained: Explanation) -> Iterator[Part]:
