@@ -59,8 +59,8 @@ BENCH_PODS_MAX: Final = 2_000_000
 BENCH_OBJECTS_AT_ONCE: Final = 5_000
 
 # --- pages ---------------------------------------------------------------------------------------
-# A page is read by a browser at once, and is mailed: at 5,000 nodes these keep one of a dozen pods
-# below ten megabytes. What is left out is said in the page.
+# A page is read by a browser at once, and is mailed: at 5,000 nodes these keep one of 20 pods below
+# three megabytes. What is left out is said in the page.
 # Nodes that a map shows one by one; of more, it shows racks.
 PAGE_NODES_MAX: Final = 20_000
 # Pods that have a section of their own, and a view of the map.

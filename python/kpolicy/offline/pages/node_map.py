@@ -62,9 +62,12 @@ class NodeMap:
                     "bottom": 76,
                     "breadcrumb": {
                         "bottom": 38,
-                        "itemStyle": {"color": "@raised", "borderColor": "@line"},
+                        "itemStyle": {
+                            "color": "@raised",
+                            "borderColor": "@line",
+                            "textStyle": {"color": "@text"},
+                        },
                         "emphasis": {"itemStyle": {"color": "@line"}},
-                        "textStyle": {"color": "@text"},
                     },
                     "itemStyle": {"borderColor": "@surface", "borderWidth": 1, "gapWidth": 1},
                     "label": {"show": True, "overflow": "truncate", "fontSize": 11},
