@@ -50,6 +50,12 @@ def fill_of(share: Fill) -> Fill:
     return share if share is None else round(share, _DIGITS)
 
 
+def share_between(value: float, span: tuple[float, float]) -> float:
+    """From the lowest, 0, to the highest, 1; 0 where all are equal."""
+    low, high = span
+    return (value - low) / (high - low) if high > low else 0.0
+
+
 def shades(*, rejected: bool, also: bool = False, nothing: str = "") -> Option:
     """The legend of what is painted: a share from 0 to 1, and what else is there."""
     steps = ["0–20%", *(f"–{20 * step + 20}%" for step in range(1, 5))]

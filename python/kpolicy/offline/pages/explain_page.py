@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kpolicy.offline.limits import PAGE_NAMES_MAX, PAGE_PODS_MAX
-from kpolicy.offline.pages.chart import REJECTED, Fill
+from kpolicy.offline.pages.chart import REJECTED, Fill, share_between
 from kpolicy.offline.pages.data_table import Column, DataTable
 from kpolicy.offline.pages.node_map import MapNode, NodeMap
 from kpolicy.offline.pages.page_frame import Figure, Page, Part, Section
@@ -98,21 +98,22 @@ def _map(cluster: ShownCluster, full: Sequence[Explanation]) -> NodeMap:
     ]
     of_pods = (f"scores of {each['pod']}" for each in full)
     views = (*of_pods, *(f"{name} in use" for name in resources))
-    about = "By zone and rack. Scores are shares of the highest one; a zone or rack can be clicked."
+    about = "By zone and rack. Scores are shown from the lowest, 0%, to the highest, 100%."
     return NodeMap("Map of the nodes", views, nodes, about)
 
 
 def _scores(explained: Explanation) -> dict[str, Fill]:
     nodes = explained["nodes"]
-    highest = max((node["total"] for node in nodes if "total" in node), default=0)
-    return {
-        node["name"]: (
-            (max(0, node["total"]) / highest if highest > 0 else 0.0)
-            if "total" in node
-            else (REJECTED if "filter" in node else None)
-        )
-        for node in nodes
-    }
+    totals = [node["total"] for node in nodes if "total" in node]
+    span = min(totals, default=0), max(totals, default=0)
+    found: dict[str, Fill] = {}
+    for node in nodes:
+        if "total" in node:
+            # Where all are equal, each is the best.
+            found[node["name"]] = share_between(node["total"], span) if span[0] < span[1] else 1.0
+        elif "filter" in node:
+            found[node["name"]] = REJECTED
+    return found
 
 
 def _pod(explained: Explanation) -> Iterator[Part]:

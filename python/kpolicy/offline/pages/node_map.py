@@ -13,6 +13,8 @@ from kpolicy.offline.reports.columns import counted
 
 _NO_ZONE: Final = "no zone"
 _NO_RACK: Final = "no rack"
+# With more nodes than this, space between them would be most of the map.
+_DENSE: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class NodeMap:
         for node in self.nodes:
             zones[node.zone][node.rack].append(node)
         is_by_rack = len(self.nodes) > PAGE_NODES_MAX
+        is_dense = len(self.nodes) > _DENSE
         fills = {fill for node in self.nodes for fill in node.fills}
         rejected = any(fill is not None and fill < 0 for fill in fills)
         option: Option = {
@@ -77,16 +80,12 @@ class NodeMap:
                         "color": "@text",
                         "overflow": "truncate",
                     },
-                    "levels": [
-                        {"upperLabel": {"show": False}, **_level(4)},
-                        _level(3),
-                        _level(2),
-                        _level(1),
-                    ],
+                    "levels": _levels(is_dense),
                 }
             ],
         }
-        return Drawing(option, self._summary(), height=460, width_min=380, views=self.views)
+        height = 640 if is_dense else 460
+        return Drawing(option, self._summary(), height, width_min=380, views=self.views)
 
     def _zone(self, name: str, racks: Mapping[str, Sequence[MapNode]], is_by_rack: bool) -> Option:
         if is_by_rack:
@@ -116,9 +115,15 @@ class NodeMap:
         return f"{self.title}: a map of {where}."
 
 
-def _level(gap: int) -> Option:
-    style = {"borderColor": "@surface", "borderWidth": gap, "gapWidth": gap}
-    return {"itemStyle": style}
+def _levels(is_dense: bool) -> list[Option]:
+    """Of all nodes, a zone, a rack and a node: the space around each, and between its parts."""
+    gaps = ((4, 3), (2, 2), (1, 0), (0, 0)) if is_dense else ((4, 4), (3, 3), (2, 2), (1, 1))
+    levels: list[Option] = [
+        {"itemStyle": {"borderColor": "@surface", "borderWidth": around, "gapWidth": between}}
+        for around, between in gaps
+    ]
+    levels[0]["upperLabel"] = {"show": False}
+    return levels
 
 
 def _mean(fills: Sequence[Fill]) -> Fill:

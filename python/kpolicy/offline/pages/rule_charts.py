@@ -17,7 +17,7 @@ from kpolicy.offline.limits import (
     PAGE_SERIES_MAX,
 )
 from kpolicy.offline.pages.bar_chart import Bars, BarSeries
-from kpolicy.offline.pages.chart import ALSO_REJECTED, REJECTED
+from kpolicy.offline.pages.chart import ALSO_REJECTED, REJECTED, share_between
 from kpolicy.offline.pages.heat_map import Cell, HeatMap, Row
 from kpolicy.offline.pages.page_frame import Part
 from kpolicy.offline.reports.columns import counted, largest_first, listed
@@ -79,14 +79,17 @@ def rules_map(explained: Explanation) -> Iterator[Part]:
     columns = _columns(shown)
     if not shown or not columns:
         return
-    highest = max((abs(score) for kind in shown for score in kind.scores.values()), default=0)
+    spans = {rule: _span(shown, rule) for rule in columns}
     cells = [
         cell
         for row, kind in enumerate(shown)
         for column, rule in enumerate(columns)
-        if (cell := _cell(kind, rule, row, column, highest)) is not None
+        if (cell := _cell(kind, rule, row, column, spans[rule])) is not None
     ]
-    about = "A row is a kind of nodes, of which all rules say the same, and numbers are scores."
+    about = (
+        "A row is a kind of nodes, of which all rules say the same. Numbers are weighted scores; "
+        "their shades compare the nodes for one rule, from the lowest to the highest."
+    )
     if len(kinds) > len(shown):
         left = sum(len(kind.names) for kind in kinds[PAGE_KINDS_MAX:])
         about += (
@@ -114,13 +117,19 @@ def _columns(kinds: Sequence[NodeKind]) -> list[str]:
     return list(dict.fromkeys(order))
 
 
-def _cell(kind: NodeKind, rule: str, row: int, column: int, highest: int) -> Cell | None:
+def _span(kinds: Sequence[NodeKind], rule: str) -> tuple[int, int]:
+    """The lowest and the highest score."""
+    scores = [kind.scores[rule] for kind in kinds if rule in kind.scores]
+    return min(scores, default=0), max(scores, default=0)
+
+
+def _cell(kind: NodeKind, rule: str, row: int, column: int, span: tuple[int, int]) -> Cell | None:
     if rule in kind.reasons:
         fill = REJECTED if rule == kind.first else ALSO_REJECTED
         return Cell(row, column, fill, "×", f"rejects: {kind.reasons[rule]}")
     if rule in kind.scores:
         score = kind.scores[rule]
-        return Cell(row, column, max(0, score) / highest if highest else 0.0, f"{score:,}")
+        return Cell(row, column, share_between(score, span), f"{score:,}")
     return None
 
 

@@ -59,7 +59,7 @@ def _fullness(
         for name, node in cluster.nodes.items()
     ]
     views = tuple(f"{name} {when}" for name in resources for when in ("after", "before"))
-    about = "By zone and rack. A zone or rack can be clicked."
+    about = "By zone and rack; what pods ask for, as a share of what the node has."
     yield NodeMap("Map of the nodes", views, nodes, about)
 
 

@@ -45,9 +45,9 @@ def test_the_map_has_a_row_for_each_kind_and_a_column_for_each_rule() -> None:
     fills = {(cell.row, cell.column): cell.fill for cell in chart.cells}
     assert fills == {
         (0, 2): 1.0,
-        (0, 3): 0.25,
-        (1, 2): 0.5,
-        (1, 3): 0.25,
+        (0, 3): 0.0,
+        (1, 2): 0.0,
+        (1, 3): 0.0,
         (2, 0): REJECTED,
         (3, 0): REJECTED,
         (3, 1): ALSO_REJECTED,
