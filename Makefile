@@ -219,6 +219,10 @@ wheel: $(STAMPS)/wheel ## Build a wheel for every Linux with glibc 2.28 or newer
 screenshots: dev ## Draw the pictures of the documentation again (needs Debian's package chromium)
 	@$(BIN)/python -m build.screenshots
 
+.PHONY: pages-library
+pages-library: $(STAMPS)/python ## Build the charting library of the pages again from its lock file (needs npm)
+	@$(BIN)/python -m build.pages_library
+
 .PHONY: hooks
 hooks: $(STAMPS)/python ## Install hooks that run the fast checks before each commit
 	$(BIN)/pip install --quiet pre-commit

@@ -1,16 +1,17 @@
 """Makes the pictures of the documentation: `python -m build.screenshots` (`make screenshots`).
 
-Each picture is what a command prints on a terminal, drawn by Chromium without a window. Debian's
-package is `chromium`; CHROMIUM names another one.
+A picture is what a command prints on a terminal, or the page that it writes, drawn by Chromium
+(`build.chromium`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -19,6 +20,8 @@ from typing import Final
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
+
+from build.chromium import Browser, chromium, connected, running
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PICTURES: Final = ROOT / "docs" / "pictures"
@@ -42,6 +45,17 @@ class Picture:
     before: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A file to be shown in a window of this size, in pixels, and where the picture goes."""
+
+    html: Path
+    target: Path
+    width: int
+    height: int
+    dark: bool = False
+
+
 SHOWN: Final = (
     Picture(
         "lint",
@@ -62,13 +76,19 @@ SHOWN: Final = (
     Picture("test", ("test", "docs/examples/gpu.test.yaml", "docs/examples/gpu-wrong.test.yaml")),
     Picture("rule", ("rule", "node.domain.pods.count")),
 )
-
-
-def chromium() -> str:
-    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if not found:
-        sys.exit("there is no Chromium: apt-get install chromium, or set CHROMIUM to its path")
-    return found
+_CLUSTER: Final = ("--every-pod", "--snapshot", "docs/policies/cluster.yaml")
+_PAGE_WIDTH: Final = 1100
+# Names, commands, heights, and whether colours are dark.
+PAGES: Final = (
+    (
+        "page-explain",
+        ("explain", "--policy", "gpu-pools", *_CLUSTER, "--pod", "inference"),
+        1460,
+        False,
+    ),
+    ("page-simulate", ("simulate", "--policy", "gpu-pools", *_CLUSTER), 1260, True),
+    ("page-diff", ("diff", "kube-scheduler-default", "bin-packing", *_CLUSTER), 1160, False),
+)
 
 
 def printed(picture: Picture, folder: Path) -> str:
@@ -105,33 +125,53 @@ def page(picture: Picture, text: str) -> tuple[str, int, int]:
     return made, int(_COLUMNS * _WIDTH) + 2 * _SPACE, lines * _HEIGHT + 2 * _SPACE
 
 
-def take(html: Path, width: int, height: int, target: Path) -> None:
-    subprocess.run(
-        [
-            *(chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
-            # Nothing of the person's own profile, and no other host is asked.
-            *(f"--user-data-dir={html.parent / 'profile'}", "--disable-background-networking"),
-            *("--no-first-run", "--force-device-scale-factor=1"),
-            *(f"--window-size={width},{height}", f"--screenshot={target}", html.as_uri()),
-        ],
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
+async def take(browser: Browser, shot: Shot) -> None:
+    tab = await browser.tab()
+    await tab.view(shot.width, shot.height, dark=shot.dark)
+    await tab.open(shot.html.as_uri())
+    # Charts are drawn when they come into view.
+    await tab.settled()
+    shot.target.write_bytes(await tab.picture(height_max=shot.height))
+    assert tab.complaints == [], (shot.target, tab.complaints)
+    print(f"{shot.target.relative_to(ROOT)}: {shot.width} × {shot.height}")
 
 
-def main() -> None:
-    PICTURES.mkdir(exist_ok=True)
+def of_commands(folder: Path) -> Iterator[Shot]:
+    """What commands print on a terminal."""
     for picture in SHOWN:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            text, width, height = page(picture, printed(picture, folder))
-            html = folder / "page.html"
-            html.write_text(text, "utf-8")
-            target = PICTURES / f"{picture.name}.png"
-            take(html, width, height, target)
-            print(f"{target.relative_to(ROOT)}: {width} × {height}")
+        own = folder / picture.name
+        own.mkdir()
+        text, width, height = page(picture, printed(picture, own))
+        html = own / "page.html"
+        html.write_text(text, "utf-8")
+        yield Shot(html, PICTURES / f"{picture.name}.png", width, height)
+
+
+def of_pages(folder: Path) -> Iterator[Shot]:
+    """Pages of `--html`."""
+    for name, command, height, dark in PAGES:
+        html = folder / f"{name}.html"
+        done = subprocess.run(
+            [sys.executable, "-m", "kpolicy", *command, "--html", html],
+            cwd=ROOT,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode in (0, 1), (name, done.stderr)
+        yield Shot(html, PICTURES / f"{name}.png", _PAGE_WIDTH, height, dark)
+
+
+async def main() -> None:
+    PICTURES.mkdir(exist_ok=True)
+    binary = chromium()
+    if binary is None:
+        sys.exit("there is no Chromium: apt-get install chromium, or set CHROMIUM to its path")
+    with tempfile.TemporaryDirectory() as name, running(binary) as address:
+        async with connected(address) as browser:
+            for shot in (*of_commands(Path(name)), *of_pages(Path(name))):
+                await take(browser, shot)
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tomllib
@@ -11,6 +12,15 @@ from typing import Any
 import pytest
 
 from build.bill_of_materials import TARGET, is_allowed, locked, text
+from build.pages_library import (
+    BUILT,
+    LIBRARY,
+    SOURCE,
+    VENDOR,
+    banner,
+    bundled_versions,
+    locked_packages,
+)
 from tests.tree.sources import ROOT
 
 PAGE = ROOT / "docs/dependencies.md"
@@ -31,9 +41,33 @@ def test_everything_that_is_locked_is_in_it() -> None:
         f"pkg:cargo/{crate['name']}@{crate['version']}" for crate in crates if "checksum" in crate
     }
     expected |= {f"pkg:pypi/{name}@{version}" for name, version in locked("requirements.lock")}
+    expected |= {
+        f"pkg:npm/{name.replace('@', '%40')}@{package['version']}"
+        for name, package in locked_packages().items()
+    }
     assert len(expected) > 150
     assert {component["purl"] for component in components()} == expected
     assert set(locked("requirements-run.lock")) <= set(locked("requirements.lock"))
+
+
+def test_the_library_of_the_pages_is_what_was_built_from_the_lock_file() -> None:
+    content = LIBRARY.read_bytes()
+    built = json.loads(BUILT.read_text("utf-8"))
+    remedy = "`make pages-library` builds it again"
+    assert built["versions"] == bundled_versions(), remedy
+    assert built["sha256"] == hashlib.sha256(content).hexdigest(), remedy
+    assert content.startswith(banner().encode()), remedy
+    wanted = json.loads((SOURCE / "package.json").read_text("utf-8"))["dependencies"]
+    assert wanted == {"echarts": built["versions"]["echarts"]}
+
+
+def test_the_licences_of_the_library_are_beside_it() -> None:
+    licences = (VENDOR / "LICENSE").read_text("utf-8")
+    for name in bundled_versions():
+        assert f"==== {name}: " in licences
+    # ECharts contains parts of d3.
+    assert "==== echarts: licenses/LICENSE-d3 ====" in licences
+    assert "The Apache Software Foundation" in (VENDOR / "NOTICE").read_text("utf-8")
 
 
 def test_every_licence_is_allowed() -> None:
@@ -64,7 +98,8 @@ def test_what_an_expression_allows(expression: str, allowed: bool) -> None:
 
 
 def direct() -> Iterator[str]:
-    """What pyproject.toml and the crates declare, without our own crates."""
+    """What pyproject.toml, the library of the pages and the crates declare, without our own
+    crates."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     project, of_site = settings["project"], settings["dependency-groups"]["site"]
     for requirement in (
@@ -74,6 +109,8 @@ def direct() -> Iterator[str]:
     ):
         (name,) = re.findall(r"^[A-Za-z0-9_.-]+", requirement)
         yield name
+    of_pages = json.loads((SOURCE / "package.json").read_text("utf-8"))
+    yield from (*of_pages["dependencies"], *of_pages["devDependencies"])
     for manifest in sorted((ROOT / "rust").glob("*/Cargo.toml")):
         crate = tomllib.loads(manifest.read_text("utf-8"))
         for kind in ("dependencies", "dev-dependencies", "build-dependencies"):

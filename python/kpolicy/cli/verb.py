@@ -286,6 +286,12 @@ OUTPUT_TEXT: Final = argument(
 OUTPUT_LINES: Final = argument(
     "--output", "-o", choices=("text", "json", "jsonl"), default="text", help=_OUTPUT_HELP
 )
+HTML: Final = argument(
+    "--html",
+    type=Path,
+    metavar="FILE",
+    help="also write the answer as a page with charts: one file, which needs no network",
+)
 SNAPSHOT: Final = argument(
     "--snapshot",
     "-s",

@@ -63,7 +63,31 @@ BENCH_PODS_MAX: Final = 2_000_000
 # Objects made and read at once: a few megabytes.
 BENCH_OBJECTS_AT_ONCE: Final = 5_000
 
+# --- pages ---------------------------------------------------------------------------------------
+# A page is read by a browser at once, and is mailed: at 5,000 nodes these keep one of 20 pods below
+# three megabytes. What is left out is said in the page.
+# Nodes that a map shows one by one; of more, it shows racks.
+PAGE_NODES_MAX: Final = 20_000
+# Pods that have a section of their own, and a view of the map.
+PAGE_PODS_MAX: Final = 20
+# Rows of a map of cells: kinds of nodes that differ in what rules make of them.
+PAGE_KINDS_MAX: Final = 200
+# Nodes with bars.
+PAGE_BARS_MAX: Final = 20
+# Series of bars on top of each other; more cannot be told apart.
+PAGE_SERIES_MAX: Final = 12
+# Streams of a chart of moves.
+PAGE_MOVES_MAX: Final = 40
+# Points of a line, more than a screen has columns.
+PAGE_POINTS_MAX: Final = 2_000
+# Rows of a table.
+PAGE_ROWS_MAX: Final = 20_000
+# Names that one cell or tooltip lists.
+PAGE_NAMES_MAX: Final = 10
+# Resources that a map can show.
+PAGE_RESOURCES_MAX: Final = 8
 
+# --- tests of policies ---------------------------------------------------------------------------
 # Tests of one document, whose file has at most one MiB.
 TESTS_MAX: Final = 10_000
 # The highest `count` of one entry of `running`.

@@ -32,6 +32,7 @@ from kpolicy.cli.input_output import (
 )
 from kpolicy.cli.interrupts import run_async
 from kpolicy.cli.live_cluster import connect, listed
+from kpolicy.cli.page_files import write_diff_page, write_explain_page, write_simulate_page
 from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
 from kpolicy.cli.two_policies import NAMES_MATCHED, OLD_AND_NEW, TwoPolicies
 from kpolicy.cli.verb import (
@@ -42,6 +43,7 @@ from kpolicy.cli.verb import (
     FINDINGS,
     FINE,
     FOLLOWED,
+    HTML,
     NOW,
     OUTPUT,
     PARAM,
@@ -62,7 +64,7 @@ from kpolicy.offline.bench.workloads import WORKLOADS
 from kpolicy.offline.limits import BENCH_NODES_MAX, BENCH_PODS_MAX
 
 if TYPE_CHECKING:
-    from kpolicy.offline.answers.pod_decisions import Explaining
+    from kpolicy.offline.answers.pod_decisions import Explaining, SimulatedPod, Simulating
     from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 
 # With more pods than this, and without --pod, each pod gets one line.
@@ -82,6 +84,8 @@ def _explain(args: argparse.Namespace) -> int:
     asked = _asked(args)
     if asked is not None:
         _print(asked, args, is_brief=False)
+        if args.html:
+            write_explain_page(args, asked)
         return 0
     held = _live(args) if args.live else None
     if held is None and not args.snapshot:
@@ -95,7 +99,11 @@ def _explain(args: argparse.Namespace) -> int:
             lines: Iterable[bytes | memoryview] = work.lines_of(args.pod)
         else:
             lines = list(work.brief_lines(progress)) if is_brief else work.lines(progress)
+        if args.html:
+            lines = list(lines)
         _print(lines, args, is_brief=is_brief)
+    if args.html:
+        write_explain_page(args, lines, work.snapshot)
     if not args.pod:
         _print_unserved(work)
     if work.not_explained:
@@ -194,6 +202,7 @@ EXPLAIN: Final = Verb(
         ),
         *CLUSTER,
         *SCHEDULER,
+        HTML,
         repeatable(
             "--pod",
             metavar="NS/NAME",
@@ -232,21 +241,29 @@ def _simulate(args: argparse.Namespace) -> int:
         plugins=plugins,
     )
     with plugins_reported(), progress_bar("placing pods") as progress:
+        pods = work.pods(progress)
+        simulated = list(pods) if args.html or args.output == "table" else []
         if args.output != "table":
-            lines = (json.dumps(pod.line(), ensure_ascii=False) for pod in work.pods(progress))
-            if args.output == "json":
-                items = (line.encode() for line in lines)
-                write_list("simulate", "pods", items, lambda: _fields(work.summary().line()))
-                return 0
-            for line in lines:
-                print(line)
-            print(json.dumps(work.summary().line(), ensure_ascii=False))
-            return 0
-        pods = list(work.pods(progress))
-        summary = work.summary()
-    shown = [*pods_text(pods), "", *simulation_text(summary)][not pods :]
-    print("\n".join(map(printable, shown)))
+            _print_simulation(simulated or pods, work, args.output)
+    summary = work.summary()
+    if args.output == "table":
+        shown = [*pods_text(simulated), "", *simulation_text(summary)][not simulated :]
+        print("\n".join(map(printable, shown)))
+    if args.html:
+        document = {"pods": [pod.line() for pod in simulated], **summary.line()}
+        write_simulate_page(args, document, work.snapshot)
     return 0
+
+
+def _print_simulation(pods: Iterable[SimulatedPod], work: Simulating, output: str) -> None:
+    lines = (json.dumps(pod.line(), ensure_ascii=False) for pod in pods)
+    if output == "json":
+        items = (line.encode() for line in lines)
+        write_list("simulate", "pods", items, lambda: _fields(work.summary().line()))
+        return
+    for line in lines:
+        print(line)
+    print(json.dumps(work.summary().line(), ensure_ascii=False))
 
 
 def _fields(line: dict[str, Any]) -> str:
@@ -260,7 +277,7 @@ SIMULATE: Final = Verb(
     "simulate",
     "Place all pending pods of a snapshot that the policy serves, and print a summary.",
     _simulate,
-    (*DECISION, PLUGINS, OUTPUT),
+    (*DECISION, PLUGINS, HTML, OUTPUT),
     _SIMULATE_EPILOG,
 )
 
@@ -307,6 +324,8 @@ def _diff(args: argparse.Namespace) -> int:
         texts = [line for difference in found.differences for line in difference_text(difference)]
         shown = [*overview_text(found), *([""] if texts else []), *texts]
         print("\n".join(map(printable, shown)))
+    if args.html:
+        write_diff_page(args, {"differences": lines, **found.line()}, snapshot)
     if not found.pods:
         print(
             "no pod of the snapshot is served by either policy; `--every-pod` includes the pods of "
@@ -346,6 +365,7 @@ DIFF: Final = Verb(
         BOTH_RELEASES,
         FEATURE_GATES,
         SEED,
+        HTML,
         OUTPUT,
     ),
     _DIFF_EPILOG,

@@ -1,0 +1,1 @@
+"""Pages in a real browser: Debian's Chromium opens each, clicks, presses keys and complains."""
