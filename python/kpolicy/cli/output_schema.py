@@ -128,6 +128,94 @@ _ENTRY: Final = _object(
     releases=_text("In which releases of kube-scheduler it is."),
     weight=_whole("Its weight in kube-scheduler's default profile."),
 )
+_OF: Final = {"enum": ["pod", "node", "policy"], "description": "What is to be changed."}
+_KIND_OF_CHANGE: Final = _text(
+    "The sorts of changes, joined by +: request, toleration, nodeSelector, nodeAffinity, "
+    "topologySpread, podAffinity, podAntiAffinity, podLabel; taint, cordon, nodeLabel, room; rule, "
+    "constant."
+)
+_SUGGESTION: Final = _object(
+    {
+        "of": _OF,
+        "kind": _KIND_OF_CHANGE,
+        "size": _whole("How many changes it has."),
+        "changes": _list(
+            _object(
+                {"change": _text("The sort of the change; the other fields say how to make it.")}
+            ),
+            "All are needed, and are enough.",
+        ),
+        "node": _text("Where the pod would be placed."),
+    }
+)
+_RUNNER_UP: Final = _object(
+    {
+        "node": _text("The other node."),
+        "total": _whole("Its score."),
+        "by": _whole("How far it is behind; less than 0 if it is ahead."),
+        "rules": _list(
+            _object(
+                {
+                    "rule": _text("The rule."),
+                    "here": _whole("Its weighted score of the pod's node."),
+                    "there": _whole("That of the other node."),
+                    "by": _whole("The difference."),
+                }
+            ),
+            "The fewest rules without which it would not be so.",
+        ),
+    }
+)
+_NEAREST: Final = _object(
+    {
+        "node": _text("The node."),
+        "rules": _list(
+            _object(
+                {
+                    "rule": _text("The rule."),
+                    "reasons": _list({"type": "string"}, "In its own words."),
+                }
+            ),
+            "Every rule that rejects it.",
+        ),
+    },
+    short=_list(
+        _object(
+            {
+                "resource": _text("The resource."),
+                "asked": _text("What the pod asks for."),
+                "free": _text("What the node has free."),
+            }
+        ),
+        "The resources that are short.",
+    ),
+)
+_ADVICE_REQUIRED: Final = {
+    "situation": {
+        "enum": ["fitsNowhere", "fits", "placed", "held", "noNodes", "setAside"],
+        "description": "What is so with the pod.",
+    },
+    "nodes": _whole("How many nodes there are."),
+}
+_ADVICE_OPTIONAL: Final = {
+    "nearest": _list(_NEAREST, "The nodes nearest to taking the pod, the nearest first."),
+    "rejectedBy": _any_object("How many nodes each rule rejects; of a placed pod, what would now."),
+    "suggestions": _list(_SUGGESTION, "What would place the pod, the smallest first."),
+    "decisions": _whole("How many decisions the search took."),
+    "isComplete": {"type": "boolean", "description": "Whether the search came to its end."},
+    "heldBy": _object(
+        {"rule": _text("What keeps the pod from being tried."), "reason": _text("Why.")}
+    ),
+    "message": _text("Why no node is looked at."),
+    "node": {"type": ["string", "null"], "description": "Where the pod is, or would be placed."},
+    "feasible": _whole("How many nodes would take it."),
+    "total": _whole("The score of its node."),
+    "runnersUp": _list(_RUNNER_UP, "The best other nodes."),
+}
+_ADVICE: Final = _object(_ADVICE_REQUIRED, "What would place the pod.", **_ADVICE_OPTIONAL)
+_ADVICE_ON_PODS: Final = _object(
+    {"pods": _list({"type": "string"}, "Pods alike."), **_ADVICE_REQUIRED}, **_ADVICE_OPTIONAL
+)
 # By kind: the fields beside `version` and `kind`.
 _KINDS: Final = {
     "lint": _object({"findings": _list(_FINDING, "What lint found.")}),
@@ -161,7 +249,30 @@ _KINDS: Final = {
             "explanation": _any_object("The decision, as of `explain`."),
         },
         node=_text("The node that the pod is on."),
+        advice=_ADVICE,
         condition=_text("The message of the pod's condition `PodScheduled`."),
+    ),
+    "why-all": _object(
+        {
+            "namespace": _text("The namespace."),
+            "pods": _whole("How many pods there are."),
+            "pending": _whole("How many of them are pending."),
+            "situations": _any_object("How many pending pods are in each situation."),
+            "rejectedBy": _any_object("How many pending pods each rule keeps from some node."),
+            "suggestions": _list(
+                _object(
+                    {
+                        "of": _OF,
+                        "kind": _KIND_OF_CHANGE,
+                        "pods": _whole("How many pods it would place, each by itself."),
+                    }
+                ),
+                "Kinds of suggestions.",
+            ),
+            "leftOut": _whole("How many pods have no advice, as there are too many kinds of pods."),
+            "advice": _list(_ADVICE_ON_PODS, "The advice, one for pods alike."),
+        },
+        group=_text("The group, if one was named."),
     ),
     "simulate": _object(
         {"pods": _list(_DECISION, "The decisions, in order."), "summary": _any_object("Sums.")}
