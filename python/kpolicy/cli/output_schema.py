@@ -60,6 +60,7 @@ _EXPLANATION: Final = _object(
         _object({"name": _text("The name of the node.")}), "The nodes, with verdicts and scores."
     ),
     best=_list({"type": "string"}, "The nodes that share the highest total."),
+    advice=_any_object("With --advice, what would place the pod, as of `why`."),
     time=_text("The time of the decision."),
     keptBackBy=_list({"type": "string"}, "The rules because of which no new node would help."),
 )

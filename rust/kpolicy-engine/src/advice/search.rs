@@ -171,9 +171,17 @@ fn nearest_amount(
 
 fn add(kinds: &mut Kinds, changes: Vec<Change>, place: usize) {
     let thousandths = changes.iter().map(Change::thousandths).sum();
+    let own = kinds.entry(kind_of(&changes)).or_default();
+    let last = own.last_key_value().filter(|_| own.len() >= TRIES_MAX);
+    let is_beyond = |(size, amounts, at, _): &Rank| {
+        (*size, *amounts, *at) < (changes.len(), thousandths, place)
+    };
+    // Of most nodes that is known without the text.
+    if last.is_some_and(|(last, _)| is_beyond(last)) {
+        return;
+    }
     let text = changes.iter().map(|change| change.to_json().to_string()).collect();
     let rank = (changes.len(), thousandths, place, text);
-    let own = kinds.entry(kind_of(&changes)).or_default();
     if own.len() < TRIES_MAX || own.last_key_value().is_some_and(|(last, _)| rank < *last) {
         own.insert(rank, changes);
     }
