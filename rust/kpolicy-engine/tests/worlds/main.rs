@@ -264,12 +264,12 @@ fn every_suggestion_places_the_pod_and_nothing_smaller_does() {
     println!("{advised:#?}");
     assert!(advised.suggestions > advised.pods, "{advised:?}");
     let missing: Vec<&str> =
-        KINDS.into_iter().filter(|kind| !advised.kinds.contains_key(*kind)).collect();
+        ADVISED_KINDS.into_iter().filter(|kind| !advised.kinds.contains_key(*kind)).collect();
     assert!(missing.is_empty(), "never suggested: {missing:?}");
 }
 
 /// Kinds of suggestions that do by themselves.
-const KINDS: [&str; 13] = [
+const ADVISED_KINDS: [&str; 13] = [
     "request",
     "toleration",
     "nodeSelector",
