@@ -17,6 +17,8 @@ const TRIES_MAX: usize = 12;
 const NEAR_NODES_MAX: usize = 256;
 /// On how many nodes it is worked out which pods would leave.
 const ROOMS_MAX: usize = 12;
+/// Of nodes with more pods it is not.
+const PODS_MAX: usize = 500;
 /// How many sets of changes one node gives rise to.
 const ALTERNATIVES_MAX: usize = 16;
 /// Nodes that more rules reject are too far away.
@@ -261,6 +263,7 @@ fn of_node(standing: &Standing, world: &World<'_>) -> Kinds {
         if is_only_crowded || (!left.is_empty() && left.into_iter().all(rests)) {
             let with = if is_only_crowded { Vec::new() } else { of_rules };
             let view = world.cluster().nodes().view(node.slot);
+            let view = view.filter(|view| view.load.pods.len() <= PODS_MAX);
             let pods = view.map_or(usize::MAX, |view| room::estimate(node, view));
             crowded.push(Crowded {
                 pods: pods.saturating_add(with.len()),
@@ -275,6 +278,9 @@ fn of_node(standing: &Standing, world: &World<'_>) -> Kinds {
     crowded.sort_by_key(|crowded| (crowded.pods, crowded.place));
     let prepared = standing.prepared();
     for Crowded { place, node, name, with, .. } in crowded.into_iter().take(ROOMS_MAX) {
+        if world.is_spent() {
+            break;
+        }
         let Some(leaving) = room::room(node, &prepared, &name, world) else { continue };
         for changes in combined([with, vec![vec![leaving]]].concat()) {
             add(&mut kinds, changes, place);

@@ -8,7 +8,7 @@ use crate::judging::Question;
 use crate::model::ApiPaths;
 use crate::program::{Profile, Program};
 use crate::rules::FilterRule;
-use crate::rules::decision_work::DecisionWork;
+use crate::rules::decision_work::{DecisionWork, work_per_call};
 use crate::snapshot::supposed::PodParts;
 use crate::snapshot::{Cluster, Node, NodeSlot, Pod, PodEntry};
 
@@ -16,7 +16,8 @@ use super::Advising;
 use super::change::{Change, NodeName};
 use super::parts;
 
-/// How many decisions the search for advice on one pod may take.
+/// How many decisions the search for advice on one pod may take, and no more work than a call of the
+/// engine that decides.
 const DECISIONS_MAX: u32 = 150;
 /// What cordoning a node puts on it, besides the field.
 pub(super) const CORDON_KEY: &str = "node.kubernetes.io/unschedulable";
@@ -30,6 +31,10 @@ pub(super) struct World<'a> {
     pub(super) pod: Arc<Pod>,
     pub(super) profile: usize,
     decisions: u32,
+    /// What the specs of supposed pods asked for, in units.
+    spec_units: u64,
+    /// What had been spent before.
+    spent_before: u64,
     /// What expressions read by API path; it is not known what a change makes of it.
     paths: ApiPaths,
 }
@@ -44,8 +49,9 @@ enum Undo {
 
 impl<'a> World<'a> {
     pub(super) fn of(pod: &Arc<Pod>, profile: usize, work: Advising<'a>) -> Self {
-        let paths = work.program.paths();
-        Self { work, pod: Arc::clone(pod), profile, decisions: 0, paths }
+        let (paths, spent_before) = (work.program.paths(), spent(&work));
+        let (pod, decisions, spec_units) = (Arc::clone(pod), 0, 0);
+        Self { work, pod, profile, decisions, spec_units, spent_before, paths }
     }
 
     pub(super) fn cluster(&self) -> &Cluster {
@@ -65,7 +71,9 @@ impl<'a> World<'a> {
     }
 
     pub(super) fn is_spent(&self) -> bool {
-        self.decisions >= DECISIONS_MAX
+        let spent = spent(&self.work).saturating_sub(self.spent_before);
+        let units = spent.saturating_add(self.spec_units);
+        self.decisions >= DECISIONS_MAX || units >= work_per_call(self.cluster().nodes().len())
     }
 
     /// Where the pod would be placed with nothing changed.
@@ -101,6 +109,7 @@ impl<'a> World<'a> {
         cluster.progress().beat();
         cluster.settle_order();
         let own = DecisionWork::of(pod, cluster);
+        self.spec_units = self.spec_units.saturating_add(own.units());
         if own.is_excessive() {
             return None;
         }
@@ -203,6 +212,11 @@ impl<'a> World<'a> {
         let view = self.cluster().nodes().view(slot)?;
         Some(NodeName { slot, name: Arc::clone(&view.node.name) })
     }
+}
+
+/// What was charged so far while it was done: expressions and devices.
+fn spent(work: &Advising<'_>) -> u64 {
+    work.program.units_spent().saturating_add(work.cluster.units_of_devices())
 }
 
 fn filters(program: &mut Program, profile: usize) -> Option<&mut Vec<FilterRule>> {
