@@ -377,7 +377,7 @@ impl<'w> Run<'w> {
     fn batch(&mut self, uids: &[String]) -> Agreed {
         self.explained_together()?;
         // Nothing comes of it: decisions are as from scratch afterwards.
-        let asked = AdviceAsked { limit: uids.len(), ..AdviceAsked::default() };
+        let asked = AdviceAsked { limit: 1, ..AdviceAsked::default() };
         same("advice", &self.engine.advise(&asked), &self.twin.advise(&asked))?;
         let uids: Vec<Arc<str>> = uids.iter().map(|uid| Arc::from(uid.as_str())).collect();
         let have = self.engine.schedule(&uids, self.now_ns, &Still).decisions;
