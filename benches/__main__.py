@@ -14,6 +14,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from benches import (
+    advice,
     boundary,
     cold,
     devices,
@@ -84,6 +85,11 @@ def _explain(arguments: argparse.Namespace) -> Outcome:
     return [answer.line() for answer in asked], explaining.table(asked), explaining.failures(asked)
 
 
+def _advice(arguments: argparse.Namespace) -> Outcome:
+    advised = advice.measure(arguments.nodes)
+    return [each.line() for each in advised], advice.table(advised), advice.failures(advised)
+
+
 def _offline(_: argparse.Namespace) -> Outcome:
     costs = offline.measure()
     return [cost.line() for cost in costs], offline.table(costs), []
@@ -145,6 +151,7 @@ BENCHMARKS: Final[Mapping[str, Callable[[argparse.Namespace], Outcome]]] = {
     "startup": _startup,
     "expressions": _expressions,
     "explain": _explain,
+    "advice": _advice,
     "offline": _offline,
     "wakes": _wakes,
     "devices": _devices,
@@ -172,16 +179,16 @@ def parser() -> argparse.ArgumentParser:
         description="Measure the boundary between Python and Rust, the engine on its workloads, "
         "decisions about pods that all differ (cold), two threads of the engine against one, tests "
         "of policies, how long the command line takes to start, expressions, what /debug/explain "
-        "holds up, explain, diff and plan of a whole snapshot (offline), useless wakes of parked "
-        "pods, devices that best fit "
-        "strands, and first fit, memory (also by size), loading, and the "
-        "journal; plot cost by nodes, and by threads. "
+        "holds up, advice on pods that fit nowhere (advice), explain, diff and plan of a whole "
+        "snapshot (offline), useless wakes of parked pods, devices that best fit strands, and "
+        "first fit, memory (also by size), loading, and the journal; plot cost by nodes, and by "
+        "threads. "
         "Without a name: boundary, workloads, tests and startup. `peer --help` is the comparison "
         "with kube-scheduler's cycle, `cluster --help` that of both as processes on a real API "
         "server; `churn --help` and `failover --help` are memory and promises of seconds there; "
         "`shares --help` is the shares of tenants over a simulated week.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often, the loop is held up for "
-        "too long, or best fit strands too many devices",
+        "too long, advice takes too long, or best fit strands too many devices",
     )
     flags.add_argument("names", nargs="*", metavar="|".join(BENCHMARKS), default=[])
     flags.add_argument("--full", action="store_true", help="all sizes, up to 100,000 nodes")
@@ -189,7 +196,7 @@ def parser() -> argparse.ArgumentParser:
         "--workload", action="append", default=[], metavar="NAME", help="only these; repeatable"
     )
     flags.add_argument(
-        "--nodes", type=int, default=boundary.NODES, help="of boundary, explain and journal"
+        "--nodes", type=int, default=boundary.NODES, help="of boundary, explain, advice and journal"
     )
     flags.add_argument("--pods", type=int, default=boundary.PODS, help="of boundary, journal")
     flags.add_argument(

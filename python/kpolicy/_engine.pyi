@@ -13,6 +13,7 @@ __all__ = [
     "EngineFault",
     "PodResources",
     "__version__",
+    "advise",
     "built_ins",
     "decide_again",
     "evaluate_expression",
@@ -295,6 +296,9 @@ class Engine:
 
     def statistics(self) -> bytes:
         """Sizes of everything held, as a JSON object: nodes, pods, assumed, parked, …"""
+
+def advise(engine: Engine, request: bytes, now_ns: int) -> bytes:
+    """What would place pods, as JSON lines. Nothing comes of it."""
 
 def decide_again(engine: Engine, uids: Sequence[str], now_ns: int) -> list[_Decision]:
     """Decide about pods on nodes, each as if it were not there. Nothing comes of it."""

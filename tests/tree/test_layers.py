@@ -33,6 +33,7 @@ LAYERS = (
     "waiting",
     "evaluate",
     "explain",
+    "advice",
     "engine",
 )
 

@@ -33,7 +33,7 @@ VERBS: Final = {
     "fmt": "format a policy",
     "test": "run the tests of policies",
     "eval": "evaluate an expression",
-    "why": "say why a pod of a live cluster is pending, and what to do",
+    "why": "say why a pod is pending and what would place it; why it is where it is",
     "top": "watch a running kpolicy: its queue, its decisions, what it rejects",
     "explain": "explain why a pod is placed, or is not",
     "simulate": "place all pending pods of a snapshot",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kpolicy.cli.advice_schema import ADVICE_SCHEMA, WHY_ALL_SCHEMA
 from kpolicy.cli.plan_schema import PLAN_SCHEMA
 from kpolicy.cli.schema_parts import (
     any_object,
@@ -40,6 +41,7 @@ _EXPLANATION: Final = object_of(
         "The nodes, with verdicts and scores.",
     ),
     best=list_of({"type": "string"}, "The nodes that share the highest total."),
+    advice=any_object("With --advice, what would place the pod, as of `why`."),
     time=text_of("The time of the decision."),
     keptBackBy=list_of({"type": "string"}, "The rules because of which no new node would help."),
 )
@@ -141,8 +143,10 @@ _KINDS: Final = {
             "explanation": any_object("The decision, as of `explain`."),
         },
         node=text_of("The node that the pod is on."),
+        advice=ADVICE_SCHEMA,
         condition=text_of("The message of the pod's condition `PodScheduled`."),
     ),
+    "why-all": WHY_ALL_SCHEMA,
     "simulate": object_of(
         {"pods": list_of(_DECISION, "The decisions, in order."), "summary": any_object("Sums.")}
     ),

@@ -14,6 +14,7 @@ from kpolicy.cli.verb import CannotWorkError, argument
 if TYPE_CHECKING:
     from kpolicy.cluster.api import ApiClient
     from kpolicy.cluster.request_failure import Failure
+    from kpolicy.offline.answers.advice import Scope
 
 VARIABLE: Final = "KPOLICY_SCHEDULER"
 SCHEDULER: Final = (
@@ -73,15 +74,27 @@ def scheduler_client(args: argparse.Namespace, url: str) -> ApiClient:
     return ApiClient(connection, clock)
 
 
-async def explained(args: argparse.Namespace, url: str, pod: str) -> bytes | None:
+async def explained(
+    args: argparse.Namespace, url: str, pod: str, *, is_advised: bool = False
+) -> bytes | None:
     """The line of `kpolicy explain --output json` of a running kpolicy, with its queue; None, after
-    a note, if it gives none."""
+    a note, if it gives none. `is_advised`: with what would place the pod."""
+    query = {"pod": pod, "output": "json", **({"advice": "1"} if is_advised else {})}
+    return await _page_of(args, url, query)
+
+
+async def summed_up(args: argparse.Namespace, url: str, scope: Scope) -> bytes | None:
+    """What a running kpolicy says of the pods of a namespace or a group; None as above."""
+    group = {"group": scope.group} if scope.group else {}
+    return await _page_of(args, url, {"namespace": scope.namespace, **group, "output": "json"})
+
+
+async def _page_of(args: argparse.Namespace, url: str, query: dict[str, str]) -> bytes | None:
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.api import Response
     from kpolicy.top.frames import page
 
     async with scheduler_client(args, url) as client:
-        query = {"pod": pod, "output": "json"}
         answer = await page(client, SystemClock(), "/debug/explain", query)
     if isinstance(answer, Response):
         return answer.body

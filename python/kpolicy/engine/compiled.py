@@ -245,6 +245,14 @@ class Engine:
         from now on, and whether these are all victims. If not, the nomination is removed."""
         return list(map(Wake._make, self._engine.settle_room(uid, evicted, is_made, now_ns)))
 
+    def advise(self, request: bytes, now_ns: int) -> bytes:
+        """What would place pods: the nodes nearest to fitting, and the smallest changes of the pod,
+        of a node or of the policy, each verified by a decision. Takes `{"pods": ["namespace/name",
+        …], "limit": 1}`, or `{"namespace": …, "group": …, "limit": …}` for all pending pods there.
+        Returns a JSON line for pods alike, under `pods`; of a namespace or group the first line
+        counts its pods. Of a placed pod it says which rules decided. Nothing comes of it."""
+        return _engine.advise(self._engine, request, now_ns)
+
     def explain(self, request: bytes, now_ns: int) -> bytes:
         """Takes `{"pods": ["namespace/name", …]}`, or null for all pending pods. Returns JSON lines
         as `kpolicy explain --output json` prints them. With `"parts": true` each line has `seen`:

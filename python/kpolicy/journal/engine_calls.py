@@ -66,6 +66,7 @@ CALLS: Final[Mapping[str, tuple[int, Effect]]] = {
     "settle_room": (21, Effect.OUTCOME),
     "checkpoint": (22, Effect.MARK),
     "next_pods": (23, Effect.TIME),
+    "advise": (24, Effect.TIME),
     **dict.fromkeys(
         (
             "beats",

@@ -231,5 +231,8 @@ POLICY_TASK_SILENT_S_MAX: Final = 600.0
 # Pods on /debug/queue, if the request does not say how many, and at most.
 QUEUE_PAGE_PODS: Final = 20
 QUEUE_PAGE_PODS_MAX: Final = 1_000
+# Pods of a namespace on /debug/explain on which advice is made, pods alike counted once: the engine
+# decides nothing meanwhile.
+PAGE_ADVISED_SHAPES_MAX: Final = 5
 # Pods on /debug/waiting, those that have waited longest.
 WAITING_SHOWN_MAX: Final = 1_000

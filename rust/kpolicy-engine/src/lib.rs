@@ -5,6 +5,7 @@
 
 #![warn(missing_docs)]
 
+pub(crate) mod advice;
 pub mod api;
 pub mod cycle;
 pub mod engine;

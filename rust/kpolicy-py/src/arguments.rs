@@ -7,6 +7,7 @@ use kpolicy_engine::api::{
     Acted, AwaitedVolume, BindOutcome, KeptNode, Kind, RefusedNode, RemainingCandidate,
     RemainingCandidates,
 };
+use kpolicy_engine::engine::AdviceAsked;
 use kpolicy_engine::threads::{THREADS_MAX, Threads};
 use pyo3::exceptions::PyValueError;
 use pyo3::{PyErr, PyResult};
@@ -86,6 +87,23 @@ pub(crate) fn requested(request: &[u8]) -> PyResult<Requested> {
     };
     let (pods, uids) = (names(&request, "pods")?, names(&request, "uids")?);
     Ok(Requested { pods, uids, nodes: names(&request, "nodes")?, parts })
+}
+
+/// On which pods advice is wanted.
+pub(crate) fn advice_asked(request: &[u8]) -> PyResult<AdviceAsked> {
+    let request: Value = serde_json::from_slice(request).map_err(|error| refuse(&error))?;
+    let text = |field: &str| match request.get(field) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(refuse(&format!("{field} is a string or null"))),
+    };
+    let limit = request.get("limit").and_then(Value::as_u64).unwrap_or(1);
+    Ok(AdviceAsked {
+        pods: names(&request, "pods")?,
+        namespace: text("namespace")?,
+        group: text("group")?,
+        limit: usize::try_from(limit).unwrap_or(usize::MAX),
+    })
 }
 
 /// A list of names, if there is one.

@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod advice;
 mod again;
 mod arguments;
 mod asking;
@@ -37,6 +38,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("EngineFault", module.py().get_type::<fault::EngineFault>())?;
     module.add_class::<engine::Engine>()?;
     module.add_class::<pod_resources::PodResources>()?;
+    module.add_function(wrap_pyfunction!(advice::advise, module)?)?;
     module.add_function(wrap_pyfunction!(again::decide_again, module)?)?;
     module.add_function(wrap_pyfunction!(waiting::next_pods, module)?)?;
     module.add_function(wrap_pyfunction!(waiting::orders_queue, module)?)?;

@@ -37,6 +37,7 @@ COMMANDS = {
     "plan": 8,
     "rolling-out": 12,
     "spot-and-on-demand": 12,
+    "what-would-place-a-pod": 6,
 }
 HERE = [guide for guide in GUIDES if guide.stem not in ELSEWHERE | NOTHING_SHOWN]
 

@@ -94,7 +94,7 @@ def test_json_is_one_document_of_the_published_schema(kind: str, capsys: Capture
 def test_every_kind_of_document_is_tried_and_published(capsys: Capture) -> None:
     kinds = {each["properties"]["kind"]["const"] for each in output_schema()["oneOf"]}
     # `why` needs a cluster: test_why.py compares what it prints.
-    assert kinds == set(COMMANDS) | {"why"}
+    assert kinds == set(COMMANDS) | {"why", "why-all"}
     page = (ROOT / "docs" / "command-line.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `([a-z-]+)(?: info)?` \| (.*?) \| ", page, re.MULTILINE))
     for each in output_schema()["oneOf"]:

@@ -270,6 +270,8 @@ def test_a_refused_program_leaves_the_one_in_force(engine: Engine) -> None:
         (lambda engine: engine.schedule("abc", 0), TypeError, "str"),
         (lambda engine: engine.explain(b"{", 0), ValueError, "request"),
         (lambda engine: engine.explain(b'{"pods": "all"}', 0), ValueError, "list or null"),
+        (lambda engine: engine.advise(b"{", 0), ValueError, "request"),
+        (lambda engine: engine.advise(b'{"namespace": 1}', 0), ValueError, "string or null"),
     ],
 )
 def test_wrong_calls_are_refused(

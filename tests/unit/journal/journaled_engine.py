@@ -57,11 +57,17 @@ class JournaledEngine:
     """`journal.write_waiting` is called after each call, in the place of a thread."""
 
     def __init__(
-        self, folder: Path, *, bytes_max: int = DISK_BYTES, recorder: str = "a test"
+        self,
+        folder: Path,
+        *,
+        bytes_max: int = DISK_BYTES,
+        recorder: str = "a test",
+        run: str = "run",
+        later_ns: int = 0,
     ) -> None:
-        self.clock = ManualClock(NOW_NS)
+        self.clock = ManualClock(NOW_NS + later_ns)
         self.anew = 0
-        header = SegmentHeader("run", recorder, self.clock.now_ns(), SEED)
+        header = SegmentHeader(run, recorder, self.clock.now_ns(), SEED)
         self.files = SegmentFiles(folder, header, bytes_max)
         self.journal = Journal(self.files, self.clock, self._want_anew)
         self.journal.open()

@@ -81,6 +81,8 @@ exit: 0 explained, 1 the policy has errors, 2 could not work
 def _explain(args: argparse.Namespace) -> int:
     from kpolicy.offline.answers.pod_decisions import Explaining
 
+    if args.advice and not args.pod:
+        raise CannotWorkError("--advice needs --pod")
     asked = _asked(args)
     if asked is not None:
         _print(asked, args, is_brief=False)
@@ -97,6 +99,7 @@ def _explain(args: argparse.Namespace) -> int:
     with bar as progress:
         if args.pod:
             lines: Iterable[bytes | memoryview] = work.lines_of(args.pod)
+            lines = map(work.advised, map(bytes, lines)) if args.advice else lines
         else:
             lines = list(work.brief_lines(progress)) if is_brief else work.lines(progress)
         if args.html:
@@ -118,7 +121,8 @@ def _asked(args: argparse.Namespace) -> list[bytes] | None:
         return None
 
     async def lines() -> list[bytes | None]:
-        return [await explained(args, url, pod) for pod in args.pod]
+        is_advised = args.advice
+        return [await explained(args, url, pod, is_advised=is_advised) for pod in args.pod]
 
     found = run_async(lines())
     answers = [line.rstrip() for line in found if line is not None]
@@ -154,6 +158,7 @@ def _print(
     from kpolicy.cli.findings_text import COLORS, GREEN, Paint
     from kpolicy.diagnostics import Severity
     from kpolicy.offline.reports import explanation_text
+    from kpolicy.offline.reports.advice_text import advice_text
 
     paint, width = Paint(is_color(args.color)), text_width()
 
@@ -165,7 +170,9 @@ def _print(
         if is_brief:
             print(painted(explained, printable(explanation_text.verdict(explained))))
         else:
-            verdict, *rest = map(printable, explanation_text.text(explained, args.top, width))
+            text = explanation_text.text(explained, args.top, width)
+            text += advice_text(explained.get("advice", {}))
+            verdict, *rest = map(printable, text)
             print("\n".join(["", painted(explained, verdict), *rest][position == 0 :]))
     if is_brief:
         print("`--pod NS/NAME` explains one pod in full", file=sys.stderr)
@@ -207,6 +214,11 @@ EXPLAIN: Final = Verb(
             "--pod",
             metavar="NS/NAME",
             help="explain this pod; repeatable (without NS: namespace default)",
+        ),
+        argument(
+            "--advice",
+            action="store_true",
+            help="with --pod: also the smallest changes that would place it",
         ),
         argument(
             "--top",

@@ -1,7 +1,7 @@
-"""`kpolicy why`: why a pod of a live cluster is pending, or why it is where it is.
+"""`kpolicy why`: why a pod is pending and what would place it, or why it is where it is.
 
-Asks a running kpolicy if one is named and lets the user in; otherwise lists the cluster and judges
-by the pod's policy here.
+Asks a running kpolicy if one is named and lets the user in; otherwise lists the cluster, or reads a
+snapshot or a journal, and judges by the pod's policy here.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kpolicy.cli.findings_text import printable
 from kpolicy.cli.input_output import (
     all_sources,
     load_program,
-    print_problems,
-    refusals_reported,
     text_width,
     write_document,
     write_lines,
@@ -35,15 +34,19 @@ from kpolicy.cli.verb import (
     FOLLOWED,
     OUTPUT,
     PARAM,
+    SNAPSHOT_HELP,
     CannotWorkError,
     Verb,
     argument,
+    moment,
     repeatable,
     whole_number,
 )
 
 if TYPE_CHECKING:
+    from kpolicy.cli.advised_cluster import AdvisedCluster
     from kpolicy.cluster.api import ApiClient
+    from kpolicy.offline.answers.advice import Scope, Sums
     from kpolicy.offline.answers.why import Why
     from kpolicy.policy.assembly.assemble import Program
     from kpolicy.policy.yaml.source import Source
@@ -51,32 +54,62 @@ if TYPE_CHECKING:
 _EPILOG: Final = """\
 POD is NAME, pod/NAME or NAMESPACE/NAME. Without --scheduler, the cluster is listed (pods, nodes and
 what else rules read; never Secrets) and judged here: pods of kube-scheduler by its default profile,
-pods of others by --policy or --policy-configmap. Nothing is changed.
+pods of others by --policy or --policy-configmap. Nothing is changed. A snapshot is judged by
+--policy, by default as kube-scheduler judges; a journal by the policy that decided then.
+
+What would place the pod is found by deciding again, once for each suggestion; the smallest comes
+first. Without POD, the pending pods of a namespace or a group are summed up.
 
 exit: 0 answered, 1 the policy has errors, 2 could not work
 """
 
 
 def _why(args: argparse.Namespace) -> int:
+    from kpolicy.offline.answers.advice import Sums
+    from kpolicy.offline.reports.advice_text import sums_text
     from kpolicy.offline.reports.why_text import why_text
 
-    why = run_async(_answer(args))
+    if not args.pod and args.namespace is None:
+        raise CannotWorkError("name a POD, or a namespace with --namespace for all its pods")
+    if args.at is not None and not args.snapshot:
+        raise CannotWorkError("--at needs a journal as --snapshot")
+    answer = _recorded(args) if args.snapshot else run_async(_answer(args))
     if args.output == "json":
-        write_document("why", why.line())
+        write_document("why" if args.pod else "why-all", answer.line())
     elif args.output == "jsonl":
-        write_lines([why.line()])
+        write_lines([answer.line()])
+    elif isinstance(answer, Sums):
+        print("\n".join(map(printable, sums_text(answer))))
     else:
-        print("\n".join(why_text(why, args.top, text_width())))
+        print("\n".join(why_text(answer, args.top, text_width())))
     return 0
 
 
-async def _answer(args: argparse.Namespace) -> Why:
+def _recorded(args: argparse.Namespace) -> Why | Sums:
+    from kpolicy.cli.advised_cluster import recorded_cluster
+
+    cluster = recorded_cluster(args)
+    if not args.pod:
+        return cluster.sums(_scope(args))
+    namespace, name = _named(args, "default")
+    return cluster.why(f"{namespace}/{name}")
+
+
+def _scope(args: argparse.Namespace) -> Scope:
+    from kpolicy.offline.answers.advice import Scope
+
+    return Scope(args.namespace, args.group)
+
+
+async def _answer(args: argparse.Namespace) -> Why | Sums:
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.api import ApiClient
 
     connection = await connect(args)
-    namespace, name = _named(args, connection.namespace)
     async with ApiClient(connection, SystemClock()) as client:
+        if not args.pod:
+            return await _summed_up(args, client)
+        namespace, name = _named(args, connection.namespace)
         pod = await found_pod(client, namespace, name)
         if pod is None:
             raise CannotWorkError(await _unknown(client, namespace, name))
@@ -84,7 +117,18 @@ async def _answer(args: argparse.Namespace) -> Why:
             why = await _asked(args, url, pod)
             if why is not None:
                 return why
-        return await _judged(args, client, pod)
+        return (await _judged(args, client, pod)).why(f"{namespace}/{name}")
+
+
+async def _summed_up(args: argparse.Namespace, client: ApiClient) -> Sums:
+    from kpolicy.cli.running_scheduler import summed_up
+    from kpolicy.offline.answers.advice import sums_of
+
+    if url := scheduler_url(args):
+        line = await summed_up(args, url, _scope(args))
+        if line is not None:
+            return sums_of(json.loads(line))
+    return (await _judged(args, client, None)).sums(_scope(args))
 
 
 def _named(args: argparse.Namespace, context_namespace: str) -> tuple[str, str]:
@@ -100,11 +144,13 @@ def _named(args: argparse.Namespace, context_namespace: str) -> tuple[str, str]:
 async def _unknown(client: ApiClient, namespace: str, name: str) -> str:
     from kpolicy.cluster.api import Response
     from kpolicy.diagnostics import did_you_mean
+    from kpolicy.offline.snapshots.snapshot_problem import UNKNOWN_POD
 
     answer = await client.request("GET", f"/api/v1/namespaces/{namespace}/pods", {"limit": "500"})
     items = json.loads(answer.body).get("items", []) if isinstance(answer, Response) else []
     hint = did_you_mean(name, [item["metadata"]["name"] for item in items])
-    return f"there is no pod {name} in the namespace {namespace}" + (f"; {hint}" if hint else "")
+    text = f"{UNKNOWN_POD}: there is no pod {name} in the namespace {namespace}"
+    return text + (f"; {hint}" if hint else "")
 
 
 async def _asked(args: argparse.Namespace, url: str, pod: Mapping[str, Any]) -> Why | None:
@@ -112,59 +158,50 @@ async def _asked(args: argparse.Namespace, url: str, pod: Mapping[str, Any]) -> 
     from kpolicy.offline.answers.why import Why
     from kpolicy.offline.snapshots.json_objects import key_of
 
-    line = await explained(args, url, key_of(pod))
+    line = await explained(args, url, key_of(pod), is_advised=True)
     if line is None:
         return None
     answer = json.loads(line)
-    queue = answer.pop("queue", {})
-    return Why(dict(pod), answer, f"the kpolicy at {url}", queue=queue)
+    queue, advice = answer.pop("queue", {}), answer.pop("advice", {})
+    return Why(dict(pod), answer, f"the kpolicy at {url}", queue=queue, advice=advice)
 
 
-async def _judged(args: argparse.Namespace, client: ApiClient, pod: Mapping[str, Any]) -> Why:
-    from kpolicy.offline.answers.pod_decisions import Explaining
-    from kpolicy.offline.answers.why import Why, needs
-    from kpolicy.offline.snapshots.json_objects import key_of
+async def _judged(
+    args: argparse.Namespace, client: ApiClient, pod: Mapping[str, Any] | None
+) -> AdvisedCluster:
+    """The listed cluster; its policy is that of the pod, if one is named."""
+    from kpolicy.cli.advised_cluster import of_snapshot
 
     snapshot = await listed(client)
     program, judge = await _policy(args, client, pod, snapshot.cluster_version)
-    with refusals_reported():
-        work = Explaining(snapshot, program)
-    print_problems(snapshot)
-    lines = list(work.lines_of([key_of(pod)]))
-    if work.not_explained:
-        raise CannotWorkError("\n".join(map(str, work.not_explained)))
-    answer = json.loads(lines[0])
-    return Why(dict(pod), answer, judge, needs(snapshot, dict(pod), answer))
+    return of_snapshot(snapshot, program, judge)
 
 
 async def _policy(
-    args: argparse.Namespace, client: ApiClient, pod: Mapping[str, Any], cluster_version: str
+    args: argparse.Namespace,
+    client: ApiClient,
+    pod: Mapping[str, Any] | None,
+    cluster_version: str,
 ) -> tuple[Program, str]:
     """The policy by which the pod is judged, and its name."""
+    from kpolicy.cli.advised_cluster import judged_by
     from kpolicy.offline.snapshots.cluster_snapshot import scheduler_of
     from kpolicy.offline.snapshots.json_objects import DEFAULT_SCHEDULER
 
     if args.policy:
         program = _loaded(args, all_sources(args.policy), cluster_version)
-        return program, _named_policies(program.policies)
+        return program, judged_by(program.policies)
     if args.policy_configmap:
         sources = await _of_config_map(args, client)
         judge = f"the policy of {args.policy_configmap}, here"
         return _loaded(args, sources, cluster_version), judge
-    scheduler = scheduler_of(dict(pod))
+    scheduler = DEFAULT_SCHEDULER if pod is None else scheduler_of(dict(pod))
     if scheduler != DEFAULT_SCHEDULER:
         raise CannotWorkError(
             f"the scheduler of this pod is `{scheduler}`: give its policy (--policy FILE or "
             "--policy-configmap NS/NAME), or ask it (--scheduler URL)"
         )
     return _loaded(args, (), cluster_version), "kube-scheduler's default profile, here"
-
-
-def _named_policies(names: Sequence[str]) -> str:
-    """A policy that stands on others has their names behind its own."""
-    first, *others = names
-    below = f" (on {', '.join(others)})" if others else ""
-    return f"the policy {first}{below}, here"
 
 
 def _loaded(args: argparse.Namespace, sources: Sequence[Source], cluster_version: str) -> Program:
@@ -188,12 +225,41 @@ async def _of_config_map(args: argparse.Namespace, client: ApiClient) -> list[So
 
 WHY: Final = Verb(
     "why",
-    "Say why a pod of a live cluster is pending: on how many nodes for which reason, and what to "
-    "do next. Of a pod on a node, say why it is there.",
+    "Say why a pod is pending: on how many nodes for which reason, and the smallest changes that "
+    "would place it. Of a pod on a node, say why it is there.",
     _why,
     (
-        argument("pod", metavar="POD", help="NAME, pod/NAME or NAMESPACE/NAME"),
+        argument(
+            "pod",
+            metavar="POD",
+            nargs="?",
+            default="",
+            help="NAME, pod/NAME or NAMESPACE/NAME (default: all pods of --namespace, summed up)",
+        ),
         NAMESPACE,
+        argument(
+            "--group",
+            metavar="NAME",
+            default="",
+            help="without POD: only the pods of this group (the label "
+            "scheduling.x-k8s.io/pod-group, or spec.schedulingGroup)",
+        ),
+        argument(
+            "--snapshot",
+            "-s",
+            action="extend",
+            nargs="+",
+            default=[],
+            metavar="FILE|DIR|-",
+            help=f"instead of a live cluster: {SNAPSHOT_HELP}; or a journal",
+        ),
+        argument(
+            "--at",
+            type=moment,
+            metavar="TIME",
+            help="with a journal as --snapshot: the cluster as it was then, as "
+            "2026-11-01T22:00:00Z (default: at its end)",
+        ),
         *CLUSTER,
         *SCHEDULER,
         repeatable(

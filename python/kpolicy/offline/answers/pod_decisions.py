@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from kpolicy.engine import Decision, Engine, HeldPod, PodChange, Verdict, WaitingPod
+from kpolicy.offline.answers.advice import advice_in, request_on
 from kpolicy.offline.limits import BATCH_PODS, EXPLAINED_NODES_MAX
 from kpolicy.offline.reports.columns import largest_first
 from kpolicy.offline.snapshots.cluster_snapshot import (
@@ -80,6 +81,12 @@ class PolicyOnSnapshot:
     def explained(self, keys: Sequence[str]) -> list[bytes]:
         """As `asked`, the lines one by one."""
         return self.asked(keys).splitlines()
+
+    def advised(self, line: bytes) -> bytes:
+        """A line of an explanation, with what would place the pod."""
+        explained: dict[str, Any] = json.loads(line)
+        answer = self.engine.advise(request_on(explained["pod"]), self.now_ns)
+        return json.dumps(explained | {"advice": advice_in(answer)}).encode()
 
     def brief(self, uids: Sequence[str], nodes: Sequence[str] = ()) -> list[bytes]:
         """As `explained`, with the lines of these nodes alone and counts of all."""

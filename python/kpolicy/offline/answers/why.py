@@ -48,13 +48,14 @@ class Need:
 @dataclass(frozen=True, slots=True)
 class Why:
     """`by_rule`: the nodes that each rule rejects first. `needs` is empty where nobody listed the
-    cluster. `judge` says who explained it."""
+    cluster. `judge` says who explained it; `advice` is what would place it."""
 
     pod: Json
     explanation: Mapping[str, Any]
     judge: str
     needs: tuple[Need, ...] = ()
     queue: Mapping[str, Any] = field(default_factory=dict)
+    advice: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -116,6 +117,8 @@ class Why:
         }
         shown = {"node": self.node, "condition": self.condition}
         line |= {name: value for name, value in shown.items() if value}
+        if self.advice:
+            line["advice"] = dict(self.advice)
         return line | {"explanation": dict(self.explanation)}
 
 

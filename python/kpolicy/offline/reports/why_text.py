@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kpolicy.offline.answers.why import Situation, Why
 from kpolicy.offline.reports import explanation_text
+from kpolicy.offline.reports.advice_text import advice_text
 from kpolicy.offline.reports.columns import columns, counted
 from kpolicy.offline.reports.next_steps import gates_of, next_steps
 from kpolicy.offline.snapshots.cluster_snapshot import scheduler_of
@@ -17,6 +18,7 @@ def why_text(
     explained = why.explanation
     match why.situation:
         case Situation.PLACED | Situation.FITS:
+            lines += advice_text(why.advice)
             lines += explanation_text.scores_text(explained, top, width)
             lines += explanation_text.rejections_text(explained.get("nodes", []))
         case Situation.FITS_NOWHERE | Situation.MAKING_ROOM:
@@ -27,6 +29,7 @@ def why_text(
                 lines += explanation_text.rejections_text(explained.get("nodes", []))
             lines += explanation_text.preemption_text(explained.get("preemption"))
             lines += explanation_text.kept_back_text(explained)
+            lines += advice_text(why.advice)
             lines += _steps(why)
             lines += explanation_text.waits_text(explained.get("waitsFor", ()))
         case _:

@@ -23,6 +23,11 @@ NOT_A_JOURNAL: Final = "NotAJournal"
 JOURNAL_SEGMENT: Final = "JournalSegment"
 # About calls that a journal does not have.
 JOURNAL_GAP: Final = "JournalGap"
+# About a time at which a journal does not say how the cluster was.
+BEFORE_JOURNAL: Final = "BeforeJournal"
+AFTER_JOURNAL: Final = "AfterJournal"
+# About a pod that is not there.
+UNKNOWN_POD: Final = "UnknownPod"
 # About files whose names were replaced with different keys.
 OTHER_KEY: Final = "OtherKey"
 # About a part of a file: the text before it, and other files, are used.

@@ -19,8 +19,10 @@ from typing import Any, Final
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.clock import Clock
 from kpolicy.diagnostics import did_you_mean
+from kpolicy.offline.answers.advice import Scope, advice_in, request_on, sums
 from kpolicy.offline.answers.expression_values import steps
 from kpolicy.offline.reports import explanation_text
+from kpolicy.offline.reports.advice_text import advice_text, sums_text
 from kpolicy.offline.reports.steps_text import steps_text
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.long_tasks import Parts
@@ -29,7 +31,10 @@ from kpolicy.scheduler.runtime import Runtime
 from kpolicy.telemetry.health_server import Page, Serve
 
 _JSON: Final = "application/json"
-_USAGE: Final = "name one pod: /debug/explain?pod=NAMESPACE/NAME (&output=json, &top=N)\n"
+_USAGE: Final = (
+    "name one pod: /debug/explain?pod=NAMESPACE/NAME (&advice=1, &output=json, &top=N), or a "
+    "namespace: /debug/explain?namespace=NAME (&group=NAME, &output=json)\n"
+)
 _RULE_USAGE: Final = "name all three: /debug/rule?pod=NAMESPACE/NAME&node=NAME&rule=NAME\n"
 _VARIABLES: Final = "variables."
 _LANES: Final = {
@@ -92,11 +97,16 @@ class Pages:
 
     async def _explain(self, query: Mapping[str, str]) -> Page:
         written, output, top = query.get("pod", ""), query.get("output", "text"), _top(query)
-        if not written or output not in ("text", "json") or top < 1:
+        scope = Scope(query.get("namespace", ""), query.get("group", ""))
+        is_one = bool(written) != bool(scope.namespace)
+        if not is_one or output not in ("text", "json") or top < 1:
             return Page(_USAGE, 400)
         refused = self._refused(self._explaining)
         if refused is not None:
             return refused
+        if not written:
+            with self._explaining:
+                return await self._sums(scope, output)
         key = written if "/" in written else f"default/{written}"
         request = json.dumps({"pods": [key]}).encode()
         with self._explaining:
@@ -105,11 +115,24 @@ class Pages:
             if not line:
                 return self._unknown(key)
             queue = self._queue(key)
+            advice: dict[str, Any] = {}
+            if query.get("advice") == "1":
+                request, now_ns = request_on(key), self._clock.now_ns()
+                advice = advice_in(await thread.call(thread.engine.advise, request, now_ns))
             # With thousands of nodes, the answer has megabytes.
             if output == "json":
-                text = await asyncio.to_thread(_joined, line, queue)
+                also = {"queue": queue} | ({"advice": advice} if advice else {})
+                text = await asyncio.to_thread(_joined, line, also)
                 return Page(text, content_type=_JSON)
-            return Page(await asyncio.to_thread(_text, line, queue, top))
+            return Page(await asyncio.to_thread(_text, line, (queue, advice), top))
+
+    async def _sums(self, scope: Scope, output: str) -> Page:
+        thread, request = self._thread, scope.request(limits.PAGE_ADVISED_SHAPES_MAX)
+        answer = await thread.call(thread.engine.advise, request, self._clock.now_ns())
+        found = sums(scope, answer.splitlines())
+        if output == "json":
+            return Page(json.dumps(found.line()) + "\n", content_type=_JSON)
+        return Page("\n".join(sums_text(found)) + "\n")
 
     async def _longest(self, query: Mapping[str, str]) -> Page:
         count = _count(query, "limit", limits.QUEUE_PAGE_PODS)
@@ -231,8 +254,9 @@ def queue_state(pod: QueuedPod, periods: QueuePeriods, now_ns: int) -> dict[str,
     return state
 
 
-def _text(line: bytes, queue: Mapping[str, Any], top: int) -> str:
-    lines = explanation_text.text(loads_in_steps(line.decode()), top)
+def _text(line: bytes, also: tuple[Mapping[str, Any], Mapping[str, Any]], top: int) -> str:
+    queue, advice = also
+    lines = explanation_text.text(loads_in_steps(line.decode()), top) + advice_text(advice)
     return "\n".join([*lines, "", *_queue_text(queue)]) + "\n"
 
 
@@ -258,10 +282,10 @@ def _queue_text(queue: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _joined(line: bytes, queue: Mapping[str, Any]) -> str:
-    """The JSON of `kpolicy explain --output json` and the state of the queue. The JSON is not
-    parsed, because it may be large."""
-    return f'{line.decode().rstrip().removesuffix("}")},"queue":{json.dumps(queue)}}}\n'
+def _joined(line: bytes, also: Mapping[str, Any]) -> str:
+    """The JSON of `kpolicy explain --output json` with more fields. The JSON is not parsed, because
+    it may be large."""
+    return f"{line.decode().rstrip().removesuffix('}')},{json.dumps(also)[1:]}\n"
 
 
 def _top(query: Mapping[str, str]) -> int:

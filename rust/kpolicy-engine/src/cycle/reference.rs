@@ -76,7 +76,7 @@ impl Judgement {
 }
 
 /// The rules of a profile, prepared for one pod by themselves.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Fresh {
     filters: Vec<Option<Box<dyn PreparedFilter>>>,
     scores: Vec<Option<Box<dyn PreparedScore>>>,

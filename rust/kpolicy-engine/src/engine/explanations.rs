@@ -61,7 +61,7 @@ impl Engine {
     }
 
     /// The pods of these names, or all that are pending.
-    fn asked(&self, pods: Option<&[String]>) -> Vec<PodEntry> {
+    pub(super) fn asked(&self, pods: Option<&[String]>) -> Vec<PodEntry> {
         let keys: Option<BTreeSet<(&str, &str)>> = pods
             .map(|keys| keys.iter().map(|key| key.split_once('/').unwrap_or(("", key))).collect());
         // Of most pods the name alone says that they are not asked about.
@@ -77,7 +77,7 @@ impl Engine {
 
     /// What the line of a pending pod rests on besides the cluster; `None` if it may rest on more.
     /// The search for victims also reads the pod's priority and policy.
-    fn alike(&self, pod: &Pod, detail: Detail<'_>) -> Option<Vec<u64>> {
+    pub(super) fn alike(&self, pod: &Pod, detail: Detail<'_>) -> Option<Vec<u64>> {
         if detail == Detail::Parts
             || !self.cluster.nominations().is_empty()
             || scheduling_gates::gate(pod).is_some()
@@ -97,7 +97,7 @@ impl Engine {
 }
 
 /// In the order in which they would be decided, each once.
-fn in_queue_order(mut pods: Vec<PodEntry>) -> Vec<PodEntry> {
+pub(super) fn in_queue_order(mut pods: Vec<PodEntry>) -> Vec<PodEntry> {
     pods.sort_by(|left, right| {
         let order = priority_sort::order(&left.pod).cmp(&priority_sort::order(&right.pod));
         order.then_with(|| left.pod.uid.cmp(&right.pod.uid))

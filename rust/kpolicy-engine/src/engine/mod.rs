@@ -5,6 +5,7 @@
 //! calls, so every decision sees one of each.
 
 mod admission;
+mod advice;
 mod again;
 mod apply;
 mod candidates;
@@ -40,6 +41,7 @@ use crate::snapshot::{Cluster, PodEntry, Progress};
 use crate::threads::Threads;
 use crate::timing::Timings;
 use crate::waiting::{Waiting, shares};
+pub use advice::AdviceAsked;
 pub use pod_resources::{Amount, PodResources};
 use prospects::NODES_A_PROSPECT;
 

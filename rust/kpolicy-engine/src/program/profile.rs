@@ -190,7 +190,8 @@ pub(super) fn read(
     }
     // Whatever a policy asks for, what cannot be done is not done by halves.
     let rule: Box<dyn Filter> = Box::new(GangScheduling);
-    profile.filters.push(FilterRule::new(gang_scheduling::NAME.into(), None, rule));
+    let rule = FilterRule::new(gang_scheduling::NAME.into(), None, rule);
+    profile.filters.push(rule.of_builtin(Some(gang_scheduling::NAME)));
     for (place, item) in scores? {
         let of = (followed, policies.len());
         let Some(read) = read_score(item, &place, of, &mut ledger, refusals) else {
@@ -252,6 +253,7 @@ fn read_filter(
     let helped_by = read_helped_by(&mut fields, refusals)?;
     let conditions = expression::conditions(&mut fields, &name, refusals)?;
     let mut paths = conditions.as_ref().map(Conditions::paths).unwrap_or_default();
+    let own = item.get("builtin").and_then(Value::as_str);
     let (rule, counts, is_audit, part): (Box<dyn Filter>, _, _, _) =
         match builtin(&mut fields, refusals)? {
             Some((builtin, mut args)) => {
@@ -281,7 +283,7 @@ fn read_filter(
     let kinds = conditions.as_deref().map(Conditions::kinds).unwrap_or_default();
     let witness = Witness::of_filter(&name, conditions.as_ref(), part);
     Some(Read {
-        rule: FilterRule::new(name, conditions, rule).helped_by(helped_by),
+        rule: FilterRule::new(name, conditions, rule).helped_by(helped_by).of_builtin(own),
         counts,
         is_audit,
         witness,

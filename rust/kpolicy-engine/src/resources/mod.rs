@@ -7,6 +7,7 @@
 pub(crate) mod amounts;
 pub(crate) mod names;
 pub(crate) mod pod;
+pub(crate) mod reduced;
 
 pub(crate) use amounts::{Allocatable, Amounts};
 pub(crate) use pod::{NonZero, Requests, limits};

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use kpolicy_cel::Moments;
+use kpolicy_cel::{Compared, Moments, Number};
 
 use crate::event::{Event, Events, Occurrence};
 use crate::model::Kind;
@@ -86,6 +86,22 @@ pub trait Filter: Debug + Send + Sync {
     /// What it reads of the moment of the decision.
     fn moments(&self) -> &Moments {
         &Moments::None
+    }
+
+    /// The texts that an expression is written with.
+    fn words(&self) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+
+    /// The numbers that an expression compares with, each with the text of the comparison.
+    fn compared(&self) -> Vec<(Compared, String)> {
+        Vec::new()
+    }
+
+    /// The same rule, which compares with another number there.
+    fn comparing(&self, compared: &Compared, number: Number) -> Option<Box<dyn Filter>> {
+        let _ = (compared, number);
+        None
     }
 
     /// Takes what the policy says of devices.

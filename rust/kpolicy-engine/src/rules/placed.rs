@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::Moments;
+use kpolicy_cel::{Compared, Moments, Number};
 
 use crate::event::{Event, Events, Occurrence};
 use crate::heap::HeapBytes;
@@ -30,6 +30,8 @@ pub struct FilterRule {
     events: Events,
     more_events: Events,
     helped_by: HelpedBy,
+    /// `None`: an expression.
+    builtin: Option<Box<str>>,
 }
 
 /// What may let a pod through that a filter rejects on every node.
@@ -51,13 +53,42 @@ impl FilterRule {
         let of_conditions = conditions.as_ref().map(|conditions| conditions.needs.events());
         let events = rule.events().with(of_conditions.unwrap_or(Events::NONE));
         let more_events = more_events(&*rule);
-        Self { name, conditions, rule, events, more_events, helped_by: HelpedBy::default() }
+        let helped_by = HelpedBy::default();
+        Self { name, conditions, rule, events, more_events, helped_by, builtin: None }
     }
 
     /// The same rule, helped by what the policy says.
     #[must_use]
     pub(crate) fn helped_by(self, helped_by: HelpedBy) -> Self {
         Self { helped_by, ..self }
+    }
+
+    /// The same rule, which is this built-in, whatever the policy calls it.
+    #[must_use]
+    pub(crate) fn of_builtin(self, builtin: Option<&str>) -> Self {
+        Self { builtin: builtin.map(Into::into), ..self }
+    }
+
+    /// The built-in that it is; `None` for an expression.
+    pub(crate) fn builtin(&self) -> Option<&str> {
+        self.builtin.as_deref()
+    }
+
+    /// As [`Filter::words`].
+    pub(crate) fn words(&self) -> Vec<Arc<str>> {
+        self.rule.words()
+    }
+
+    /// As [`Filter::compared`].
+    pub(crate) fn compared(&self) -> Vec<(Compared, String)> {
+        self.rule.compared()
+    }
+
+    /// As [`Filter::comparing`].
+    pub(crate) fn comparing(&self, compared: &Compared, number: Number) -> Option<Self> {
+        let rule = self.rule.comparing(compared, number)?;
+        let own = Self::new(Arc::clone(&self.name), self.conditions.clone(), rule);
+        Some(own.helped_by(self.helped_by))
     }
 
     /// Whether a pod that it rejects on every node would be rejected on a new one too.

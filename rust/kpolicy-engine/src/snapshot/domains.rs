@@ -75,6 +75,13 @@ impl Domains {
         self.values.len()
     }
 
+    /// All values that nodes have or had, sorted.
+    pub(crate) fn values(&self) -> Vec<&str> {
+        let mut values: Vec<&str> = self.values.iter().skip(1).map(AsRef::as_ref).collect();
+        values.sort_unstable();
+        values
+    }
+
     pub(crate) fn value(&self, id: u32) -> Option<&str> {
         count(1);
         if id == ABSENT {

@@ -30,6 +30,7 @@ pub(crate) mod pods;
 mod progress;
 pub(crate) mod promises;
 pub(crate) mod read_labels;
+pub(crate) mod supposed;
 mod tables;
 pub(crate) mod taint_sets;
 pub(crate) mod usage;

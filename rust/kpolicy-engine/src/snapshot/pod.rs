@@ -21,7 +21,7 @@ pub(crate) struct Identity {
     pub labels: Labels,
 }
 
-#[derive(Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct NodeAffinity {
     pub selector: Option<Labels>,
     pub required: Option<NodeSelector>,
@@ -30,7 +30,7 @@ pub(crate) struct NodeAffinity {
     pub preferred_problem: Option<Box<str>>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct PodAffinity {
     pub required: Box<[PodAffinityTerm]>,
     pub preferred: Box<[(i32, PodAffinityTerm)]>,
@@ -55,7 +55,7 @@ pub(crate) struct Images {
 }
 
 /// Containers as specified: without what the status says of them.
-#[derive(Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Containers {
     pub init: Box<[model::Container]>,
     pub regular: Box<[model::Container]>,
@@ -71,7 +71,7 @@ pub(crate) struct NeededFeatures {
 }
 
 /// Everything that pods of one controller usually share.
-#[derive(Debug, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Template {
     pub scheduler_name: Name,
     pub priority: i32,
@@ -245,7 +245,7 @@ macro_rules! pod_tables {
         /// The tables behind the shared parts of pods.
         #[derive(Debug, Default)]
         pub(crate) struct PodTables {
-            $($table: Interner<$value>,)*
+            $(pub(super) $table: Interner<$value>,)*
         }
 
         impl PodTables {

@@ -11,6 +11,7 @@ use crate::model;
 
 use super::node::{Node, NodeTables};
 use super::pod::{Pod, PodTables};
+use super::supposed::PodParts;
 
 /// How many bytes may have lost their holder before the tables are swept: an eighth of what is in use,
 /// within these bounds. A sweep looks at every entry.
@@ -32,6 +33,10 @@ impl Tables {
     pub(super) fn pod(&mut self, object: model::Pod) -> Pod {
         self.sweep_if_due();
         self.pods.row(object, &mut self.names)
+    }
+
+    pub(super) fn supposed_pod(&mut self, pod: &Pod, parts: PodParts) -> Pod {
+        self.pods.supposed(pod, parts)
     }
 
     pub(super) fn node(&mut self, object: model::Node) -> Node {

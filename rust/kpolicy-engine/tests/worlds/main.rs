@@ -7,6 +7,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 
+mod advice;
 mod afterwards;
 mod changes;
 mod devices;
@@ -35,6 +36,7 @@ use kpolicy_engine::api::{Applied, BindOutcome, Kind, Still};
 use kpolicy_engine::rules::catalog;
 use serde_json::json;
 
+use advice::{Advised, Planted};
 use draws::Draws;
 use live::{live, live_with};
 use run::{Difference, Fault};
@@ -238,6 +240,57 @@ fn the_same_seed_gives_the_same_bytes_in_another_process() {
     assert_eq!(own, other, "in another process");
     let decisions = own.lines().count();
     assert!(decisions > 1000, "{decisions}");
+}
+
+/// Pods that fit nowhere on which advice is judged, each with many decisions from scratch.
+const ADVISED: usize = 1_000;
+
+fn advised(pods: usize, planted: Planted) -> Result<Advised, String> {
+    let first: u64 = number("KPOLICY_WORLD_FIRST", 1);
+    let mut advised = Advised::default();
+    for seed in first.. {
+        if advised.pods >= pods {
+            break;
+        }
+        advised.add(seed, planted)?;
+    }
+    Ok(advised)
+}
+
+#[test]
+fn every_suggestion_places_the_pod_and_nothing_smaller_does() {
+    let advised = advised(number("KPOLICY_ADVISED", ADVISED), Planted::Nothing);
+    let advised = advised.unwrap_or_else(|why| panic!("{why}"));
+    println!("{advised:#?}");
+    assert!(advised.suggestions > advised.pods, "{advised:?}");
+    let missing: Vec<&str> =
+        ADVISED_KINDS.into_iter().filter(|kind| !advised.kinds.contains_key(*kind)).collect();
+    assert!(missing.is_empty(), "never suggested: {missing:?}");
+}
+
+/// Kinds of suggestions that do by themselves.
+const ADVISED_KINDS: [&str; 13] = [
+    "request",
+    "toleration",
+    "nodeSelector",
+    "nodeAffinity",
+    "topologySpread",
+    "podAffinity",
+    "podAntiAffinity",
+    "podLabel",
+    "taint",
+    "cordon",
+    "nodeLabel",
+    "room",
+    "rule",
+];
+
+#[test]
+fn advice_that_is_too_little_or_too_much_is_found() {
+    for planted in [Planted::TooLittle, Planted::TooMuch] {
+        let found = advised(100, planted);
+        assert!(found.is_err(), "{planted:?}: {found:?}");
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use kpolicy_codec::{Keep, file};
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::{Applied, BindOutcome, Decision, Event, Kind, Still, Verdict, Wake};
+use kpolicy_engine::engine::AdviceAsked;
 use kpolicy_engine::model::Meta;
 use kpolicy_engine::program::Preemption;
 use kpolicy_engine::snapshot::PodEntry;
@@ -375,6 +376,9 @@ impl<'w> Run<'w> {
 
     fn batch(&mut self, uids: &[String]) -> Agreed {
         self.explained_together()?;
+        // Nothing comes of it: decisions are as from scratch afterwards.
+        let asked = AdviceAsked { limit: 1, ..AdviceAsked::default() };
+        same("advice", &self.engine.advise(&asked), &self.twin.advise(&asked))?;
         let uids: Vec<Arc<str>> = uids.iter().map(|uid| Arc::from(uid.as_str())).collect();
         let have = self.engine.schedule(&uids, self.now_ns, &Still).decisions;
         let mut want = Vec::new();

@@ -162,3 +162,22 @@ async def test_the_parts_of_a_rule_are_shown_for_a_pod_and_a_node() -> None:
             assert (await get(world, f"{asked}NodeResourcesFit"))[0] == 404
             assert (await get(world, "/debug/rule?pod=web&node=none&rule=only-ssd"))[0] == 404
             assert (await get(world, "/debug/rule?pod=web"))[0] == 400
+
+
+async def test_what_would_place_a_pod_and_the_pods_of_a_namespace() -> None:
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n", cpu="2"), pod("large", cpu="3"), pod("larger", cpu="4"))
+        async with running(control_plane, options=on_port(free_port())) as world:
+            await world.until(lambda: parked(world) == 2)
+            _, text = await get(world, "/debug/explain?pod=large&advice=1")
+            assert "request 2 cpu instead of 3" in text
+            _, text = await get(world, "/debug/explain?pod=large&advice=1&output=json")
+            (suggestion,) = json.loads(text)["advice"]["suggestions"]
+            assert (suggestion["kind"], suggestion["node"]) == ("request", "n")
+            _, text = await get(world, "/debug/explain?namespace=default&output=json")
+            assert json.loads(text)["rejectedBy"] == {"NodeResourcesFit": 2}
+            _, text = await get(world, "/debug/explain?namespace=default")
+            assert text.startswith("the namespace default: 2 pods, 0 on nodes\n")
+            assert (await get(world, "/debug/explain?namespace=default&pod=large"))[0] == 400
+            # Nothing came of it.
+            assert parked(world) == 2

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Budget, Expression, Moments, Value};
+use kpolicy_cel::{Budget, Compared, Expression, Moments, Number, Value};
 
 use crate::event::{Event, Events, Occurrence};
 use crate::heap::arc_bytes;
@@ -28,7 +28,7 @@ const LANES_A_WORD: usize = 64;
 const REJECTED: Code = Code::reject(1);
 const ERRED: Code = Code::reject(2);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Spec {
     pub(crate) written: Written,
     pub(crate) message: Arc<str>,
@@ -124,6 +124,23 @@ impl Filter for ExpressionFilter {
 
     fn kinds(&self) -> &[Kind] {
         &self.0.written.kinds
+    }
+
+    fn words(&self) -> Vec<Arc<str>> {
+        self.0.written.expression.words()
+    }
+
+    fn compared(&self) -> Vec<(Compared, String)> {
+        let Written { expression, source, .. } = &self.0.written;
+        let with_text =
+            |compared: Compared| (compared, source.part(compared.origin).unwrap_or_default());
+        expression.compared().into_iter().map(with_text).collect()
+    }
+
+    fn comparing(&self, compared: &Compared, number: Number) -> Option<Box<dyn Filter>> {
+        let mut spec = Spec::clone(&self.0);
+        spec.written.expression = spec.written.expression.comparing(compared, number)?;
+        Some(Box::new(Self(Arc::new(spec))))
     }
 }
 

@@ -116,7 +116,7 @@ impl EvaluationCounts {
 }
 
 /// A verified expression of a rule.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Written {
     name: Arc<str>,
     expression: Expression,

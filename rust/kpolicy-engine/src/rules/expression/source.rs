@@ -19,7 +19,7 @@ struct Span {
 }
 
 /// The texts of a rule's expression and of the variables that it uses, and the place of each node.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Source {
     texts: Vec<(Box<str>, Box<str>)>,
     spans: Box<[Option<Span>]>,

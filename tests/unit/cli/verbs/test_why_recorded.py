@@ -1,0 +1,157 @@
+"""`kpolicy why` of what was recorded: pods of a snapshot and of a journal's moment, and whole
+namespaces and groups."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kpolicy.api_times import NANOSECONDS
+from kpolicy.cli import main
+from kpolicy.cli.output_schema import output_schema
+from kpolicy.testing import node, pod
+from tests.unit.cli.test_cli_manners import problems
+from tests.unit.journal.journaled_engine import JournaledEngine, lines, pending
+
+Capture = pytest.CaptureFixture[str]
+GROUP = "scheduling.x-k8s.io/pod-group"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def snapshot(*objects: dict[str, Any], name: str = "cluster.json") -> str:
+    Path(name).write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+    return name
+
+
+def shop(*more: dict[str, Any]) -> str:
+    """One pod that fits nowhere, one that fits, and one on a node."""
+    search = pod("search", "shop", cpu="6")
+    search["spec"]["nodeSelector"] = {"disk": "ssd"}
+    return snapshot(
+        node("n1", cpu="4", labels={"disk": "ssd"}),
+        node("n2", cpu="8"),
+        search,
+        pod("new", "shop", cpu="1"),
+        pod("cart", "shop", cpu="1", node_name="n2"),
+        *more,
+    )
+
+
+def why(capsys: Capture, *arguments: str, code: int = 0) -> str:
+    assert main(["why", *arguments]) == code, capsys.readouterr()
+    captured = capsys.readouterr()
+    return captured.err if code else captured.out
+
+
+def document(capsys: Capture, *arguments: str) -> dict[str, Any]:
+    """As JSON, which is as the published schema says."""
+    shown: dict[str, Any] = json.loads(why(capsys, *arguments, "-o", "json"))
+    schemas = output_schema()["oneOf"]
+    (schema,) = (each for each in schemas if each["properties"]["kind"]["const"] == shown["kind"])
+    assert problems(shown, schema) == []
+    return shown
+
+
+def test_what_would_place_a_pod_of_a_snapshot(capsys: Capture) -> None:
+    text = why(capsys, "shop/search", "-s", shop())
+    assert text.startswith("shop/search is pending: none of 2 nodes takes it\n")
+    assert "  nearest to taking it\n    n2  node(s) didn't match" in text
+    assert "    n1  Insufficient cpu (4 of 6 cpu free) [NodeResourcesFit]" in text
+    assert "request 4 cpu instead of 6" in text
+    assert "drop disk=ssd from spec.nodeSelector" in text
+    assert "label n2 disk=ssd" in text
+    advice = document(capsys, "search", "-n", "shop", "-s", shop())["advice"]
+    assert advice["situation"] == "fitsNowhere"
+    kinds = [(each["of"], each["kind"], each["node"]) for each in advice["suggestions"]]
+    # Each has one change; a share of an amount is more than something that has none.
+    assert kinds == [
+        ("pod", "nodeSelector", "n2"),
+        ("node", "nodeLabel", "n2"),
+        ("pod", "request", "n1"),
+    ]
+
+
+def test_a_placed_pod_says_which_rules_decided(capsys: Capture) -> None:
+    advice = document(capsys, "shop/cart", "-s", shop())["advice"]
+    assert (advice["situation"], advice["node"]) == ("placed", "n2")
+    (other,) = advice["runnersUp"]
+    assert other["node"] == "n1"
+    assert other["by"] == advice["total"] - other["total"] > 0
+    named = sum(rule["by"] for rule in other["rules"])
+    assert named >= other["by"] > named - min(rule["by"] for rule in other["rules"])
+    assert "n2 beside the best others" in why(capsys, "shop/cart", "-s", shop())
+
+
+def test_a_namespace_and_a_group_are_summed_up(capsys: Capture) -> None:
+    members = [pod(f"g{number}", "shop", cpu="9") for number in range(3)]
+    for each in members:
+        each["metadata"].setdefault("labels", {})[GROUP] = "gang"
+    cluster = shop(*members)
+    shown = document(capsys, "-n", "shop", "-s", cluster)
+    assert (shown["pods"], shown["pending"], shown["leftOut"]) == (6, 5, 0)
+    assert shown["situations"] == {"fitsNowhere": 4, "fits": 1}
+    assert shown["rejectedBy"] == {"NodeResourcesFit": 4, "NodeAffinity": 1}
+    assert shown["suggestions"][0] == {"of": "pod", "kind": "request", "pods": 4}
+    assert [len(each["pods"]) for each in shown["advice"]] == [3, 1, 1]
+    text = why(capsys, "-n", "shop", "-s", cluster)
+    assert text.startswith("the namespace shop: 6 pods, 1 on nodes\n")
+    group = document(capsys, "-n", "shop", "--group", "gang", "-s", cluster)
+    assert (group["group"], group["pods"], group["pending"]) == ("gang", 3, 3)
+    assert why(capsys, "-n", "none", "-s", cluster).endswith("no pod is pending\n")
+
+
+def test_what_cannot_be_answered_has_a_code(capsys: Capture) -> None:
+    assert "UnknownPod: shop/serch: there is no such pod" in why(
+        capsys, "shop/serch", "-s", shop(), code=2
+    )
+    assert "a POD" in why(capsys, "-s", shop(), code=2)
+    assert "--at needs a journal" in why(
+        capsys, "shop/search", "-s", shop(), "--at", "2026-01-01T00:00:00Z", code=2
+    )
+    no_nodes = snapshot(pod("alone", "shop"), name="alone.json")
+    assert document(capsys, "shop/alone", "-s", no_nodes)["advice"] == {
+        "situation": "noNodes",
+        "nodes": 0,
+        "message": "no nodes available to schedule pods",
+    }
+
+
+def test_a_moment_of_a_journal(capsys: Capture, folder: Path) -> None:
+    made = JournaledEngine(folder / "journal")
+    made.begin(nodes=2)
+    made.place("web-0")
+    made.clock.stand_still(60)
+    huge = pending("huge")
+    huge["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "64"}}
+    made.call("watch", "pods", lines(("ADDED", huge)), made.now())
+    made.call("schedule", ["huge"], made.now())
+    made.close()
+    shown = document(capsys, "huge", "-s", "journal")
+    assert shown["situation"] == "fits nowhere"
+    assert shown["judgedBy"] == "the policy that decided then"
+    assert [each["kind"] for each in shown["advice"]["suggestions"]] == ["request"]
+    early = ("-s", "journal", "--at", "2026-01-01T00:00:30Z")
+    assert document(capsys, "web-0", *early)["advice"]["situation"] == "placed"
+    assert "UnknownPod: there was no pod default/huge" in why(capsys, "huge", *early, code=2)
+    for time, code in (("2025-01-01T00:00:00Z", "Before"), ("2027-01-01T00:00:00Z", "After")):
+        text = why(capsys, "huge", "-s", "journal", "--at", time, code=2)
+        assert f"{code}Journal: " in text
+
+
+def test_a_moment_between_two_runs_is_a_gap(capsys: Capture, folder: Path) -> None:
+    for run, later_ns in (("first", 0), ("second", 3_600 * NANOSECONDS)):
+        made = JournaledEngine(folder / "journal", run=run, later_ns=later_ns)
+        made.begin(nodes=2)
+        made.place("web-0")
+        made.close()
+    text = why(capsys, "web-0", "-s", "journal", "--at", "2026-01-01T00:30:00Z", code=2)
+    assert "JournalGap: " in text
+    assert "nothing was recorded between" in text
