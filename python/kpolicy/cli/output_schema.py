@@ -69,6 +69,27 @@ _DECISION: Final = _object(
     message=_text("Why it gets none."),
     victims=_list({"type": "string"}, "The pods that are evicted for it."),
 )
+_SAMPLE: Final = _object(
+    {
+        "time": _text("The time of the sample."),
+        "nodes": _whole("How many nodes there are."),
+        "running": _whole("How many pods are on nodes."),
+        "pending": _whole("How many pods have no node."),
+        "arrived": _whole("How many pods came since the sample before."),
+        "placed": _whole("How many got a node since then."),
+        "ended": _whole("How many ended since then."),
+        "preempted": _whole("How many were evicted for another pod since then."),
+        "displaced": _whole("How many lost their node since then."),
+        "attempts": _whole("How many decisions there were since then."),
+        "waitSeconds": _any_object(
+            "Percentiles of how long the pods waited that got a node since then."
+        ),
+        "resources": _any_object(
+            "By resource: allocatable, requested, and as shares allocation, fragmentation, "
+            "imbalance."
+        ),
+    }
+)
 _MEASURED: Final = _object(
     {
         "workload": _text("What was measured."),
@@ -165,6 +186,12 @@ _KINDS: Final = {
     ),
     "simulate": _object(
         {"pods": _list(_DECISION, "The decisions, in order."), "summary": _any_object("Sums.")}
+    ),
+    "days": _object(
+        {
+            "samples": _list(_SAMPLE, "The figures over time, at equal distances."),
+            "summary": _any_object("The figures of all the time."),
+        }
     ),
     "diff": _object(
         {
