@@ -90,6 +90,14 @@ _SAMPLE: Final = _object(
         ),
     }
 )
+_CELL: Final = _object(
+    {
+        "policy": _text("The policy."),
+        "values": _any_object("The values that --set gave."),
+        "seed": _whole("The seed."),
+        "figures": _any_object("The figures of these days, by name."),
+    }
+)
 _MEASURED: Final = _object(
     {
         "workload": _text("What was measured."),
@@ -213,6 +221,15 @@ _KINDS: Final = {
             "The epochs, with what became of each.",
         ),
         workloads=_any_object("With a policy, how many pods of each workload differ."),
+    ),
+    "sweep": _object(
+        {
+            "cells": _list(_CELL, "The cells, in order."),
+            "variants": _list(
+                _object({"policy": _text("The policy."), "figures": _any_object("Spreads.")}),
+                "Each policy with values: of each figure mean, deviation, least and most.",
+            ),
+        }
     ),
     "bench": _object({"measured": _list(_MEASURED, "A workload each.")}),
     "rule": _object(

@@ -42,6 +42,8 @@ def times(arrivals: Arrivals, begins_ns: int, ends_ns: int, random: Random) -> I
             at_ns = until_ns
             continue
         at_ns += left / rate
+        if at_ns >= ends_ns:
+            return
         yield int(at_ns)
         left = 1.0 if is_even else random.expovariate(1.0)
 
