@@ -33,6 +33,8 @@ COMMANDS = {
     "eval": (["eval", "1 + 1"], ""),
     "explain": (["explain", "-s", SNAPSHOT], "explanations"),
     "simulate": (["simulate", "-s", SNAPSHOT, "--every-pod"], "pods"),
+    "days": (["simulate", "--scenario", JOURNAL], "samples"),
+    "sweep": (["sweep", "--scenario", JOURNAL], "cells"),
     "diff": (["diff", "demo", "bin-packing", "-s", SNAPSHOT, "--every-pod"], "differences"),
     "replay": (["replay", JOURNAL], "differences"),
     "bench": (["bench", "-w", "basic", "--nodes", "20", "--pods", "20"], "measured"),
