@@ -19,6 +19,7 @@ from tests.unit.offline.days.scenarios import NODE, POD, document
 
 Capture = pytest.CaptureFixture[str]
 JOURNAL = str(ROOT / "docs" / "guides" / "shop-journal")
+KPOLICY = (sys.executable, "-m", "kpolicy")
 BUSY = document(
     nodes=[{**NODE, "count": 3}],
     pods=[{**POD, "lifetime": {"exponential": "30m"}}],
@@ -45,9 +46,9 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process(
     printed = []
     for hash_seed in ("1", "2"):
         table = tmp_path / f"{hash_seed}.csv"
+        to = ["--csv", str(table)]
         done = subprocess.run(
-            [sys.executable, "-m", "kpolicy", "simulate", "--scenario", scenario]
-            + ["--seed", "7", "--output", "json", "--csv", str(table)],
+            [*KPOLICY, "simulate", "--scenario", scenario, "--seed", "7", "-o", "json", *to],
             env=os.environ | {"PYTHONHASHSEED": hash_seed},
             capture_output=True,
             check=True,
@@ -154,9 +155,10 @@ def test_without_ray_a_sweep_says_what_to_install(
 def test_ctrl_c_ends_a_sweep_and_its_processes(scenario: str, tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     table.write_text("as it was")
+    arguments = ["sweep", "--scenario", scenario, "--jobs", "2", "--csv", str(table)]
+    arguments += ["--set", "duration=3000d,3001d", "--set", "sampleEvery=1d"]
     running = subprocess.Popen(
-        [sys.executable, "-c", _STARTED, "sweep", "--scenario", scenario, "--jobs", "2"]
-        + ["--set", "duration=3000d,3001d", "--set", "sampleEvery=1d", "--csv", str(table)],
+        [sys.executable, "-c", _STARTED, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
