@@ -91,8 +91,9 @@ e2e: release control-plane ## Run tests on a real kube-apiserver and etcd (of an
 	$(BIN)/pytest -q -m "(cluster or peer) and not full" --durations=15 tests
 
 .PHONY: e2e-full
-e2e-full: release control-plane ## Run the tests of e2e, all tests that take minutes, and e2e on Kubernetes 1.37
+e2e-full: release control-plane ## Run the tests of e2e, all tests that take minutes, a Ray cluster, and e2e on Kubernetes 1.37
 	$(BIN)/pytest -q -m "cluster or peer or full" tests
+	$(MAKE) ray
 	$(MAKE) e2e KUBERNETES=1.37
 
 .PHONY: control-plane
@@ -193,6 +194,7 @@ lock: $(STAMPS)/python ## Write the lock files again from pyproject.toml, and th
 	$(LOCK) --constraints requirements.lock --output-file requirements-run.lock pyproject.toml
 	$(LOCK) --group site --output-file requirements-site.lock
 	$(LOCK) --group wheel --output-file requirements-wheel.lock
+	$(LOCK) --extra ray --constraints requirements.lock --output-file requirements-ray.lock pyproject.toml
 	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/python -m build.bill_of_materials
 
@@ -214,6 +216,15 @@ $(STAMPS)/wheel: requirements-wheel.lock
 wheel: $(STAMPS)/wheel ## Build a wheel for every Linux with glibc 2.28 or newer in dist/ (minutes)
 	@PATH=$(CURDIR)/$(VENV)/wheel/bin:$$PATH build/wheel.sh dist portable
 	@ls dist/kpolicy-*.whl
+
+$(STAMPS)/ray: requirements-ray.lock
+	@$(PYTHON) -m venv $(VENV)/ray
+	@$(VENV)/ray/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r requirements-ray.lock
+	@mkdir -p $(STAMPS) && touch $@
+
+.PHONY: ray
+ray: dev $(STAMPS)/ray ## Run `kpolicy sweep --engine ray` on a local Ray cluster of two nodes, one of which is killed
+	@PYTHONPATH=$(CURDIR)/python:$(CURDIR) $(VENV)/ray/bin/python -m tests.ray_cluster
 
 .PHONY: screenshots
 screenshots: dev ## Draw the pictures of the documentation again (needs Debian's package chromium)

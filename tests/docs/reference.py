@@ -50,6 +50,7 @@ def reference_pages() -> dict[Path, str]:
         "rules": _rules,
         "policy-fields": lambda: _fields("SchedulingPolicy", "Fields of a SchedulingPolicy"),
         "test-fields": lambda: _fields("PolicyTest", "Fields of a PolicyTest"),
+        "scenario-fields": lambda: _fields("Scenario", "Fields of a Scenario"),
         "settings-fields": _settings,
         "codes": _codes,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from kpolicy.cli.schema_parts import (
     any_object,
@@ -74,14 +74,14 @@ _NEAREST: Final = object_of(
         "The resources that are short.",
     ),
 )
-_ADVICE_REQUIRED: Final = {
+_ADVICE_REQUIRED: Final[dict[str, Any]] = {
     "situation": {
         "enum": ["fitsNowhere", "fits", "placed", "held", "noNodes", "setAside"],
         "description": "What is so with the pod.",
     },
     "nodes": whole_number_of("How many nodes there are."),
 }
-_ADVICE_OPTIONAL: Final = {
+_ADVICE_OPTIONAL: Final[dict[str, Any]] = {
     "nearest": list_of(_NEAREST, "The nodes nearest to taking the pod, the nearest first."),
     "rejectedBy": any_object("How many nodes each rule rejects; of a placed pod, what would now."),
     "suggestions": list_of(_SUGGESTION, "What would place the pod, the smallest first."),

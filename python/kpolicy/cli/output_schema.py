@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kpolicy.cli.advice_schema import ADVICE_SCHEMA, WHY_ALL_SCHEMA
+from kpolicy.cli.days_schema import DAYS_SCHEMA, SWEEP_SCHEMA
 from kpolicy.cli.plan_schema import PLAN_SCHEMA
 from kpolicy.cli.schema_parts import (
     any_object,
@@ -150,6 +151,7 @@ _KINDS: Final = {
     "simulate": object_of(
         {"pods": list_of(_DECISION, "The decisions, in order."), "summary": any_object("Sums.")}
     ),
+    "days": DAYS_SCHEMA,
     "diff": object_of(
         {
             "differences": list_of(
@@ -179,6 +181,7 @@ _KINDS: Final = {
         ),
         workloads=any_object("With a policy, how many pods of each workload differ."),
     ),
+    "sweep": SWEEP_SCHEMA,
     "bench": object_of({"measured": list_of(_MEASURED, "A workload each.")}),
     "rule": object_of(
         {"codes": list_of(_CODE, "Codes of findings.")},

@@ -7,6 +7,7 @@ from typing import Any, Final
 SCHEMA_KINDS: Final = (
     "SchedulingPolicy",
     "PolicyTest",
+    "Scenario",
     "SchedulerConfiguration",
     "KubeSchedulerConfiguration",
     "Settings",
@@ -39,6 +40,14 @@ def _body(kind: str) -> dict[str, Any]:
 
             body = PolicyTest.model_json_schema(by_alias=True)
             describe_fields(body, DOCUMENT_FIELDS)
+            return body
+        case "Scenario":
+            from kpolicy.offline.days.scenario_fields import SCENARIO_FIELDS
+            from kpolicy.offline.days.scenario_model import Scenario
+            from kpolicy.policy.models.field_descriptions import describe_fields
+
+            body = Scenario.model_json_schema(by_alias=True)
+            describe_fields(body, SCENARIO_FIELDS)
             return body
         case "SchedulerConfiguration":
             from kpolicy.scheduler.options import SchedulerConfiguration

@@ -56,6 +56,32 @@ COLUMN_BYTES_MAX: Final = 64 << 20
 # Differences that are kept with their pods; further ones are counted.
 DIFFERENCES_KEPT_MAX: Final = 10_000
 
+# --- simulated days and sweeps -------------------------------------------------------------------
+# Nodes of one group of a scenario. Each is an object that Python makes.
+DAYS_NODES_MAX: Final = 100_000
+# Ten years; nanoseconds since 1970 in 64 bits reach to 2262.
+DAYS_NS_MAX: Final = 10 * 366 * 86_400 * 1_000_000_000
+# Pods of one kind in an hour.
+RATE_MAX: Final = 10_000_000
+# Pods that come in all: each takes about half a kilobyte while it is there.
+ARRIVALS_MAX: Final = 10_000_000
+# Rows of a trace, which are kept: about 200 bytes each.
+TRACE_ROWS_MAX: Final = 5_000_000
+# Samples of one simulation, each a row of the CSV file.
+SAMPLES_MAX: Final = 1_000_000
+SAMPLES_DEFAULT: Final = 200
+# Kinds of requests that fragmentation is measured with: the most frequent ones.
+FRAGMENT_SHAPES_MAX: Final = 20
+# Messages about objects that could not be read; the others are counted.
+UNREADABLE_KEPT_MAX: Final = 20
+# How often a cell of a sweep is begun again whose worker was killed: a cell that takes too much
+# memory kills each one.
+CELL_TRIES_MAX: Final = 3
+# Cells of one sweep.
+CELLS_MAX: Final = 100_000
+# Cells that a Ray cluster is given ahead.
+RAY_CELLS_AHEAD_MAX: Final = 1_000
+
 # --- benchmarks ----------------------------------------------------------------------------------
 # The largest cluster that kpolicy is designed for. The engine numbers nodes and pods with 32 bits.
 BENCH_NODES_MAX: Final = 1_000_000

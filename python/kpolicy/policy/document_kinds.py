@@ -66,7 +66,7 @@ def _looks_like_policy(root: Mapping) -> bool:
 
 _KINDS: Final = (KIND, "KubeSchedulerConfiguration", "Policy", "ConfigMap", "List")
 # Other kinds of kpolicy's API.
-_OTHER_KINDS: Final = ("PolicyTest", "SchedulerConfiguration")
+_OTHER_KINDS: Final = ("PolicyTest", "Scenario", "SchedulerConfiguration")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ COMMANDS = {
     "eval": (["eval", "1 + 1"], ""),
     "explain": (["explain", "-s", SNAPSHOT], "explanations"),
     "simulate": (["simulate", "-s", SNAPSHOT, "--every-pod"], "pods"),
+    "days": (["simulate", "--scenario", JOURNAL], "samples"),
+    "sweep": (["sweep", "--scenario", JOURNAL], "cells"),
     "diff": (["diff", "demo", "bin-packing", "-s", SNAPSHOT, "--every-pod"], "differences"),
     "plan": (["plan", "demo", "bin-packing", "-s", SNAPSHOT, "--every-pod"], ""),
     "replay": (["replay", JOURNAL], "differences"),

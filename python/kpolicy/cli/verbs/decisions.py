@@ -193,14 +193,19 @@ def _print_unserved(work: Explaining) -> None:
         )
 
 
+# For verbs that have another input too.
+_WITH_OPTIONAL_SNAPSHOT: Final = (
+    argument(*SNAPSHOT.names, **{**SNAPSHOT.options, "required": False, "default": []}),
+    *(flag for flag in DECISION if flag is not SNAPSHOT),
+)
+
 EXPLAIN: Final = Verb(
     "explain",
     "Explain where pods of a snapshot fit: which rule rejects which nodes, and how the other nodes "
     "score.",
     _explain,
     (
-        *(flag for flag in DECISION if flag is not SNAPSHOT),
-        argument(*SNAPSHOT.names, **{**SNAPSHOT.options, "required": False, "default": []}),
+        *_WITH_OPTIONAL_SNAPSHOT,
         argument(
             "--live",
             action="store_true",
@@ -238,11 +243,23 @@ Pods are placed in the order of the queue: by priority, creation time and name. 
 pods that were placed before it. No pod is evicted. With --plugin, each pod is tried once: no time
 passes, and a pod that still waits on Permit at the end is refused.
 
+With --scenario, days pass: pods come and go, nodes change, and the queue, its back-off and
+preemption work in virtual time. A scenario is a document (`kpolicy schema --kind Scenario`); the
+journal of a cluster is one too. The same seed gives the same bytes.
+
 exit: 0 simulated, whatever became of the pods; 1 the policy has errors; 2 could not work
 """
 
 
 def _simulate(args: argparse.Namespace) -> int:
+    if args.scenario:
+        from kpolicy.cli.simulated_days import simulate_days
+
+        return simulate_days(args)
+    if not args.snapshot:
+        raise CannotWorkError("name a cluster with --snapshot, or days with --scenario")
+    if args.csv:
+        raise CannotWorkError("--csv goes with --scenario")
     from kpolicy.offline.answers.pod_decisions import Simulating
     from kpolicy.offline.reports.answer_text import pods_text, simulation_text
 
@@ -287,9 +304,27 @@ def _fields(line: dict[str, Any]) -> str:
 
 SIMULATE: Final = Verb(
     "simulate",
-    "Place all pending pods of a snapshot that the policy serves, and print a summary.",
+    "Place all pending pods of a snapshot that the policy serves, or simulate days in which pods "
+    "come and go, and print a summary.",
     _simulate,
-    (*DECISION, PLUGINS, HTML, OUTPUT),
+    (
+        *_WITH_OPTIONAL_SNAPSHOT,
+        argument(
+            "--scenario",
+            default="",
+            metavar="FILE|DIR|-",
+            help="simulate these days: a document of kind Scenario, or the folder of a journal",
+        ),
+        argument(
+            "--csv",
+            default="",
+            metavar="FILE",
+            help="with --scenario: write the figures over time to this file",
+        ),
+        PLUGINS,
+        HTML,
+        OUTPUT,
+    ),
     _SIMULATE_EPILOG,
 )
 

@@ -13,7 +13,7 @@ _OBJECT: Final = {
     "metadata": _API.format("metadata"),
     "spec": _API.format("spec"),
 }
-_NODE: Final = {
+NODE_FIELDS: Final = {
     **_OBJECT,
     "taints": "Taints, as `key=value:Effect` or as the API has them.",
     "unschedulable": "True: the node takes no new pods.",
@@ -23,7 +23,7 @@ _NODE: Final = {
     "images": "The names of the images that are on the node.",
     "status": _API.format("status"),
 }
-_POD: Final = {
+POD_FIELDS: Final = {
     **_OBJECT,
     "name": "The name of the pod.",
     "namespace": "The namespace of the pod. Default: `default`.",
@@ -80,11 +80,11 @@ DOCUMENT_FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "labels": "They change no test.",
         "annotations": "They change no test.",
     },
-    "NodeForm": _NODE,
-    "NodeEntry": {**_NODE, "name": "The name of the node."},
-    "PodForm": _POD,
+    "NodeForm": NODE_FIELDS,
+    "NodeEntry": {**NODE_FIELDS, "name": "The name of the node."},
+    "PodForm": POD_FIELDS,
     "RunningPod": {
-        **_POD,
+        **POD_FIELDS,
         "node": "The node that the pod is on.",
         "count": "How many such pods there are; they are numbered from 1.",
     },

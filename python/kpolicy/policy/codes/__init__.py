@@ -31,7 +31,7 @@ FAMILIES: Final = {
     "KP2": "types",
     "KP3": "meaning",
     "KP4": "cost",
-    "KP5": "tests and snapshots",
+    "KP5": "tests, snapshots and scenarios",
     "KP6": "legacy import",
     "KR1": "errors of expressions while scheduling",
     "KPC": "connections to an API server",

@@ -1,4 +1,5 @@
-"""Pages of the codes KP3xx, KP5xx and KP6xx: meaning, tests and snapshots, legacy import."""
+"""Pages of the codes KP3xx, KP5xx and KP6xx: meaning, tests, snapshots and scenarios, legacy
+import."""
 
 from __future__ import annotations
 
@@ -242,6 +243,33 @@ MEANING_PAGES: Final = (
         "The snapshot was recorded with another version of Kubernetes or kpolicy.",
         "snapshot: of-1.30.kpsnap",
         "snapshot: of-1.36.kpsnap",
+    ),
+    Page(
+        "KP510",
+        ERROR,
+        "scenario that names what it does not have",
+        "A Scenario refers to its groups of nodes, its kinds of pods and its nodes by name, and "
+        "`--set` to its fields by a path such as `nodes.worker.count`.",
+        "arrivals: [{pods: wbe, perHour: 60}]",
+        "arrivals: [{pods: web, perHour: 60}]",
+    ),
+    Page(
+        "KP511",
+        ERROR,
+        "scenario in which nothing can happen",
+        "A Scenario needs nodes, and pods that come: `arrivals`, a `trace`, or a `snapshot`.",
+        "nodes: [{name: worker, count: 0}]",
+        "nodes: [{name: worker, count: 3}]",
+    ),
+    Page(
+        "KP512",
+        ERROR,
+        "trace or snapshot of a scenario that cannot be read",
+        "A trace is a CSV file in UTF-8. Its first line names the columns: `time` (needed), "
+        "`template`, `duration`, `priority`, `namespace`, and resources. Times and durations are "
+        "seconds, or have units.",
+        "time,template,cpu\nsoon,web,1",
+        "time,template,cpu\n90,web,1",
     ),
     Page(
         "KP601",

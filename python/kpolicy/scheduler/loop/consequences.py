@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +18,7 @@ from kpolicy.cluster.writes.pod_status import ConditionReason
 from kpolicy.engine import ClaimRelease, Decision, HeldPod, Verdict
 from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.reservations import Reservations
+from kpolicy.scheduler.loop.decided_batch import into_lanes
 from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodTry, Rejection
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
@@ -51,46 +52,18 @@ class DecidedBatch:
 
 
 def take(
-    queue: Queue, batch: Iterable[Attempt], decisions: Iterable[Decision], now_ns: int
+    queue: Queue, batch: Iterable[Attempt], decisions: Sequence[Decision], now_ns: int
 ) -> DecidedBatch:
     """Puts each pod of the batch into the lane that follows from its decision.
 
     A pod may leave the queue while the engine decides. If it was placed, it is bound nevertheless:
-    only the API server knows which came first, and its reservation must end. Pods after the last
-    decision are undecided, because a call of the engine ends after a bounded amount of work. They
-    are the first of the next batch."""
-    batch_outcome = DecidedBatch()
-    popped = {pod.uid: pod for pod in batch}
-    places = {uid: place for place, uid in enumerate(popped)}
-    last = -1  # the last pod with a decision
-    for decision in decisions:
-        began_ns = batch_outcome.took_ns
-        batch_outcome.took_ns += decision.took_ns
-        last = max(last, places.get(decision.uid, -1))
-        pod = popped.pop(decision.uid, None)
-        if pod is None:
-            continue
-        match Verdict(decision.verdict):
-            case Verdict.PLACED:
-                batch_outcome.placements.append(Placement(pod, decision, began_ns))
-            case Verdict.PARKED | Verdict.NOT_READY:
-                held = bool(decision.victims)
-                queue.parked(pod.uid, decision.rejected_by, now_ns, held=held)
-            case Verdict.FAILED:
-                queue.failed(pod.uid, now_ns)
-            case Verdict.SET_ASIDE:
-                queue.set_aside(pod.uid, now_ns)
-            case Verdict.GONE:
-                queue.gone(pod.uid)
-            case Verdict.GATED:
-                queue.gated(pod.uid, now_ns)
+    only the API server knows which came first, and its reservation must end."""
+    batch_outcome = DecidedBatch(took_ns=sum(decision.took_ns for decision in decisions))
+    for pod, decision, began_ns in into_lanes(queue, batch, decisions, now_ns):
+        if decision.verdict == Verdict.PLACED:
+            batch_outcome.placements.append(Placement(pod, decision, began_ns))
         if (reason := _reason(decision)) is not None:
             batch_outcome.rejections.append(Rejection(pod, decision, began_ns, reason))
-    for uid in popped:
-        if 0 <= last < places[uid]:
-            queue.undecided(uid)
-        else:  # the engine gave no answer for this pod: try again
-            queue.failed(uid, now_ns)
     return batch_outcome
 
 

@@ -109,7 +109,8 @@ class ScriptedPreBinder:
     async def pre_bind(
         self, pod: Attempt, decision: Decision, reservation: Reservation
     ) -> BindEnd | None:
-        end = self.ends[pod.uid] = asyncio.get_running_loop().create_future()
+        end: asyncio.Future[BindEnd | None] = asyncio.get_running_loop().create_future()
+        self.ends[pod.uid] = end
 
         async def ended() -> BindEnd | None:
             return await end

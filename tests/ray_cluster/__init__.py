@@ -1,0 +1,1 @@
+"""A real local Ray cluster of two nodes on which a sweep runs (`make ray`)."""
