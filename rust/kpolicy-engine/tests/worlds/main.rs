@@ -8,6 +8,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 
 mod afterwards;
+mod bound;
 mod changes;
 mod devices;
 mod draw;
