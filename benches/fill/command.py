@@ -10,13 +10,13 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from benches.fill import authors
-from kpolicy.offline.fill import Filled, Recipe, Trace, run_fill
-from kpolicy.offline.fill.openb import DEFAULT_PODS, read_openb
+from kpolicy.offline.fill import Filled, Recipe, Trace
+from kpolicy.offline.fill.cells import OPENB, FillCell, FillWork, cells_of, outcomes, trace_at
+from kpolicy.offline.fill.openb import DEFAULT_PODS
 from kpolicy.offline.fill.outcome import Outcome
 from kpolicy.offline.fill.synthetic import write_synthetic
 from kpolicy.offline.policy_files import read_source
@@ -28,23 +28,8 @@ POLICIES: Final = Path(__file__).parent / "policies"
 # In the order in which the paper has them.
 SIX: Final = tuple(authors.THEIRS)
 PERCENTS: Final = (80, 90, 100, 130)
-OPENB: Final = "openb:"
 SYNTHETIC: Final = "synthetic"
 _BAD_INPUT: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A run of one policy with one seed."""
-
-    policy: str
-    program: bytes
-    seed: int
-    trace: Trace
-    recipe: Recipe
-
-    def fill(self) -> Filled:
-        return run_fill(self.trace, self.program, self.seed, self.recipe)
 
 
 def program_of(policy: str) -> bytes:
@@ -60,19 +45,12 @@ def program_of(policy: str) -> bytes:
     return compiled.program.bytes
 
 
-def outcomes(cells: Sequence[Cell], jobs: int) -> list[Outcome]:
+def filled(work: FillWork, cells: Sequence[FillCell], jobs: int) -> list[Filled]:
     if jobs == 1:
-        filled = [cell.fill() for cell in cells]
-    else:
-        spawned = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(jobs, mp_context=spawned) as pool:
-            filled = list(pool.map(Cell.fill, cells))
-    names = list(dict.fromkeys(cell.policy for cell in cells))
-    by_policy = {
-        name: [run for cell, run in zip(cells, filled, strict=True) if cell.policy == name]
-        for name in names
-    }
-    return [Outcome(name, tuple(runs)) for name, runs in by_policy.items()]
+        return list(map(work, cells))
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=spawned) as pool:
+        return list(pool.map(work, cells))
 
 
 def seeds_of(text: str) -> range:
@@ -80,12 +58,12 @@ def seeds_of(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def table(found: Sequence[Outcome], trace: Trace, folder: Path | None) -> list[str]:
+def table(found: Sequence[Outcome], trace: Trace, folder: Path) -> list[str]:
     head = ["policy", *(f"allocated at {p} %" for p in PERCENTS[2:]), "authors", "difference"]
     head += [f"fragments at {p} %" for p in PERCENTS[:3]]
     rows = []
     for outcome in found:
-        theirs = folder and authors.allocated(folder, trace.name, outcome.policy, 100)
+        theirs = authors.allocated(folder, trace.name, outcome.policy, 100)
         ours = outcome.allocated(100)
         rows.append(
             [
@@ -126,27 +104,26 @@ def main(words: Sequence[str]) -> int:
     )
     parser.add_argument("--output", "-o", choices=("table", "json"), default="table")
     flags = parser.parse_args(words)
-    folder = Path(flags.trace.removeprefix(OPENB)) if flags.trace.startswith(OPENB) else None
     with tempfile.TemporaryDirectory() as made_up:
-        if folder is None:
+        written = flags.trace
+        if written == SYNTHETIC:
             write_synthetic(Path(made_up))
-        trace = read_openb(folder or Path(made_up), flags.variant)
+            written = f"{OPENB}{made_up}"
+        trace = trace_at(written, flags.variant)
     if isinstance(trace, Problem):
         print(f"{trace.code}: {trace}", file=sys.stderr)
         return _BAD_INPUT
+    folder = Path(written.removeprefix(OPENB))
     recipe = Recipe(mixes_nodes=not flags.nodes_in_order)
     try:
         programs = {policy: program_of(policy) for policy in flags.policy or SIX}
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return _BAD_INPUT
-    cells = [
-        Cell(policy, program, seed, trace, recipe)
-        for policy, program in programs.items()
-        for seed in flags.seeds
-    ]
+    work = FillWork(trace, tuple(programs.values()), recipe)
+    cells = cells_of(len(programs), flags.seeds)
     began = time.monotonic()
-    found = outcomes(cells, flags.jobs)
+    found = outcomes(list(programs), cells, filled(work, cells, flags.jobs))
     if flags.output == "json":
         print(json.dumps([outcome.line(PERCENTS) for outcome in found]))
     else:

@@ -44,6 +44,8 @@ def test_the_results_of_others_stand_beside(
 def test_what_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--trace", f"openb:{tmp_path}"]) == 2
     assert capsys.readouterr().err.startswith("NotReadable: ")
+    assert main(["--trace", "philly:x"]) == 2
+    assert capsys.readouterr().err.startswith("UnknownTrace: philly:x")
     assert main(["--policy", str(tmp_path / "none.yaml")]) == 2
     assert "none.yaml" in capsys.readouterr().err
 
