@@ -68,6 +68,7 @@ _DECISION: Final = _object(
     node=_text("The node that the pod gets; absent if none."),
     message=_text("Why it gets none."),
     victims=_list({"type": "string"}, "The pods that are evicted for it."),
+    annotations=_any_object("What the bind writes into the pod, such as which GPUs it has."),
 )
 _MEASURED: Final = _object(
     {
