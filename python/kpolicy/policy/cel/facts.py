@@ -201,7 +201,7 @@ IMAGE_NAMES_MAX: Final = 250
 # Of one pod, as a rule: the API allows 32 in one claim.
 DEVICES_MAX: Final = 8
 CLAIMS_MAX: Final = 8
-# Of one node, as a rule: the engine looks at 64.
+# Of one node: the engine looks at no more.
 GPUS_MAX: Final = 16
 # Of one device, as a rule: the API allows 32 together.
 ATTRIBUTES_MAX: Final = 16

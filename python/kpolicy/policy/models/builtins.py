@@ -296,7 +296,7 @@ class TypicalPod(Edge):
 
 class SharedGpusArgs(Edge):
     devices: Literal["BestFit", "LeastFragmentation", "Random"] = "BestFit"
-    typical_pods: Annotated[list[TypicalPod], Field(max_length=256)] = Field(default_factory=list)
+    typical_pods: Annotated[list[TypicalPod], Field(max_length=64)] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ pub(super) const INDEX: &str = "alibabacloud.com/gpu-index";
 /// A whole device.
 pub(crate) const WHOLE: i64 = 1000;
 /// So many devices of a node are looked at.
-pub(crate) const DEVICES_MAX: usize = 64;
+pub(crate) const DEVICES_MAX: usize = 16;
 
 /// How many devices a pod asks for, and how much of each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -7,9 +7,10 @@
 use crate::fields::{Fields, Refusals};
 
 use super::asked::{Asked, WHOLE, is_model_among};
-use super::free::{best_fit, fits, take};
+use super::free::{best_fit, take};
 
-const TYPICAL_PODS_MAX: usize = 256;
+/// Each is compared with each device of each node, for each device that a pod may get.
+const TYPICAL_PODS_MAX: usize = 64;
 const NUMBER_MAX: i64 = 1 << 40;
 
 /// A kind of pod that is often asked for.
@@ -83,14 +84,19 @@ impl TypicalPods {
             return 0.0;
         }
         let of_pod = |pod: &TypicalPod| {
-            let milli = pod.asked.milli;
+            let Asked { count, milli } = pod.asked;
+            let (mut fitting, mut too_little) = (0, 0);
+            // Without a branch, so that several devices are looked at at once.
+            for left in idle.free {
+                let is_enough = *left >= milli;
+                fitting += i64::from(is_enough);
+                too_little += if is_enough { 0 } else { *left };
+            }
             let can_host = milli > 0
                 && idle.cpu_milli >= pod.cpu_milli
-                && fits(idle.free, pod.asked)
+                && fitting >= count
                 && is_model_among(idle.model, &pod.models);
-            let fragment =
-                if can_host { idle.free.iter().filter(|left| **left < milli).sum() } else { total };
-            pod.frequency * fragment as f64
+            pod.frequency * if can_host { too_little } else { total } as f64
         };
         self.0.iter().map(of_pod).sum()
     }
@@ -118,7 +124,9 @@ impl TypicalPods {
         }
         let mut best: Option<(usize, i64)> = None;
         for (device, left) in idle.free.iter().enumerate() {
-            if *left < asked.milli {
+            // A device like one before it would score the same.
+            let is_like_one_before = idle.free.iter().take(device).any(|before| before == left);
+            if *left < asked.milli || is_like_one_before {
                 continue;
             }
             let score = score_on(&[device]);

@@ -112,8 +112,9 @@ fn drawn(mut fitting: Vec<usize>, asked: Asked, uid: &str) -> Option<Vec<usize>>
     let seed = uid.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    // The low digits of such a hash are no good: the high ones rest on all of the text.
-    let first = (u128::from(seed ^ (seed >> 29)) * fitting.len() as u128) >> 64;
+    // Texts that end differently differ in the low half of such a hash: it is spread over the whole.
+    let spread = (seed ^ (seed >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let first = (u128::from(spread) * fitting.len() as u128) >> 64;
     fitting.rotate_left(usize::try_from(first).ok()?);
     fitting.truncate(usize::try_from(asked.count).ok()?);
     fitting.sort_unstable();
