@@ -36,6 +36,7 @@ from benches import (
 from benches.churn import command as churn
 from benches.cluster import command as cluster
 from benches.failover import command as failover
+from benches.fill import command as fill
 from benches.peer import command as peer
 from benches.shares import command as shares
 
@@ -168,6 +169,7 @@ _COMMANDS: Final[Mapping[str, Callable[[Sequence[str]], int]]] = {
     "cluster": cluster.main,
     "churn": churn.main,
     "failover": failover.main,
+    "fill": fill.main,
     "shares": shares.main,
 }
 _USUAL: Final = ("boundary", "workloads", "tests", "startup")
@@ -186,7 +188,8 @@ def parser() -> argparse.ArgumentParser:
         "Without a name: boundary, workloads, tests and startup. `peer --help` is the comparison "
         "with kube-scheduler's cycle, `cluster --help` that of both as processes on a real API "
         "server; `churn --help` and `failover --help` are memory and promises of seconds there; "
-        "`shares --help` is the shares of tenants over a simulated week.",
+        "`shares --help` is the shares of tenants over a simulated week; `fill --help` is how much "
+        "of the GPUs of a trace policies allocate.",
         epilog="exit: 0 measured, 1 the boundary is crossed too often, the loop is held up for "
         "too long, advice takes too long, or best fit strands too many devices",
     )

@@ -81,6 +81,8 @@ _VolumeWork: TypeAlias = tuple[str, str, str, str, str, str, bool, bool, int]
 # not have this yet. to_wait: some device has conditions that must be true before the bind.
 # seconds_max: how long to wait for them.
 _ClaimWork: TypeAlias = tuple[str, str, str, str, str, bool, bool, int]
+# An annotation of a placed pod that the bind itself writes: (key, value).
+_BoundAnnotation: TypeAlias = tuple[str, str]
 # A claim on devices to be given up for a parked pod, in its namespace: (claim, claim_uid,
 # to_delete). to_delete: it was made for extended resources; otherwise it loses its allocation.
 _ClaimRelease: TypeAlias = tuple[str, str, bool]
@@ -89,6 +91,7 @@ _ClaimRelease: TypeAlias = tuple[str, str, bool]
 _PreBindWrite: TypeAlias = (
     tuple[Literal["volume"], _VolumeWork]
     | tuple[Literal["claim"], _ClaimWork]
+    | tuple[Literal["annotation"], _BoundAnnotation]
     | tuple[Literal["release"], _ClaimRelease]
 )
 

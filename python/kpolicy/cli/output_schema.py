@@ -51,6 +51,7 @@ _DECISION: Final = object_of(
     node=text_of("The node that the pod gets; absent if none."),
     message=text_of("Why it gets none."),
     victims=list_of({"type": "string"}, "The pods that are evicted for it."),
+    annotations=any_object("What the bind writes into the pod, such as which GPUs it has."),
 )
 _MEASURED: Final = object_of(
     {

@@ -26,6 +26,7 @@ from kpolicy.engine.compiled import (
 from kpolicy.engine.named_answers import (
     Applied as Applied,
     AwaitedVolume as AwaitedVolume,
+    BoundAnnotation as BoundAnnotation,
     CandidateNode as CandidateNode,
     Candidates as Candidates,
     ClaimRelease as ClaimRelease,

@@ -20,6 +20,7 @@ from kpolicy.engine.device_selectors import compile_selector
 from kpolicy.engine.named_answers import (
     Applied,
     AwaitedVolume,
+    BoundAnnotation,
     CandidateNode,
     Candidates,
     ClaimRelease,
@@ -348,6 +349,8 @@ def _write(write: _engine._PreBindWrite) -> PreBindWrite:
             return VolumeWork._make(fields)
         case ("claim", fields):
             return ClaimWork._make(fields)
+        case ("annotation", fields):
+            return BoundAnnotation._make(fields)
         case ("release", fields):
             return ClaimRelease._make(fields)
         case _:

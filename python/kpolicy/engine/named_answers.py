@@ -194,6 +194,14 @@ class ClaimWork(NamedTuple):
     seconds_max: int
 
 
+class BoundAnnotation(NamedTuple):
+    """What a placed pod is to say of its placement besides its node, such as which GPUs of it the
+    pod has. The bind itself writes it."""
+
+    key: str
+    value: str
+
+
 class ClaimRelease(NamedTuple):
     """A claim on devices that keeps a parked pod from its nodes and that nobody else uses, in the
     namespace of the pod. `to_delete`: it was made for extended resources; otherwise it loses its
@@ -206,7 +214,7 @@ class ClaimRelease(NamedTuple):
 
 # A write for which a placed pod waits, or that a parked pod calls for. There is a class for each
 # kind.
-PreBindWrite: TypeAlias = VolumeWork | ClaimWork | ClaimRelease
+PreBindWrite: TypeAlias = VolumeWork | ClaimWork | BoundAnnotation | ClaimRelease
 
 
 class AwaitedVolume(NamedTuple):
@@ -259,6 +267,16 @@ class Decision(NamedTuple):
     @property
     def volumes(self) -> list[VolumeWork]:
         return [write for write in self.writes if isinstance(write, VolumeWork)]
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """What the bind itself writes into the pod."""
+        return dict(write for write in self.writes if isinstance(write, BoundAnnotation))
+
+    @property
+    def waits_for_writes(self) -> bool:
+        """Whether anything is to be written before the bind."""
+        return any(not isinstance(write, BoundAnnotation) for write in self.writes)
 
     @property
     def took_ns(self) -> int:

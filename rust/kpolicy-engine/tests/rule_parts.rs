@@ -34,7 +34,8 @@ fn demanding_pod() -> Value {
     let resources = json!({"requests": {"cpu": "1"}});
     let ports = json!([{"containerPort": 80, "hostPort": 80}]);
     json!({"apiVersion": "v1", "kind": "Pod",
-    "metadata": {"name": "w", "namespace": "d", "uid": "w", "labels": {"app": "web"}},
+    "metadata": {"name": "w", "namespace": "d", "uid": "w", "labels": {"app": "web"},
+        "annotations": {"alibabacloud.com/gpu-milli": "500"}},
     "spec": {
         "nodeName": "",
         "hostNetwork": true,

@@ -77,7 +77,7 @@ fn engine() -> Engine {
 fn volumes(decision: Decision) -> Vec<VolumeWork> {
     let volume = |write| match write {
         PreBindWrite::Volume(work) => Some(work),
-        PreBindWrite::Claim(_) | PreBindWrite::Release(_) => None,
+        PreBindWrite::Claim(_) | PreBindWrite::Annotation(_) | PreBindWrite::Release(_) => None,
     };
     decision.writes.into_iter().filter_map(volume).collect()
 }

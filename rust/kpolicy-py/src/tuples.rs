@@ -207,6 +207,10 @@ fn pre_bind_write<'py>(py: Python<'py>, write: &PreBindWrite) -> Tuple<'py> {
     match write {
         PreBindWrite::Volume(work) => ("volume", volume_work(py, work)?).into_pyobject(py),
         PreBindWrite::Claim(work) => ("claim", claim_work(py, work)?).into_pyobject(py),
+        PreBindWrite::Annotation(annotation) => {
+            let fields = (&*annotation.key, &*annotation.value).into_pyobject(py)?;
+            ("annotation", fields).into_pyobject(py)
+        }
         PreBindWrite::Release(claim) => {
             let fields =
                 (&*claim.claim, &*claim.claim_uid, claim.is_to_delete).into_pyobject(py)?;

@@ -215,7 +215,8 @@ class Explaining(PolicyOnSnapshot):
 
 @dataclass(frozen=True, slots=True)
 class SimulatedPod:
-    """`node` if it is placed, else `message` why not; `victims` as `namespace/name`."""
+    """`node` if it is placed, with the `annotations` that its bind would write, else `message` why
+    not; `victims` as `namespace/name`."""
 
     pod: str
     uid: str
@@ -224,11 +225,13 @@ class SimulatedPod:
     rejected_by: tuple[str, ...] = ()
     nominated_node: str = ""
     victims: tuple[str, ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
 
     def line(self) -> dict[str, Any]:
         """The JSON of `kpolicy simulate --output json`; fields that do not apply are absent."""
         if self.node:
-            return {"pod": self.pod, "node": self.node}
+            own = {"annotations": dict(self.annotations)} if self.annotations else {}
+            return {"pod": self.pod, "node": self.node, **own}
         line: dict[str, Any] = {"pod": self.pod, "message": self.message}
         if self.nominated_node:
             line |= {"nominatedNode": self.nominated_node, "victims": list(self.victims)}
@@ -380,4 +383,5 @@ def _simulated(decision: Decision) -> SimulatedPod:
         rejected_by=tuple(decision.rejected_by),
         nominated_node=decision.nominated_node,
         victims=tuple(victim.key for victim in decision.victims),
+        annotations=tuple(decision.annotations.items()),
     )

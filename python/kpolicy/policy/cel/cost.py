@@ -130,7 +130,8 @@ def _once(name: str) -> int:
     """What reading a fact takes where its arguments are known before any node is."""
     if name.endswith((".pods.count", ".pods.sameController")):
         return PODS_COUNT
-    return PODS_SUM if name.endswith(".pods.sum") else FACT
+    is_walked = name.endswith(".pods.sum") or name.startswith("node.gpus.")
+    return PODS_SUM if is_walked else FACT
 
 
 def _is_folded(tree: Tree) -> bool:

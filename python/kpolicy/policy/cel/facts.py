@@ -201,6 +201,8 @@ IMAGE_NAMES_MAX: Final = 250
 # Of one pod, as a rule: the API allows 32 in one claim.
 DEVICES_MAX: Final = 8
 CLAIMS_MAX: Final = 8
+# Of one node: the engine looks at no more.
+GPUS_MAX: Final = 16
 # Of one device, as a rule: the API allows 32 together.
 ATTRIBUTES_MAX: Final = 16
 CAPACITIES_MAX: Final = 8
@@ -272,6 +274,7 @@ _RECORDS: Final = (
     # Ports without a host port concern no node; `pod.spec` has them.
     _record("Port", protocol=STRING, hostIP=STRING, hostPort=INT),
     _record("Volumes", claims=list_of(STRING)),
+    _record("PodGpu", count=INT, milli=INT),
     _record(
         "Container",
         name=STRING,
@@ -323,6 +326,7 @@ _POD: Final = _object(
         "tolerations": _list("Toleration", TOLERATIONS_MAX),
         "hostNetwork": _value(BOOL),
         "volumes": _value(Type("Volumes")),
+        "gpu": _value(Type("PodGpu")),
         "images": Member(list_of(STRING), size=CONTAINERS_MAX),
         "request": _resource(column=""),
         "limit": _resource(column=""),
@@ -353,6 +357,7 @@ _NODE: Final = _object(
         "podLimit": _value(INT, time=Time.NODE, column="int"),
         "pods": _value(Type("PodSet"), time=Time.NODE),
         "devices": _value(Type("NodeDevices"), time=Time.NODE),
+        "gpus": _value(Type("NodeGpus"), time=Time.NODE),
         "hasImage": Member(BOOL, (STRING,), time=Time.NODE, column="bool", method=True),
         "domain": Member(Type("Domain"), (STRING,), time=Time.DOMAIN, method=True),
         "fits": Member(BOOL, time=Time.NODE, column="bool", of_root="pod", method=True),
@@ -380,6 +385,16 @@ _POD_SET: Final = _object(
 _NODE_DEVICES: Final = _object(
     "NodeDevices",
     dict.fromkeys(("count", "free"), Member(INT, (STRING,), column="int", method=True)),
+)
+
+_NODE_GPUS: Final = _object(
+    "NodeGpus",
+    {
+        "count": _value(INT, column="int"),
+        "free": Member(list_of(INT), size=GPUS_MAX),
+        "freeMilli": _value(INT, column="int"),
+        "kinds": Member(list_of(INT), size=GPUS_MAX),
+    },
 )
 
 _DOMAIN: Final = _object(
@@ -468,6 +483,7 @@ CATALOGUE: Final = Catalogue(
                 _NODE,
                 _POD_SET,
                 _NODE_DEVICES,
+                _NODE_GPUS,
                 _DOMAIN,
                 _CLUSTER,
                 _NAMESPACE,
@@ -490,6 +506,7 @@ API_ROOTS: Final = frozenset({"pod", "node", "namespaceObject"})
 PATHS_ONLY: Final = frozenset(
     {
         "node.devices",
+        "node.gpus",
         "node.domain",
         "node.domain.pods",
         "cluster.pods",

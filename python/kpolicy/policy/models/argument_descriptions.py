@@ -92,5 +92,18 @@ ARGUMENT_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "antiAffinityLabelsPreference": "Keys of labels over whose values pods are spread.",
         "antiAffinityLabel": "One such key.",
     },
+    "SharedGpusArgs": {
+        "devices": "Which GPUs of its node a pod gets. BestFit: those with the least left that is "
+        "enough. LeastFragmentation: those that leave the smallest fragment. Random: any.",
+        "typicalPods": "What is often asked for: what such pods cannot use of an idle GPU is a "
+        "fragment. Default: half of the pods want a whole GPU, the others a half or a quarter.",
+    },
+    "TypicalPod": {
+        "cpuMilli": "How much CPU such a pod requests, in thousandths of a core.",
+        "gpus": "How many GPUs it asks for.",
+        "gpuMilli": "How many thousandths of each.",
+        "models": "Models of GPUs that will do. Default: any.",
+        "weight": "How often such pods are asked for, beside the others.",
+    },
     "SelectorSpreadArgs": {"selectors": "The kinds of owners whose pods count."},
 }

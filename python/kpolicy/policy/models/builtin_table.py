@@ -36,4 +36,5 @@ BUILTIN_TABLE: Final[tuple[tuple[str, bool, bool, bool, int], ...]] = (
     ("RequestedToCapacityRatio", False, True, False, 0),
     ("ResourceLimits", False, True, False, 0),
     ("EqualPriority", False, True, False, 0),
+    ("SharedGpus", True, True, False, 0),
 )

@@ -284,6 +284,21 @@ class ResourcesArgs(Edge):
     resources: list[ResourceSpec] = Field(default_factory=default_resources)
 
 
+class TypicalPod(Edge):
+    """A kind of pod that is often asked for, and how often beside the others."""
+
+    cpu_milli: Annotated[int, Field(ge=0, le=2**40)] = 0
+    gpus: Annotated[int, Field(ge=0, le=2**40)] = 0
+    gpu_milli: Annotated[int, Field(ge=0, le=1000)] = 1000
+    models: list[NonEmpty] = Field(default_factory=list)
+    weight: Annotated[int, Field(ge=1, le=2**40)] = 1
+
+
+class SharedGpusArgs(Edge):
+    devices: Literal["BestFit", "LeastFragmentation", "Random"] = "BestFit"
+    typical_pods: Annotated[list[TypicalPod], Field(max_length=64)] = Field(default_factory=list)
+
+
 @dataclass(frozen=True, slots=True)
 class Builtin:
     name: str
@@ -311,6 +326,7 @@ ARGS: Final[Mapping[str, type[Edge]]] = {
     "NodeResourcesLeastAllocated": ResourcesArgs,
     "NodeResourcesMostAllocated": ResourcesArgs,
     "RequestedToCapacityRatio": RequestedToCapacityRatioArgs,
+    "SharedGpus": SharedGpusArgs,
 }
 
 BUILTINS: Final = {

@@ -29,6 +29,7 @@ RELEASES: Final[Mapping[str, str]] = MappingProxyType(
         "SelectorSpread": "kube-scheduler until 1.20",
         "ResourceLimits": "kube-scheduler 1.9 to 1.18",
         "EqualPriority": "kube-scheduler until 1.16",
+        "SharedGpus": "kpolicy's own",
     }
 )
 
@@ -161,6 +162,12 @@ BUILTINS: Final[Mapping[str, Text]] = MappingProxyType(
         "EqualPriority": Text(
             "Scores a point for every node.",
             _priority("builtin: EqualPriority"),
+        ),
+        "SharedGpus": Text(
+            "Rejects nodes whose GPUs have not enough left for what the pod's annotations ask for, "
+            "and chooses the devices; scores nodes higher where less of what is idle becomes of no "
+            "use to the pods that are often asked for.",
+            _predicate("builtin: SharedGpus, args: {devices: BestFit}"),
         ),
     }
 )

@@ -85,6 +85,11 @@ _POD: Final = {
     "initContainers": Text("The init containers of the pod.", "pod.initContainers.size()"),
     "tolerations": Text("The tolerations of the pod.", "pod.tolerations.map(t, t.key)"),
     "hostNetwork": Text("Whether the pod uses the network of its node.", "!pod.hostNetwork"),
+    "gpu": Text(
+        "What the pod asks of shared GPUs, by its annotations `alibabacloud.com/gpu-count` and "
+        "`alibabacloud.com/gpu-milli`.",
+        "pod.gpu.count",
+    ),
     "volumes": Text("The volumes of the pod.", "pod.volumes.claims.size()"),
     "images": Text("The images of all containers of the pod.", "pod.images"),
     "request": Text(
@@ -143,6 +148,10 @@ _NODE: Final = {
     "devices": Text(
         "The devices that ResourceSlices of the node publish.",
         "node.devices.count('gpu.example.com')",
+    ),
+    "gpus": Text(
+        "The GPUs of the node that pods can share, by the annotations of the pods on it.",
+        "node.gpus.freeMilli",
     ),
     "pods": Text(
         "The pods on the node.", "node.pods.exists(other, other.labels[?'app'].orValue('') == 'db')"
@@ -391,6 +400,34 @@ MEMBERS: Final[Mapping[str, Mapping[str, Text]]] = MappingProxyType(
             "free": Text(
                 "How many of them no claim has anything of.",
                 "node.devices.free('gpu.example.com') >= 1",
+            ),
+        },
+        "NodeGpus": {
+            "count": Text(
+                "How many GPUs the node has, by `alibabacloud.com/gpu-count` of its allocatable.",
+                "node.gpus.count >= pod.gpu.count",
+            ),
+            "free": Text(
+                "What is left of each GPU, in thousandths, by its number.",
+                "node.gpus.free.all(left, left < 1000)",
+            ),
+            "freeMilli": Text(
+                "What is left of all GPUs of the node, in thousandths.",
+                "node.gpus.freeMilli - pod.gpu.count * pod.gpu.milli",
+            ),
+            "kinds": Text(
+                "How many GPUs the pods on the node ask for, each number once; 0 is a part of one.",
+                "node.gpus.kinds.all(kind, kind == 0)",
+            ),
+        },
+        "PodGpu": {
+            "count": Text(
+                "How many GPUs the pod asks for, by its annotations; 0 if it asks for none.",
+                "pod.gpu.count == 0",
+            ),
+            "milli": Text(
+                "How many thousandths of each of them: 1000 is a whole one.",
+                "pod.gpu.milli < 1000",
             ),
         },
         "Controller": {

@@ -118,7 +118,7 @@ class Binds:
         end: BindEnd | None = None
         if plugged is not None:
             end = await plugged.reserve()
-        if end is None and decision.writes:
+        if end is None and decision.waits_for_writes:
             end = await self._pre_bind(pod_try, decision, reservation)
         if end is None and plugged is not None:
             end = await plugged.pre_bind()
@@ -126,7 +126,7 @@ class Binds:
             self._reservations.close(reservation)
         else:
             end = await self._bind_now(placement, basis, pod_try, reservation, plugged)
-        if decision.writes and (end.settle is Outcome.GONE or end.retry):
+        if decision.waits_for_writes and (end.settle is Outcome.GONE or end.retry):
             await self._steps.pre_binder.take_back(pod_try.pod, decision)
         if plugged is not None and end.settle is not Outcome.BOUND:
             await plugged.unreserve()
@@ -171,6 +171,7 @@ class Binds:
             POLICY_HASH: basis.policy_hash,
             SNAPSHOT_VERSION: basis.snapshot_version,
             DECISION_ID: pod_try.decision_id,
+            **placement.decision.annotations,
         }
         binding = Binding(pod.namespace, pod.name, pod.uid, reservation.node, annotations)
         traceparent = pod_try.trace.traceparent if pod_try.trace is not None else None

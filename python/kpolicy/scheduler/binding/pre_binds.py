@@ -25,6 +25,7 @@ from kpolicy.cluster.writes.volume_writer import (
 )
 from kpolicy.engine import (
     AwaitedVolume,
+    BoundAnnotation,
     ClaimRelease,
     ClaimWork,
     Decision,
@@ -153,12 +154,14 @@ class PreBinds:
 
     async def _write(
         self, pod: Attempt, node: str, write: PreBindWrite
-    ) -> AwaitedVolume | HeldClaim | BindEnd:
+    ) -> AwaitedVolume | HeldClaim | BindEnd | None:
         match write:
             case VolumeWork():
                 return await self._write_volume(pod, node, write)
             case ClaimWork():
                 return await self._devices.hold(pod, write)
+            case BoundAnnotation():
+                return None  # the bind itself writes it
             case ClaimRelease():
                 raise AssertionError("a placed pod gives nothing up")
             case _:

@@ -92,7 +92,7 @@ class PluggedPod:
         self._pod = self._host.pod(placement.pod)
         self._plugins = plugins
         # Without writes of our own in between, PreBind follows Permit in the same hop.
-        self._binds_at_once = not placement.decision.writes
+        self._binds_at_once = not placement.decision.waits_for_writes
         self._is_pre_bound = not plugins.at(Point.PRE_BIND)
         self._was_reserved = False
         self._waiting: WaitingPod | None = None

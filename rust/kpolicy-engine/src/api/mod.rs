@@ -25,7 +25,8 @@ pub use opinion::{Acted, Opinion};
 pub use statistics::{RuleStatistics, Statistics, TenantStatistics};
 pub use stopwatch::{Still, Stopwatch};
 pub use volumes::{
-    AwaitedVolume, ClaimRelease, ClaimWork, PreBindWrite, VolumeProgress, VolumeWork,
+    AwaitedVolume, BoundAnnotation, ClaimRelease, ClaimWork, PreBindWrite, VolumeProgress,
+    VolumeWork,
 };
 pub use waiting::{Entered, HeldPod, NextPods};
 

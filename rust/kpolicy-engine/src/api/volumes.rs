@@ -11,8 +11,19 @@ pub enum PreBindWrite {
     Volume(VolumeWork),
     /// A claim on devices that is to be allocated to the pod, or reserved for it.
     Claim(ClaimWork),
+    /// An annotation that the bind itself writes.
+    Annotation(BoundAnnotation),
     /// Of a parked pod: a claim on devices that is to be given up, as it keeps the pod from its nodes.
     Release(ClaimRelease),
+}
+
+/// What a pod is to say of its placement besides its node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundAnnotation {
+    /// The key of the annotation.
+    pub key: Box<str>,
+    /// Its value.
+    pub value: Box<str>,
 }
 
 /// A claim on devices that nobody else uses, in the namespace of the pod that it keeps from its nodes.

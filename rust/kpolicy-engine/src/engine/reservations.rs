@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{AwaitedVolume, PreBindWrite, VolumeProgress};
+use crate::api::{AwaitedVolume, BoundAnnotation, PreBindWrite, VolumeProgress};
 use crate::cycle::CycleOutcome;
 use crate::rules::volume_binding;
 use crate::rules::{FilterRule, Reservation};
@@ -19,13 +19,22 @@ pub(super) type Reservations = Vec<Reservation>;
 
 /// What is to be written before the bind.
 pub(super) fn writes(reservations: &[Reservation]) -> Vec<PreBindWrite> {
-    reservations.iter().flat_map(|reservation| reservation.writes.iter().cloned()).collect()
+    let annotation = |(key, value): &(Box<str>, Box<str>)| {
+        PreBindWrite::Annotation(BoundAnnotation { key: key.clone(), value: value.clone() })
+    };
+    let of_one = |reservation: &Reservation| {
+        let written: Vec<PreBindWrite> = reservation.annotations.iter().map(annotation).collect();
+        reservation.writes.iter().cloned().chain(written).collect::<Vec<_>>()
+    };
+    reservations.iter().flat_map(of_one).collect()
 }
 
 impl Engine {
     /// Assumes the pod on the node, and what is promised to it as it will be.
     pub(super) fn place(&mut self, pod: &Arc<Pod>, slot: NodeSlot, reservations: Reservations) {
-        self.cluster.assume(&pod.uid, slot);
+        let annotations: Vec<(Box<str>, Box<str>)> =
+            reservations.iter().flat_map(|reserved| reserved.annotations.iter().cloned()).collect();
+        self.cluster.assume(&pod.uid, slot, &annotations);
         for Reservation { promised, relied_on, .. } in reservations {
             self.cluster.promise(&pod.uid, promised, &relied_on);
         }

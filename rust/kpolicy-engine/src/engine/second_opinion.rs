@@ -41,7 +41,7 @@ impl Engine {
                 self.place(&ready.pod, slot, reservations);
             }
             (Err(answer), Some(slot)) if pending_pod(&answer.uid, &self.cluster).is_some() => {
-                self.cluster.assume(&acted.uid, slot);
+                self.cluster.assume(&acted.uid, slot, &[]);
             }
             _ => {}
         }

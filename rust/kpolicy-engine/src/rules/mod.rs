@@ -62,6 +62,7 @@ mod selectable_identities;
 pub(crate) mod selected_pods;
 pub(crate) mod selector_spread;
 pub(crate) mod service_affinity;
+pub(crate) mod shared_gpus;
 pub(crate) mod status;
 pub(crate) mod taint_toleration;
 pub(crate) mod tolerations;
@@ -187,4 +188,8 @@ pub const BUILT_INS: &[BuiltIn] = &[
         .score(|_, _, _| Some(Box::new(resource_limits::ResourceLimits))),
     BuiltIn::optional(equal_priority::NAME)
         .score(|_, _, _| Some(Box::new(equal_priority::EqualPriority))),
+    // Not of kube-scheduler.
+    BuiltIn::optional(shared_gpus::NAME)
+        .filter(|args, _, refusals| Some(Box::new(shared_gpus::from_args(args, refusals)?)))
+        .score(|args, _, refusals| Some(Box::new(shared_gpus::from_args(args, refusals)?))),
 ];

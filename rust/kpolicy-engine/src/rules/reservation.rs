@@ -15,6 +15,8 @@ pub struct Reservation {
     pub(crate) promised: Vec<Object>,
     /// Objects that must stay as they are until the pod is bound, promised to others or not.
     pub(crate) relied_on: Vec<(Kind, Meta)>,
+    /// Annotations that the pod gets with its bind, and has in the snapshot from now on.
+    pub(crate) annotations: Vec<(Box<str>, Box<str>)>,
     /// What is to be written before the bind.
     pub(crate) writes: Vec<PreBindWrite>,
 }

@@ -237,8 +237,14 @@ impl Cluster {
         }
     }
 
-    /// Keeps room for a pending pod on a node, until it is confirmed, forgotten or superseded.
-    pub(crate) fn assume(&mut self, uid: &str, slot: NodeSlot) -> bool {
+    /// Keeps room for a pending pod on a node, until it is confirmed, forgotten or superseded. There it
+    /// has the annotations that its bind is going to write.
+    pub(crate) fn assume(
+        &mut self,
+        uid: &str,
+        slot: NodeSlot,
+        annotations: &[(Box<str>, Box<str>)],
+    ) -> bool {
         let Some(node) = self.nodes.view(slot).map(|view| Arc::clone(&view.node.name)) else {
             return false;
         };
@@ -251,7 +257,8 @@ impl Cluster {
                 } else {
                     self.nominations.renounce(&pod);
                 }
-                self.put(pod, node, true);
+                let held = self.tables.annotated(&pod, annotations);
+                self.put_as(pod, held, node, true);
                 true
             }
             _ => false,
@@ -342,11 +349,15 @@ impl Cluster {
     }
 
     fn put(&mut self, pod: Arc<Pod>, node: Arc<str>, is_assumed: bool) {
-        let place = Place::On { node: Arc::clone(&node), held: Arc::clone(&pod), is_assumed };
-        self.pods.set(PodEntry { pod: Arc::clone(&pod), place });
+        self.put_as(Arc::clone(&pod), pod, node, is_assumed);
+    }
+
+    fn put_as(&mut self, pod: Arc<Pod>, held: Arc<Pod>, node: Arc<str>, is_assumed: bool) {
+        let place = Place::On { node: Arc::clone(&node), held: Arc::clone(&held), is_assumed };
+        self.pods.set(PodEntry { pod, place });
         match self.nodes.find(&node) {
-            Some(slot) => self.put_on(slot, pod),
-            None => self.pods.wait(&node, pod),
+            Some(slot) => self.put_on(slot, held),
+            None => self.pods.wait(&node, held),
         }
     }
 

@@ -289,6 +289,10 @@ impl PodTables {
         self.identities.len()
     }
 
+    pub(super) fn annotations(&mut self, annotations: Labels) -> Shared<Labels> {
+        self.labels.intern(annotations)
+    }
+
     pub(crate) fn row(&mut self, pod: model::Pod, names: &mut Interner<Arc<str>>) -> Pod {
         let requests = Requests::of(&pod, names);
         let limits = limits(&pod, names);

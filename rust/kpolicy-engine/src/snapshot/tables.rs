@@ -44,6 +44,16 @@ impl Tables {
         self.nodes.row(object, &mut self.names)
     }
 
+    /// The row of a pod as it is going to be with these annotations too.
+    pub(super) fn annotated(&mut self, pod: &Arc<Pod>, more: &[(Box<str>, Box<str>)]) -> Arc<Pod> {
+        if more.is_empty() {
+            return Arc::clone(pod);
+        }
+        let has = pod.annotations.iter().map(|(key, value)| (key.into(), value.into()));
+        let annotations = self.pods.annotations(has.chain(more.iter().cloned()).collect());
+        Arc::new(Pod { annotations, ..Pod::clone(pod) })
+    }
+
     /// A row of a pod is not needed any more; `new` is the row in its place.
     pub(super) fn release(&mut self, old: &Pod, new: Option<&Pod>) {
         self.sweep_if_due();

@@ -78,7 +78,7 @@ fn a_first_decision_costs_so_much_a_node_whichever_labels_nodes_lack() {
     assert_eq!((filters, scores), (20, 18));
     assert_eq!(measured.len(), filters + scores);
     let policies = policies();
-    assert_eq!(policies.len(), 21);
+    assert_eq!(policies.len(), 23);
     measured.extend(policies);
     let present = lanes(&measured, NODES, Labelled::Everywhere);
     let lacking = lanes(&measured, NODES, Labelled::Mostly);
@@ -116,7 +116,7 @@ fn explaining_a_pod_node_by_node_is_linear_in_nodes_too() {
     support::apply(&mut engine, &cluster::objects(NODES, Labelled::Mostly));
     support::apply(&mut engine, &cluster::pod("pending"));
     let policies = policies();
-    assert_eq!(policies.len(), 21);
+    assert_eq!(policies.len(), 23);
     let mut dear: Vec<String> = Vec::new();
     for Measured { name, program, .. } in policies {
         if let Err(refusals) = engine.load(&program) {

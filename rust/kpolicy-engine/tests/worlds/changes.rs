@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::draws::Draws;
-use crate::objects::{APPS, FEATURES, OWNERS, RESTARTS_ALL, ZONES, owners};
+use crate::objects::{APPS, FEATURES, OWNERS, RESTARTS_ALL, ZONES, ask_for_gpus, owners};
 
 /// A part of an object: its name and where it stands.
 type Part = (&'static str, &'static str);
@@ -107,7 +107,13 @@ pub(crate) fn of_node(draws: &mut Draws, node: &Value) -> Value {
                 {"type": "DiskPressure", "status": status(draws)}]);
         }
         9 => {
-            let name = *draws.pick(&["cpu", "memory", "pods", "example.com/gpu"]);
+            let name = *draws.pick(&[
+                "cpu",
+                "memory",
+                "pods",
+                "example.com/gpu",
+                "alibabacloud.com/gpu-count",
+            ]);
             let amount = 1 + draws.below(8);
             let unit = if name == "memory" { "Gi" } else { "" };
             node["status"]["allocatable"][name] = json!(format!("{amount}{unit}"));
@@ -132,10 +138,14 @@ pub(crate) fn of_pod(draws: &mut Draws, pod: &Value) -> Value {
             pod["metadata"]["labels"]["tier"] = json!(draws.pick(&["front", "back"]));
         }
         2 => {
+            let is_placed = !pod["spec"]["nodeName"].is_null();
             pod["metadata"]["annotations"] = match draws.one_in(3) {
                 true => json!({}),
                 false => json!({"owner": draws.pick(&OWNERS)}),
             };
+            if draws.one_in(3) {
+                ask_for_gpus(draws, &mut pod["metadata"], is_placed);
+            }
         }
         3 => {
             let mut tolerations =

@@ -9,6 +9,7 @@
 
 mod advice;
 mod afterwards;
+mod bound;
 mod changes;
 mod devices;
 mod draw;

@@ -13,6 +13,8 @@ pub(crate) const ZONES: [&str; 3] = ["za", "zb", "zc"];
 pub(crate) const APPS: [&str; 4] = ["web", "db", "cache", "job"];
 /// Only named in annotations.
 pub(crate) const OWNERS: [&str; 2] = ["ann", "bob"];
+/// Of GPUs.
+pub(crate) const MODELS: [&str; 2] = ["A", "B"];
 /// Of nodes, which pods may need.
 pub(crate) const FEATURES: [&str; 2] =
     ["RestartAllContainersOnContainerExits", "UserNamespacesHostNetworkSupport"];
@@ -49,6 +51,11 @@ pub(crate) fn node(draws: &mut Draws, index: usize) -> Value {
     if draws.one_in(3) {
         annotations["owner"] = json!(draws.pick(&OWNERS));
     }
+    // Of GPUs that pods share; few, so that shares meet.
+    let gpus = if draws.one_in(3) { 0 } else { 1 + draws.below(3) };
+    if gpus > 0 && !draws.one_in(4) {
+        labels["alibabacloud.com/gpu-card-model"] = json!(draws.pick(&MODELS));
+    }
     let finalizers: &[&str] = if draws.one_in(6) { &["example.com/hold"] } else { &[] };
     json!({"apiVersion": "v1", "kind": "Node",
         "metadata": {"name": node_name(index), "labels": labels, "annotations": annotations,
@@ -61,7 +68,7 @@ pub(crate) fn node(draws: &mut Draws, index: usize) -> Value {
             "allocatable": {
                 "cpu": format!("{}", 1 + draws.below(6)), "memory": format!("{}Gi", 2 + draws.below(12)),
                 "pods": format!("{}", 3 + draws.below(8)), "example.com/gpu": format!("{}", draws.below(3)),
-                "ephemeral-storage": "20Gi"}}})
+                "ephemeral-storage": "20Gi", "alibabacloud.com/gpu-count": format!("{gpus}")}}})
 }
 
 fn selector(draws: &mut Draws) -> Value {
@@ -261,10 +268,28 @@ pub(crate) fn pod(draws: &mut Draws, index: usize, node: Option<String>) -> Valu
     if draws.one_in(3) {
         meta["annotations"] = json!({"owner": draws.pick(&OWNERS)});
     }
+    if draws.one_in(4) {
+        ask_for_gpus(draws, &mut meta, node.is_some());
+    }
     if draws.one_in(2) {
         meta["ownerReferences"] = owners(app, true);
     }
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status})
+}
+
+/// Shares or whole devices; of a pod on a node mostly also which.
+pub(crate) fn ask_for_gpus(draws: &mut Draws, meta: &mut Value, is_placed: bool) {
+    let annotations = &mut meta["annotations"];
+    match draws.below(3) {
+        0 => annotations["alibabacloud.com/gpu-count"] = json!(draws.pick(&["1", "2"])),
+        _ => annotations["alibabacloud.com/gpu-milli"] = json!(draws.pick(&["300", "500", "700"])),
+    }
+    if draws.one_in(4) {
+        annotations["alibabacloud.com/gpu-card-model"] = json!(draws.pick(&["A", "B", "A|B"]));
+    }
+    if is_placed && !draws.one_in(3) {
+        annotations["alibabacloud.com/gpu-index"] = json!(draws.pick(&["0", "1", "0-1", "2"]));
+    }
 }
 
 /// A replica set, or nobody.

@@ -78,6 +78,11 @@ fn args(draws: &mut Draws, name: &str) -> Value {
             "antiAffinityLabelsPreference": ["disk"]}),
         "NodeLabel" => json!({"presentLabels": ["rank"], "absentLabels": ["gone"],
             "presentLabelsPreference": ["disk"], "absentLabelsPreference": ["closed"]}),
+        "SharedGpus" => json!({
+            "devices": draws.pick(&["BestFit", "LeastFragmentation", "Random"]),
+            "typicalPods": [{"cpuMilli": 1000, "gpus": 1, "weight": 1 + draws.below(3)},
+                            {"gpus": 1, "gpuMilli": 300, "models": ["A"]},
+                            {"cpuMilli": 500, "weight": 2}]}),
         "RequestedToCapacityRatio" => json!({"resources": resources(draws), "shape": [
             {"utilization": 0, "score": 0}, {"utilization": 100, "score": 10}]}),
         _ => json!({}),

@@ -14,6 +14,7 @@ use kpolicy_engine::program::Preemption;
 use kpolicy_engine::snapshot::PodEntry;
 use serde_json::{Value, json};
 
+use crate::bound::Bound;
 use crate::changes;
 use crate::programs::facts_of;
 use crate::seen::Seen;
@@ -42,6 +43,7 @@ pub(crate) struct Run<'w> {
     /// Every object as shown last, by kind and name (pods by uid).
     pub shown: BTreeMap<(Kind, String), Value>,
     victims: BTreeMap<String, Vec<Arc<str>>>,
+    bound: BTreeMap<String, Bound>,
     /// Pods as they were when they were placed: what their nodes hold until a bind is confirmed.
     pub placed: BTreeMap<String, Value>,
     pub seen: Seen,
@@ -107,6 +109,7 @@ impl<'w> Run<'w> {
             twin,
             shown: BTreeMap::new(),
             victims: BTreeMap::new(),
+            bound: BTreeMap::new(),
             placed: BTreeMap::new(),
             seen: Seen { worlds: 1, ..Seen::default() },
         }
@@ -235,6 +238,10 @@ impl<'w> Run<'w> {
         let Some(mut pod) = self.shown.get(&(Kind::Pod, uid.to_owned())).cloned() else { return };
         pod["spec"]["nodeName"] = json!(node);
         pod["status"] = json!({"startTime": "2026-01-01T00:01:00Z"});
+        // Some binder may leave out what a bind is to write.
+        if let Some(bound) = self.bound.get(uid).filter(|_| !uid.ends_with('7')) {
+            pod = bound.of(&pod);
+        }
         self.apply(pod);
     }
 
@@ -318,7 +325,9 @@ impl<'w> Run<'w> {
         if decision.verdict == Verdict::Placed
             && let Some(pod) = self.shown.get(&(Kind::Pod, uid.clone()))
         {
-            self.placed.insert(uid, pod.clone());
+            let bound = Bound::by(decision);
+            self.placed.insert(uid.clone(), bound.of(pod));
+            self.bound.insert(uid, bound);
         }
         if !decision.victims.is_empty() {
             let uids = decision.victims.iter().map(|victim| Arc::clone(&victim.uid)).collect();

@@ -9,6 +9,7 @@ import pytest
 from kpolicy import Snapshot, simulate
 from kpolicy.offline.answers import pod_decisions
 from kpolicy.offline.snapshots.survey import Utilisation
+from kpolicy.policy.compile import compile_policy, shipped_source
 from kpolicy.testing import node, pod
 from tests.unit.offline.worlds import aged, cluster, program
 
@@ -27,6 +28,22 @@ def test_pods_are_placed_in_queue_order_each_seeing_the_ones_before() -> None:
         {"pod": "default/a", "node": "n"},
         {"pod": "default/b", "node": "n"},
         {"pod": "default/late", "message": "0/1 nodes are available: 1 Insufficient cpu."},
+    ]
+
+
+def test_a_placed_pod_says_what_its_bind_would_write() -> None:
+    shared = node("n")
+    shared["status"]["allocatable"]["alibabacloud.com/gpu-count"] = "2"
+    asking = [pod(name, annotations={"alibabacloud.com/gpu-milli": "600"}) for name in "ab"]
+    policy = compile_policy([shipped_source("gpus-best-fit")], every_pod=True).program
+    lines = [each.line() for each in simulate(Snapshot.of([shared, *asking]), policy).pods]
+    assert lines == [
+        {
+            "pod": f"default/{name}",
+            "node": "n",
+            "annotations": {"alibabacloud.com/gpu-index": index},
+        }
+        for name, index in (("a", "0"), ("b", "1"))
     ]
 
 

@@ -20,6 +20,7 @@ NOTHING_COUNTED = (
     "devices-older-first",
     "devices-one-pcie-root",
     "fair-share",
+    "gpus-least-fragmentation",
     "kube-scheduler-default",
     "small-first-with-ageing",
     "tenant-quotas",

@@ -29,7 +29,15 @@ from kpolicy.cluster.writes.binder import (
     TakenByOther,
     Unknown,
 )
-from kpolicy.engine import Decision, Engine, Outcome, PreBindWrite, Verdict, VolumeWork
+from kpolicy.engine import (
+    BoundAnnotation,
+    Decision,
+    Engine,
+    Outcome,
+    PreBindWrite,
+    Verdict,
+    VolumeWork,
+)
 from kpolicy.scheduler.binding.binds import Binds, BindSteps
 from kpolicy.scheduler.binding.reservations import BindEnd, Reservation, Reservations, bind_end
 from kpolicy.scheduler.loop.pod_try import Basis, Placement
@@ -223,6 +231,16 @@ async def rig_of(*outcomes: BindOutcome, window: int = 64) -> AsyncIterator[Rig]
         assert reservations.under_way == 0
         settling.cancel()
     runtime.engine.stop()
+
+
+async def test_what_a_decision_writes_with_the_bind_needs_no_write_before() -> None:
+    async with rig_of() as rig:
+        rig.start("a", writes=[BoundAnnotation("alibabacloud.com/gpu-index", "0-2")])
+        await rig.rest()
+        (binding,) = rig.binder.bindings
+        assert binding.annotations["alibabacloud.com/gpu-index"] == "0-2"
+        assert rig.pre_binder.ends == {}
+        assert rig.settled() == {"a": Outcome.BOUND}
 
 
 async def test_a_bind_carries_what_the_decision_rests_on() -> None:

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use kpolicy_cel::{Bits, Column, Columns as _, Value};
 
 use crate::resources::names;
+use crate::rules::shared_gpus::free::free_total;
 use crate::snapshot::{NodeView, Pod, columns};
 
 use super::columns::NodeColumns;
 use super::facts::Addend;
 use super::node_facts::{
-    allocatable, capacity, devices, fits, free, image_names, is_ready, share, utilization,
+    allocatable, capacity, devices, fits, free, gpus, image_names, is_ready, share, utilization,
 };
 use super::pod_set::{PodTotal, requested};
 
@@ -174,6 +175,15 @@ pub(super) fn devices_counted<'a>(columns: &'a NodeColumns<'_>, args: &[Value]) 
 /// Those of them of which no claim has anything.
 pub(super) fn devices_free<'a>(columns: &'a NodeColumns<'_>, args: &[Value]) -> Column<'a> {
     keyed(args, |driver| columns.ints(|view| devices(columns.cluster(), view, driver).1))
+}
+
+pub(super) fn gpus_counted<'a>(columns: &'a NodeColumns<'_>, _: &[Value]) -> Column<'a> {
+    columns.ints(gpus)
+}
+
+/// What is left of all shared GPUs of each node.
+pub(super) fn gpus_free<'a>(columns: &'a NodeColumns<'_>, _: &[Value]) -> Column<'a> {
+    columns.ints(free_total)
 }
 
 pub(super) fn pods_counted<'a>(columns: &'a NodeColumns<'_>, args: &[Value]) -> Column<'a> {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use crate::resources::{Allocatable, names};
+use crate::rules::shared_gpus;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::pod_set::requested;
@@ -64,6 +65,11 @@ pub(super) fn devices(cluster: &Cluster, view: NodeView<'_>, driver: &str) -> (i
     }
     let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     (number(count), number(count.saturating_sub(in_use)))
+}
+
+/// How many GPUs the node has that pods can share.
+pub(super) fn gpus(view: NodeView<'_>) -> i64 {
+    i64::try_from(shared_gpus::free::count(view.node)).unwrap_or(i64::MAX)
 }
 
 /// The names that an image may be listed by: one without a tag means the latest.

@@ -37,6 +37,7 @@ impl VolumeBinding {
             promised: bindings.assumed(&node.node.name),
             relied_on: relied_on.map(|(kind, meta)| (kind, meta.clone())).collect(),
             writes,
+            ..Reservation::default()
         })
     }
 

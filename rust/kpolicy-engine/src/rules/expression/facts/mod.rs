@@ -52,7 +52,7 @@ impl Row {
             name if name.ends_with("pods.count") || name.ends_with("pods.sameController") => {
                 PODS_COUNT
             }
-            name if name.ends_with("pods.sum") => PODS_SUM,
+            name if name.ends_with("pods.sum") || name.starts_with("gpus.") => PODS_SUM,
             name if name.starts_with("devices.") => PODS_COUNT,
             _ => FACT,
         }

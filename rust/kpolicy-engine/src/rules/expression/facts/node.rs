@@ -10,11 +10,12 @@ use crate::rules::expression::api_path;
 use crate::rules::expression::columns::NodeColumns;
 use crate::rules::expression::lanes::{self, Lanes};
 use crate::rules::expression::node_facts::{
-    allocatable, capacity, condition, devices, fits, free, has_image, is_ready, utilization,
+    allocatable, capacity, condition, devices, fits, free, gpus, has_image, is_ready, utilization,
 };
 use crate::rules::expression::pod_facts::{self, PodObject, entry, keyed, map};
 use crate::rules::expression::pod_set::{PodTotal, requested};
 use crate::rules::prices::{IMAGE_NAMES_A_UNIT, POD_MATCHED};
+use crate::rules::shared_gpus::free as shared;
 use crate::snapshot::{Cluster, NodeView};
 
 use super::cluster::{
@@ -32,6 +33,8 @@ const OF_ALLOCATABLE: Parts = Parts::of(&[Part::NodeAllocatable]);
 const OF_API: Parts = Parts::of(&[Part::NodeApiValues]);
 const OF_LOAD: Parts = Parts::of(&[Part::Load]);
 const OF_ROOM: Parts = Parts::of(&[Part::NodeAllocatable, Part::Load]);
+/// Pods say in annotations which devices they have.
+const OF_GPUS: Parts = Parts::of(&[Part::NodeAllocatable, Part::Load, Part::LoadInDetail]);
 /// Of the other nodes of its domain, and of the pods on them.
 const OF_DOMAIN_NODES: Parts = Parts::of(&[Part::NodeLabels, Part::OtherNodes]);
 const OF_DOMAIN_PODS: Parts = OF_DOMAIN_NODES.with(Parts::of(&[Part::OtherPods]));
@@ -81,6 +84,10 @@ fn walking_images(view: NodeView<'_>) -> u64 {
     (names.sum::<usize>() / IMAGE_NAMES_A_UNIT) as u64
 }
 
+fn numbers(numbers: impl IntoIterator<Item = i64>) -> Answer {
+    pod_facts::list(numbers.into_iter().map(Into::into))
+}
+
 const fn path(name: &'static str, result: &'static str) -> Row {
     let (source, lanes) = (Source::NodePath, Lanes::AtPath);
     Row { name, arguments: &[], result, parts: OF_API, source, lanes }
@@ -101,7 +108,7 @@ fn condition_text(view: NodeView<'_>, args: &[Value]) -> Option<Arc<str>> {
     condition(view, kind).map(Into::into)
 }
 
-pub(super) static ROWS: [Row; 44] = [
+pub(super) static ROWS: [Row; 48] = [
     fact("name", &[], "string", EXISTENCE, Lanes::Names, |view, _| {
         Arc::clone(&view.node.name).into()
     }),
@@ -242,6 +249,23 @@ pub(super) static ROWS: [Row; 44] = [
     }),
     of_devices("devices.free", lanes::devices_free, |cluster, view, args| {
         keyed(args, |driver| devices(cluster, view, driver).1)
+    }),
+    fact(
+        "gpus.count",
+        &[],
+        "int",
+        OF_ALLOCATABLE,
+        Lanes::Numbers(lanes::gpus_counted),
+        |view, _| gpus(view).into(),
+    ),
+    fact("gpus.free", &[], "list(int)", OF_GPUS, Lanes::None, |view, _| {
+        numbers(shared::free(view))
+    }),
+    fact("gpus.freeMilli", &[], "int", OF_GPUS, Lanes::Numbers(lanes::gpus_free), |view, _| {
+        shared::free_total(view).into()
+    }),
+    fact("gpus.kinds", &[], "list(int)", OF_GPUS, Lanes::None, |view, _| {
+        numbers(shared::kinds(view.load))
     }),
     Row {
         name: "hasImage",

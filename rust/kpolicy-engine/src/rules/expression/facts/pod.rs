@@ -16,6 +16,7 @@ use crate::rules::expression::pod_facts::{
 use crate::rules::expression::pod_objects::{
     controller_replicas, disruption_budgets, resource_claims,
 };
+use crate::rules::shared_gpus::asked::Asked;
 use crate::snapshot::{Cluster, Pod};
 
 use super::{Row, Source};
@@ -46,7 +47,7 @@ const fn in_cluster(
     Row { name, arguments: &[], result, parts, source, lanes: Lanes::None }
 }
 
-const SHORT: usize = 28;
+const SHORT: usize = 31;
 const LABELS: &str = "map(string, string)";
 
 /// Those that any pod has, pending or not: the rows before what other objects say and the API paths.
@@ -123,6 +124,12 @@ pub(super) static ROWS: [Row; SHORT + 13] = [
         keyed(args, |name| limit(pod, name))
     }),
     fact("tolerates", &["Taint"], "bool", Part::PodTolerations, tolerates_taint),
+    fact("gpu", &[], "PodGpu", Part::PodAnnotations, |pod, _| {
+        let Asked { count, milli } = Asked::of(pod);
+        Answer::Known(record([("count", count.into()), ("milli", milli.into())]))
+    }),
+    fact("gpu.count", &[], "int", Part::PodAnnotations, |pod, _| Asked::of(pod).count.into()),
+    fact("gpu.milli", &[], "int", Part::PodAnnotations, |pod, _| Asked::of(pod).milli.into()),
     // By other objects.
     in_cluster(
         "disruptionBudgets",

@@ -1,0 +1,132 @@
+"""`python -m benches fill`: fills the cluster of a trace under each policy, and prints a table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from benches.fill import authors
+from kpolicy.offline.fill import Filled, Recipe, Trace
+from kpolicy.offline.fill.cells import OPENB, FillCell, FillWork, cells_of, outcomes, trace_at
+from kpolicy.offline.fill.openb import DEFAULT_PODS
+from kpolicy.offline.fill.outcome import Outcome
+from kpolicy.offline.fill.synthetic import write_synthetic
+from kpolicy.offline.policy_files import read_source
+from kpolicy.offline.reports.columns import columns
+from kpolicy.offline.snapshots.snapshot_problem import Problem
+from kpolicy.policy.compile import compile_policy, shipped_names, shipped_source
+
+POLICIES: Final = Path(__file__).parent / "policies"
+# In the order in which the paper has them.
+SIX: Final = tuple(authors.THEIRS)
+PERCENTS: Final = (80, 90, 100, 130)
+SYNTHETIC: Final = "synthetic"
+_BAD_INPUT: Final = 2
+
+
+def program_of(policy: str) -> bytes:
+    """By the name of a shipped policy or of one of this comparison, or by its file."""
+    ours = POLICIES / f"{policy}.yaml"
+    if policy in shipped_names():
+        source = shipped_source(policy)
+    else:
+        source = read_source(ours if ours.is_file() else policy)
+    compiled = compile_policy([source])
+    if compiled.program is None:
+        raise ValueError("; ".join(str(finding.message) for finding in compiled.diagnostics))
+    return compiled.program.bytes
+
+
+def filled(work: FillWork, cells: Sequence[FillCell], jobs: int) -> list[Filled]:
+    if jobs == 1:
+        return list(map(work, cells))
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=spawned) as pool:
+        return list(pool.map(work, cells))
+
+
+def seeds_of(text: str) -> range:
+    first, _, last = text.partition("..")
+    return range(int(first), int(last or first) + 1)
+
+
+def table(found: Sequence[Outcome], trace: Trace, folder: Path) -> list[str]:
+    head = ["policy", *(f"allocated at {p} %" for p in PERCENTS[2:]), "authors", "difference"]
+    head += [f"fragments at {p} %" for p in PERCENTS[:3]]
+    rows = []
+    for outcome in found:
+        theirs = authors.allocated(folder, trace.name, outcome.policy, 100)
+        ours = outcome.allocated(100)
+        rows.append(
+            [
+                outcome.policy,
+                f"{ours.mean:.2f} ± {ours.deviation:.2f}",
+                f"{outcome.allocated(130).mean:.2f}",
+                f"{theirs:.2f}" if theirs else "-",
+                f"{ours.mean - theirs:+.2f}" if theirs else "-",
+                *(f"{outcome.fragments(percent).mean:.2f}" for percent in PERCENTS[:3]),
+            ]
+        )
+    gpus = trace.capacity_milli // 1000
+    note = f"in percent of {gpus} GPUs; {len(trace.nodes)} nodes, {len(trace.pods)} pods"
+    return [*columns([head, *rows]), note]
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benches fill",
+        description="Fill the cluster of a trace with its pods under each policy, and show how "
+        "much of its GPUs is allocated, and how much is a fragment.",
+        epilog="exit: 0 filled, 2 the trace or a policy cannot be read",
+    )
+    parser.add_argument(
+        "--trace",
+        default=SYNTHETIC,
+        metavar=f"{OPENB}FOLDER|{SYNTHETIC}",
+        help="the folder of openb, or a small made-up trace (default)",
+    )
+    parser.add_argument("--variant", default=DEFAULT_PODS, help="openb_pod_list_VARIANT.csv")
+    parser.add_argument(
+        "--policy", action="append", default=[], metavar="NAME|FILE", help="default: all six"
+    )
+    parser.add_argument("--seeds", type=seeds_of, default=range(1, 4), metavar="FIRST..LAST")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument(
+        "--nodes-in-order", action="store_true", help="keep the names that nodes have in the trace"
+    )
+    parser.add_argument("--output", "-o", choices=("table", "json"), default="table")
+    flags = parser.parse_args(words)
+    with tempfile.TemporaryDirectory() as made_up:
+        written = flags.trace
+        if written == SYNTHETIC:
+            write_synthetic(Path(made_up))
+            written = f"{OPENB}{made_up}"
+        trace = trace_at(written, flags.variant)
+    if isinstance(trace, Problem):
+        print(f"{trace.code}: {trace}", file=sys.stderr)
+        return _BAD_INPUT
+    folder = Path(written.removeprefix(OPENB))
+    recipe = Recipe(mixes_nodes=not flags.nodes_in_order)
+    try:
+        programs = {policy: program_of(policy) for policy in flags.policy or SIX}
+    except (OSError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return _BAD_INPUT
+    work = FillWork(trace, tuple(programs.values()), recipe)
+    cells = cells_of(len(programs), flags.seeds)
+    began = time.monotonic()
+    found = outcomes(list(programs), cells, filled(work, cells, flags.jobs))
+    if flags.output == "json":
+        print(json.dumps([outcome.line(PERCENTS) for outcome in found]))
+    else:
+        print("\n".join(table(found, trace, folder)))
+    print(f"{len(cells)} runs in {time.monotonic() - began:.0f} s", file=sys.stderr)
+    return 0
