@@ -147,6 +147,10 @@ class PodResources:
     def limits(self, page: int) -> bytes | None: ...
 
 @final
+class ReadLines:
+    """Lines of a watch as they were decoded, as far as the engine has not taken them."""
+
+@final
 class Engine:
     """The snapshot, the program in force, and the cycle. Safe to call from any thread."""
 
@@ -324,6 +328,23 @@ def next_pods(
 def wrote(engine: Engine, resource: str, line: bytes) -> _Applied:
     """The answer to a write of ours, as a line of a watch: an older state that still comes changes
     nothing."""
+
+def read_lines(engine: Engine, watches: Sequence[tuple[str, bytes]]) -> list[ReadLines]:
+    """Decodes lines of watches (resource, lines) before the engine takes them, in any thread."""
+
+def take_lines(
+    engine: Engine, read: ReadLines, lines: bytes, now_ns: int, is_to_stop: bool
+) -> tuple[str, str, str, str] | None:
+    """As `watch`, with lines that were read. `lines` are the same: they are read again if the
+    program in force keeps other paths than the one at that time. If `is_to_stop`, ends before an
+    event that shows a pending pod on a node, and gives (uid, namespace, name, node); the next call
+    goes on with this event. None at the end."""
+
+def labelled(
+    engine: Engine, uids: Sequence[str]
+) -> list[tuple[str, str, str, str, list[tuple[str, str]]]]:
+    """Those of these pods that are there: (uid, namespace, name, name of the controller or empty,
+    labels)."""
 
 def wanted_selectors(engine: Engine) -> list[str]:
     """Texts of selectors of devices that are to be compiled before the next decision."""

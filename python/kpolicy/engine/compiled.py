@@ -12,6 +12,7 @@ from kpolicy import _engine
 from kpolicy._engine import (
     EngineFault as EngineFault,
     PodResources as PodResources,
+    ReadLines as ReadLines,
     evaluate_expression as evaluate_expression,
     evaluation_plan as evaluation_plan,
     expression_facts as expression_facts,
@@ -29,6 +30,7 @@ from kpolicy.engine.named_answers import (
     Filtered,
     HeldPod,
     JudgedNodes,
+    Labelled,
     Located,
     NextPods,
     Opinion,
@@ -224,6 +226,10 @@ class Engine:
         """The node of each of these pods that is on one."""
         return list(map(Located._make, self._engine.located(uids)))
 
+    def labelled(self, uids: Sequence[str]) -> list[Labelled]:
+        """Those of these pods that are there, with what tells to which workload each belongs."""
+        return list(map(Labelled._make, _engine.labelled(self._engine, uids)))
+
     def volumes(self, awaited: Sequence[AwaitedVolume]) -> list[VolumeProgress]:
         """The progress of each claim, as the API server last showed it."""
         return list(map(VolumeProgress._make, self._engine.volumes(awaited)))
@@ -296,6 +302,32 @@ class Engine:
     def statistics(self) -> bytes:
         """Sizes of all tables and caches, as a JSON object."""
         return self._engine.statistics()
+
+
+def read_lines(engine: Engine, watches: Sequence[tuple[str, bytes]]) -> list[ReadLines]:
+    """Decodes lines of watches (resource, lines) for `take_lines`, in any thread. A replay does so
+    while the engine is still at what comes before."""
+    return _engine.read_lines(engine._engine, watches)
+
+
+def take_lines(
+    engine: Engine,
+    resource: str,
+    lines: bytes,
+    read: ReadLines,
+    now_ns: int,
+    *,
+    stops_at_binds: bool = False,
+) -> Located | None:
+    """As `Engine.watch`, without its answer, with lines that were read before. With
+    `stops_at_binds`, it ends before an event that shows a pod on a node that is pending here, and
+    gives it: another scheduler placed it. The next call goes on with this event."""
+    placed = _engine.take_lines(engine._engine, read, lines, now_ns, stops_at_binds)
+    if placed is not None:
+        return Located._make(placed)
+    if resource in _WITH_SELECTORS:
+        engine._settle_selectors()
+    return None
 
 
 def built_ins() -> list[tuple[str, bool, bool, bool, int]]:

@@ -366,6 +366,17 @@ class Located(NamedTuple):
     node: str
 
 
+class Labelled(NamedTuple):
+    """A pod with what tells to which workload it belongs. `controller` is the name of the owner
+    that controls it, or empty."""
+
+    uid: str
+    namespace: str
+    name: str
+    controller: str
+    labels: list[tuple[str, str]]
+
+
 class Scheduled(NamedTuple):
     """Decisions of one call, the program they follow and the newest object they rest on.
 

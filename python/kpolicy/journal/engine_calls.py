@@ -10,9 +10,10 @@ import hashlib
 import json
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, TypeAlias
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from kpolicy.engine import (
     Candidates,
@@ -71,6 +72,7 @@ CALLS: Final[Mapping[str, tuple[int, Effect]]] = {
         (
             "beats",
             "holdings",
+            "labelled",
             "located",
             "message",
             "orders_queue",
@@ -118,13 +120,12 @@ class Record:
         return CALLS[self.name][1]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """The arguments of a record, as the engine takes them."""
 
     name: str
     arguments: Arguments
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = MappingProxyType({})
 
 
 def record_bytes(call: Call, answer: Any, at_ns: int) -> bytes:
@@ -243,19 +244,25 @@ def _decided(program_hash: str, resource_version: str, decisions: Sequence[Decis
 def decided_fields(answer: bytes) -> list[tuple[Any, ...]]:
     """The fields of each decision in a recorded answer; empty if it has none. Raises
     `BrokenRecordError`."""
+    return list(zip(*decided_columns(answer).values(), strict=True))
+
+
+def decided_columns(answer: bytes) -> dict[str, list[Any]]:
+    """By field, its value in each decision of a recorded answer; empty if it has none. Raises
+    `BrokenRecordError`."""
     try:
         match json.loads(answer) if answer else None:
-            case [str(), str(), int() as count, list() as columns]:
-                if count and len(columns) != len(FIELDS):
+            case [str(), str(), int() as count, list() as columns] if count:
+                if len(columns) != len(FIELDS):
                     raise BrokenRecordError("decisions have other fields")
                 lengths = {len(column) for column in columns}
                 # Pods differ in their uids, so that some field has a value for each decision.
-                if not lengths <= {1, count} or (count and count not in lengths):
+                if not lengths <= {1, count} or count not in lengths:
                     raise BrokenRecordError("decisions have holes")
-                whole = [column * count if len(column) == 1 else column for column in columns]
-                return list(zip(*whole, strict=True))
+                whole = (column * count if len(column) == 1 else column for column in columns)
+                return dict(zip(FIELDS, whole, strict=True))
             case _:
-                return []
+                return {}
     except (ValueError, TypeError, RecursionError, MemoryError) as error:
         raise BrokenRecordError("decisions are not those of this format") from error
 

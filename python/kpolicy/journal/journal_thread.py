@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.clock import Clock
@@ -32,8 +32,7 @@ _FAILED: Final = "a call could not be recorded"
 _TOO_SLOW: Final = "calls came faster than they could be written"
 
 
-@dataclass(frozen=True, slots=True)
-class _Answered:
+class _Answered(NamedTuple):
     """A call of the engine with its answer: the parts of its record."""
 
     record: Sequence[bytes]
@@ -136,23 +135,23 @@ class Journal:
         """The engine was called. `answer` may be the exception that it raised."""
         if CALLS.get(name, _READS)[1] is Effect.READS:
             return
+        # Without the lock: in a gap, no record is made in vain.
+        is_behind = self._is_behind
+        call, now_ns = Call(name, arguments, options), self._clock.now_ns()
+        work = None if is_behind else self._work_of(call, answer, now_ns)
+        size = work.size if isinstance(work, _Answered) else 0
         with self._more:
             if name == "load" and answer == []:
                 self._program = arguments[0]
-            if self._is_behind:
-                self._missed += 1
-                return
-        work = self._work_of(Call(name, arguments, options), answer, self._clock.now_ns())
-        size = work.size if isinstance(work, _Answered) else 0
-        with self._more:
             too_many = len(self._work) >= BACKLOG_CALLS_MAX
-            if work is None or too_many or self._bytes + size > BACKLOG_BYTES_MAX:
+            if is_behind or self._is_behind:
                 self._missed += 1
-                if not self._is_behind:
-                    self._fall_behind(_TOO_SLOW if work is not None else _FAILED)
-                return
-            self._work.append(work)
-            self._bytes += size
+            elif work is None or too_many or self._bytes + size > BACKLOG_BYTES_MAX:
+                self._missed += 1
+                self._fall_behind(_TOO_SLOW if work is not None else _FAILED)
+            else:
+                self._work.append(work)
+                self._bytes += size
 
     def _work_of(self, call: Call, answer: Any, at_ns: int) -> _Answered | _Marked | None:
         """None if the call cannot be recorded, which is our mistake: scheduling goes on."""

@@ -72,6 +72,7 @@ class SegmentFiles:
         self._stream: BinaryIO | None = None
         self._records: list[bytes] = []  # parts of those that wait
         self._waiting_bytes = 0
+        self._own_bytes = 0  # of the present epoch
         self._first_ns = 0  # of the records that wait
         self._is_synced = True
 
@@ -86,8 +87,7 @@ class SegmentFiles:
     @property
     def is_worn(self) -> bool:
         """Whether the present epoch has used its part of the disk."""
-        own = sum(file.size for file in self._files.values() if file.epoch == self._own)
-        return own > self._bytes_max // EPOCH_SHARE
+        return self._own_bytes > self._bytes_max // EPOCH_SHARE
 
     @property
     def _own(self) -> tuple[str, int]:
@@ -108,6 +108,7 @@ class SegmentFiles:
             gap=gap,
             gap_from_ns=gap_from_ns,
         )
+        self._own_bytes = 0
         self._begin(at_ns)
 
     def put(self, record: Sequence[bytes], at_ns: int) -> None:
@@ -196,6 +197,7 @@ class SegmentFiles:
             self._stream.truncate(file.size)
             raise
         file.size += len(piece)
+        self._own_bytes += len(piece)
 
     def _make_room(self, size: int) -> None:
         """Deletes the oldest epochs. Parts of an epoch are of no use without its beginning."""

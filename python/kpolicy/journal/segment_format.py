@@ -82,8 +82,8 @@ class Segment:
         self.is_open = False
         self._stream = stream
 
-    def chunks(self) -> Iterator[bytes]:
-        """The records of each piece."""
+    def pieces(self) -> Iterator[bytes]:
+        """Each as it was packed."""
         while True:
             head = self._stream.read(_LENGTH.size)
             if not head:
@@ -97,15 +97,7 @@ class Segment:
                 message = "cut off: the end of the last piece is missing; what comes before is used"
                 self.problem = Problem(CUT_OFF, self.name, "", message)
                 return
-            chunk = _unpacked(piece)
-            if isinstance(chunk, str):
-                self.damaged(chunk)
-                return
-            yield chunk
-
-    def damaged(self, why: str) -> None:
-        message = f"damaged: {why}; what comes before is used"
-        self.problem = Problem(DAMAGED, self.name, "", message)
+            yield piece
 
     def close(self) -> None:
         self._stream.close()
@@ -173,8 +165,8 @@ def _header(text: bytes) -> SegmentHeader | None:
     return header if is_right and all(isinstance(word, str) for word in words) else None
 
 
-def _unpacked(piece: bytes) -> bytes | str:
-    """The content, or why there is none."""
+def unpacked(piece: bytes) -> bytes | str:
+    """The records of a piece, or why there are none."""
     import zstandard  # noqa: PLC0415  only a journal needs it
 
     try:

@@ -53,6 +53,10 @@ STRAYED_MAX: Final = 512
 COLUMN_BYTES_MAX: Final = 64 << 20
 
 # --- replaying a journal -------------------------------------------------------------------------
+# Pieces of a journal, of about a megabyte, that are unpacked and decoded before their turn, and how
+# many threads do so. One engine takes them, so that more threads would wait for it.
+PIECES_AHEAD: Final = 4
+READING_THREADS: Final = 2
 # Differences that are kept with their pods; further ones are counted.
 DIFFERENCES_KEPT_MAX: Final = 10_000
 

@@ -18,6 +18,7 @@ mod feeding;
 mod held;
 mod pod_resources;
 mod program;
+mod read_lines;
 mod stopwatch;
 mod tuples;
 mod waiting;
@@ -39,6 +40,10 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<engine::Engine>()?;
     module.add_class::<pod_resources::PodResources>()?;
     module.add_function(wrap_pyfunction!(advice::advise, module)?)?;
+    module.add_class::<read_lines::ReadLines>()?;
+    module.add_function(wrap_pyfunction!(read_lines::read_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(read_lines::take_lines, module)?)?;
+    module.add_function(wrap_pyfunction!(read_lines::labelled, module)?)?;
     module.add_function(wrap_pyfunction!(again::decide_again, module)?)?;
     module.add_function(wrap_pyfunction!(waiting::next_pods, module)?)?;
     module.add_function(wrap_pyfunction!(waiting::orders_queue, module)?)?;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use kpolicy_codec::{Feed, Unreadable};
 use kpolicy_engine::api::{
-    Applied, Batch, Candidates, ClaimWork, Decision, Filtered, Located, Opinion, PodChange,
-    PodState, PreBindWrite, Refusal, ScheduledUnit, Verdict, Victim, VolumeProgress, VolumeWork,
-    Wake,
+    Applied, Batch, Candidates, ClaimWork, Decision, Filtered, Labelled, Located, Opinion,
+    PodChange, PodState, PreBindWrite, Refusal, ScheduledUnit, Verdict, Victim, VolumeProgress,
+    VolumeWork, Wake,
 };
 use kpolicy_engine::timing::Series;
 use pyo3::prelude::*;
@@ -136,7 +136,18 @@ pub(crate) fn candidates<'py>(py: Python<'py>, candidates: &Candidates) -> Tuple
 }
 
 pub(crate) fn located<'py>(py: Python<'py>, pods: &[Located]) -> PyResult<Bound<'py, PyList>> {
-    list(py, pods, |py, pod| (&*pod.uid, &*pod.namespace, &*pod.name, &*pod.node).into_pyobject(py))
+    list(py, pods, location)
+}
+
+pub(crate) fn location<'py>(py: Python<'py>, pod: &Located) -> Tuple<'py> {
+    (&*pod.uid, &*pod.namespace, &*pod.name, &*pod.node).into_pyobject(py)
+}
+
+pub(crate) fn labelled<'py>(py: Python<'py>, pods: &[Labelled]) -> PyResult<Bound<'py, PyList>> {
+    list(py, pods, |py, pod| {
+        let labels: Vec<(&str, &str)> = pod.labels.iter().collect();
+        (&*pod.uid, &*pod.namespace, &*pod.name, &*pod.controller, labels).into_pyobject(py)
+    })
 }
 
 pub(crate) fn timings<'py>(py: Python<'py>, stages: &[Series], rules: &[Series]) -> Tuple<'py> {

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 from kpolicy.engine import Verdict
-from kpolicy.journal.engine_calls import BrokenRecordError, Record, decided_fields
-from kpolicy.quick_dataclass import dataclass
+from kpolicy.journal.engine_calls import BrokenRecordError, Record, decided_columns
 
 _DECIDING: Final = frozenset({"schedule", "schedule_unit", "choose", "preempt"})
 _EXTENDED: Final = frozenset({"choose", "preempt"})
+_READ: Final = ("verdict", "uid", "namespace", "name", "node")
 
 
-@dataclass(frozen=True, slots=True)
-class DecidedPod:
+class DecidedPod(NamedTuple):
     """`node` is empty unless it was placed. `is_extended`: extenders had a say."""
 
     uid: str
@@ -31,16 +30,22 @@ class DecidedPod:
         return self.verdict == Verdict.PARKED
 
 
-def decided_pods(record: Record) -> list[DecidedPod]:
+def decided_pods(record: Record) -> tuple[DecidedPod, ...]:
     """Those of a record that decides. Raises `BrokenRecordError`."""
-    if record.name not in _DECIDING:
-        return []
-    return [_pod(decision, record.name) for decision in decided_fields(record.answer)]
-
-
-def _pod(decision: tuple[Any, ...], call: str) -> DecidedPod:
-    verdict, uid, namespace, name, node, *_ = decision
-    if not isinstance(verdict, int):
+    columns = decided_columns(record.answer) if record.name in _DECIDING else {}
+    if not columns:
+        return ()
+    if not all(isinstance(verdict, int) for verdict in columns["verdict"]):
         raise BrokenRecordError("a decision has no verdict")
-    placed = str(node) if verdict == Verdict.PLACED else ""
-    return DecidedPod(str(uid), f"{namespace}/{name}", placed, verdict, call in _EXTENDED)
+    placed, is_extended = Verdict.PLACED.value, record.name in _EXTENDED
+    rows = zip(*map(columns.__getitem__, _READ), strict=True)
+    return tuple(
+        DecidedPod(
+            str(uid),
+            f"{namespace}/{name}",
+            str(node) if verdict == placed else "",
+            verdict,
+            is_extended,
+        )
+        for verdict, uid, namespace, name, node in rows
+    )

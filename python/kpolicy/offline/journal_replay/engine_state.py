@@ -8,25 +8,18 @@ assumed. The next choice among equal nodes rests on that number.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable
 from typing import Final
 
 from kpolicy.engine import Engine, EngineFault
-from kpolicy.journal.engine_calls import (
-    BrokenRecordError,
-    Effect,
-    Record,
-    call_of,
-    made_again,
-)
+from kpolicy.journal.engine_calls import BrokenRecordError, Effect, Record
 from kpolicy.quick_dataclass import dataclass
 
 # What the engine raises for arguments that are not its own, and for a fault of its own.
 ENGINE_ERRORS: Final = (EngineFault, ValueError, TypeError, OverflowError)
 # Until the mark, calls about objects alone are made: the engine that decided had the objects
 # already, and this one does not.
-_BEFORE_MARK: Final = frozenset({Effect.POLICY, Effect.OBJECTS})
+BEFORE_MARK: Final = frozenset({Effect.POLICY, Effect.OBJECTS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +53,6 @@ def _mark(record: Record) -> Mark:
         return Mark(int(shown["decisions"]), assumed, int(shown["nominated"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BrokenRecordError("a mark is not one of this format") from error
-
-
-def fill(engine: Engine, mark: Mark, records: Iterator[Record]) -> int:
-    """Makes the calls up to the mark, and gives how many records there were. Raises
-    `BrokenRecordError`."""
-    for number, record in enumerate(records, start=1):
-        if record.effect is Effect.MARK:
-            assume(engine, mark, record)
-            return number
-        if record.effect in _BEFORE_MARK:
-            with suppress(*ENGINE_ERRORS):  # as it was when this was recorded
-                made_again(engine, call_of(record))
-    return 0
 
 
 def assume(engine: Engine, mark: Mark, record: Record) -> None:

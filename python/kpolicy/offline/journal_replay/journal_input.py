@@ -15,8 +15,9 @@ from typing import Final
 from kpolicy.api_times import api_time
 from kpolicy.journal.engine_calls import BrokenRecordError, Record, records
 from kpolicy.journal.limits import SEGMENTS_MAX
-from kpolicy.journal.segment_format import SUFFIX, Segment, SegmentHeader, opened
+from kpolicy.journal.segment_format import SUFFIX, Segment, SegmentHeader, opened, unpacked
 from kpolicy.offline.snapshots.snapshot_problem import (
+    DAMAGED,
     JOURNAL_GAP,
     NO_FILES,
     NOT_READABLE,
@@ -55,8 +56,29 @@ class JournalInput:
     problems: tuple[Problem, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A packed piece of a segment, or the problem that ends the epoch there."""
+
+    path: Path
+    packed: bytes
+    problem: Problem | None = None
+
+    def records(self) -> Iterator[Record]:
+        """Raises `BrokenRecordError`."""
+        chunk = unpacked(self.packed) if self.problem is None else b""
+        if isinstance(chunk, str):
+            raise BrokenRecordError(chunk)
+        return records(chunk)
+
+    def damage(self, error: BrokenRecordError) -> Problem:
+        message = f"damaged: {error}; what comes before is used"
+        return Problem(DAMAGED, str(self.path), "", message)
+
+
 class EpochReader:
-    """Reads the records of an epoch once. Afterwards, `problem` says why it ended early."""
+    """Reads the records of an epoch once. `segment` is the one of the last record. Afterwards,
+    `problem` says why it ended early."""
 
     def __init__(self, epoch: Epoch) -> None:
         self.epoch = epoch
@@ -64,23 +86,31 @@ class EpochReader:
         self.problem: Problem | None = None
 
     def records(self) -> Iterator[Record]:
-        for file in self.epoch.segments:
-            self.segment = file.path.name
-            with _reading(file.path) as segment:
-                if isinstance(segment, Problem):
-                    self.problem = segment
-                    return
-                try:
-                    for chunk in segment.chunks():
-                        yield from records(chunk)
-                except BrokenRecordError as error:
-                    segment.damaged(str(error))
-                except OSError as error:
-                    message = f"cannot be read: {error.strerror or error}"
-                    segment.problem = Problem(NOT_READABLE, segment.name, "", message)
-                if segment.problem is not None:
-                    self.problem = segment.problem
-                    return
+        for piece in self.pieces():
+            self.segment = piece.path.name
+            try:
+                yield from piece.records()
+            except BrokenRecordError as error:
+                self.problem = piece.damage(error)
+            self.problem = self.problem or piece.problem
+            if self.problem is not None:
+                return
+
+    def pieces(self) -> Iterator[Piece]:
+        """The last one has a problem if the epoch ended early."""
+        for path in (file.path for file in self.epoch.segments):
+            with _reading(path) as segment:
+                problem = segment if isinstance(segment, Problem) else None
+                if isinstance(segment, Segment):
+                    try:
+                        yield from (Piece(path, packed) for packed in segment.pieces())
+                    except OSError as error:
+                        message = f"cannot be read: {error.strerror or error}"
+                        problem = Problem(NOT_READABLE, segment.name, "", message)
+                    problem = problem or segment.problem
+            if problem is not None:
+                yield Piece(path, b"", problem)
+                return
 
 
 @contextmanager

@@ -2,32 +2,26 @@
 as it was at that moment.
 
 The recorded choices are taken over, so that one difference does not cause the next. Pods that
-another scheduler placed are compared when the watch shows it.
+another scheduler placed are compared when the watch shows it: where the pod is pending here.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kpolicy.api_times import api_micro_time
-from kpolicy.engine import Applied, Engine, Opinion, PodState, Verdict
-from kpolicy.engine.opinions import Result, compared
-from kpolicy.journal.engine_calls import (
-    BrokenRecordError,
-    Call,
-    Effect,
-    Record,
-    call_of,
-    made_again,
-)
+from kpolicy.engine import Engine, Labelled, Opinion, ReadLines, Verdict, take_lines
+from kpolicy.engine.opinions import ACTED_ON, Result, compared
+from kpolicy.journal.engine_calls import BrokenRecordError, Call, Effect, made_again
 from kpolicy.offline.answers.diff_overview import workload_name
-from kpolicy.offline.journal_replay.decided_pods import DecidedPod, decided_pods
-from kpolicy.offline.journal_replay.engine_state import ENGINE_ERRORS, assume, mark_of
+from kpolicy.offline.journal_replay.decided_pods import DecidedPod
+from kpolicy.offline.journal_replay.engine_state import ENGINE_ERRORS, Mark, assume, mark_of
 from kpolicy.offline.journal_replay.journal_input import Epoch, EpochReader
+from kpolicy.offline.journal_replay.read_ahead import AheadRecord, read_ahead
 from kpolicy.offline.journal_replay.same_decisions import Progress
 from kpolicy.offline.limits import DIFFERENCES_KEPT_MAX
 from kpolicy.offline.snapshots.cluster_snapshot import loaded_engine
@@ -36,8 +30,6 @@ from kpolicy.policy.assembly.assemble import Program
 
 # Results that are differences.
 DIFFERENT: Final = (Result.DIFFERENT_NODE, Result.WOULD_REJECT, Result.WOULD_PLACE, Result.FAILED)
-_ACTED_ON: Final = frozenset({Verdict.PLACED, Verdict.PARKED})
-_NODE: Final = b'"nodeName"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +116,10 @@ class OtherPolicy:
         self._progress = progress
         self.engine = Engine(threads=1)
         self._listed: set[str] = set()
-        # Pods that wait, by uid, and what they belong to.
-        self._pending: dict[str, str] = {}
-        self._workloads: dict[str, str] = {}
 
     def replay(self, epoch: Epoch) -> None:
         self.engine = loaded_engine(self._program, epoch.header.seed, self._threads)
         self._listed.clear()
-        self._pending.clear()
         reader = EpochReader(epoch)
         problems = self.compared.problems
         try:
@@ -148,139 +136,108 @@ class OtherPolicy:
             problem = Problem(JOURNAL_GAP, str(epoch.segments[0].path), "", message)
             self.compared.problems.append(problem)
             return
-        records = reader.records()
-        if epoch.header.epoch > 1:
-            mark = mark_of(EpochReader(epoch).records())
-            if mark is None:
-                return
-            for record in records:
-                if record.effect is Effect.MARK:
-                    assume(self.engine, mark, record)
-                    break
-                if record.effect is Effect.OBJECTS:
-                    self._feed(call_of(record))
-        for number, record in enumerate(records):
-            if self._until_ns is not None and record.at_ns > self._until_ns:
-                return
-            self._take(record)
-            if self._progress is not None and not number % 1024:
-                self._progress(self.compared.decisions)
+        mark = mark_of(EpochReader(epoch).records()) if epoch.header.epoch > 1 else None
+        if mark is None and epoch.header.epoch > 1:
+            return
+        with closing(read_ahead(reader, self.engine, judges=True)) as records:
+            if mark is not None:
+                self._fill(mark, records)
+            for number, ahead in enumerate(records):
+                if self._until_ns is not None and ahead.record.at_ns > self._until_ns:
+                    return
+                self._take(ahead)
+                if self._progress is not None and not number % 1024:
+                    self._progress(self.compared.decisions)
 
-    def _take(self, record: Record) -> None:
-        match record.effect:
+    def _fill(self, mark: Mark, records: Iterator[AheadRecord]) -> None:
+        """Makes the calls about objects up to the mark."""
+        for ahead in records:
+            if ahead.record.effect is Effect.MARK:
+                assume(self.engine, mark, ahead.record)
+                return
+            if ahead.record.effect is Effect.OBJECTS:
+                self._feed(ahead, are_binds_compared=False)
+
+    def _take(self, ahead: AheadRecord) -> None:
+        match ahead.record.effect:
             case Effect.DECIDES:
-                self._compare(decided_pods(record), record.at_ns)
-            case Effect.OBJECTS:
-                call = call_of(record)
-                is_watch_of_pods = record.name == "watch" and call.arguments[0] == "pods"
-                for part in _at_binds(call, self._pending) if is_watch_of_pods else (call,):
-                    if isinstance(part, DecidedPod):
-                        self.compared.binds += 1
-                        self._compare([part], record.at_ns)
-                    else:
-                        self._feed(part)
-            case Effect.OUTCOME if record.name == "settle":
-                self._feed(call_of(record))
-            case Effect.TIME:
-                self._feed(call_of(record))
+                self._compare(ahead.pods, ahead.record.at_ns)
+            case Effect.OBJECTS | Effect.TIME:
+                self._feed(ahead)
+            case Effect.OUTCOME if ahead.record.name == "settle":
+                self._feed(ahead)
 
-    def _feed(self, call: Call) -> None:
+    def _feed(self, ahead: AheadRecord, *, are_binds_compared: bool = True) -> None:
+        call = ahead.call
+        assert call is not None, "only decisions and marks have none"
         try:
-            answer = made_again(self.engine, call)
+            if ahead.lines is None:
+                made_again(self.engine, call)
+            else:
+                self._watch(call, ahead.lines, ahead.record.at_ns, are_binds_compared)
         except ENGINE_ERRORS:
             return  # as it was when this was recorded
         self.see(call)
-        if isinstance(answer, Applied):
-            for pod in answer.pods:
-                if pod.change == PodState.PENDING:
-                    self._pending[pod.uid] = f"{pod.namespace}/{pod.name}"
-                else:
-                    self._pending.pop(pod.uid, None)
-                if pod.change == PodState.GONE:
-                    self._workloads.pop(pod.uid, None)
 
     def see(self, call: Call) -> None:
-        """What the engine does not tell of objects."""
-        match call:
-            case Call("list_begin", (str() as resource,)):
-                self._listed.add(resource)
-            case Call("list_page", ("pods", bytes() as body, *_)):
-                document = _json(body)
-                items = document.get("items")
-                self.remember(items if isinstance(items, list) else [])
-            case Call("watch", ("pods", bytes() as lines, *_)):
-                added = [line for line in lines.splitlines() if b'"ADDED"' in line]
-                self.remember([_json(line).get("object") for line in added])
+        """A call about objects was made."""
+        if call.name == "list_begin":
+            self._listed.add(str(call.arguments[0]))
 
-    def remember(self, pods: Sequence[Any]) -> None:
-        for pod in pods:
-            metadata = pod.get("metadata") if isinstance(pod, dict) else None
-            if isinstance(metadata, dict):
-                self._workloads[str(metadata.get("uid"))] = workload_name(pod)
+    def _watch(self, call: Call, lines: ReadLines, at_ns: int, are_binds_compared: bool) -> None:
+        resource, text, now_ns = call.arguments
+        while True:
+            placed = take_lines(
+                self.engine, resource, text, lines, now_ns, stops_at_binds=are_binds_compared
+            )
+            if placed is None:
+                return
+            self.compared.binds += 1
+            key = f"{placed.namespace}/{placed.name}"
+            pod = DecidedPod(placed.uid, key, placed.node, Verdict.PLACED, is_extended=False)
+            self._compare((pod,), at_ns)
 
     def _compare(self, pods: Sequence[DecidedPod], at_ns: int) -> None:
-        acted = [pod for pod in pods if pod.verdict in _ACTED_ON]
-        opinions = self.opinions(acted, at_ns)
-        for pod, opinion in zip(acted, opinions, strict=True):
-            if pod.node:
-                self._pending.pop(pod.uid, None)
-            self.count(pod, opinion, at_ns)
+        acted = [pod for pod in pods if pod.verdict in ACTED_ON]
+        self.count_opinions(acted, self.opinions(acted, at_ns), at_ns)
 
     def opinions(self, acted: Sequence[DecidedPod], at_ns: int) -> list[Opinion]:
         """The engine takes over what was decided."""
         return self.engine.second_opinions([(pod.uid, pod.node) for pod in acted], at_ns)
 
-    def count(self, pod: DecidedPod, opinion: Opinion, at_ns: int) -> None:
-        found, result = self.compared, compared(pod, opinion)
-        found.decisions += 1
-        found.results[result] += 1
-        if result not in DIFFERENT:
-            return
-        workload = self._workloads.get(pod.uid, pod.key)
-        found.workloads.setdefault(workload, Counter())[result] += 1
-        if len(found.differences) < DIFFERENCES_KEPT_MAX:
-            found.differences.append(
-                DecidedOtherwise(at_ns, pod.key, result, pod.node, opinion.node)
-            )
+    def count_opinions(
+        self, acted: Sequence[DecidedPod], opinions: Sequence[Opinion], at_ns: int
+    ) -> None:
+        results = list(map(compared, acted, opinions))
+        self.compared.decisions += len(results)
+        self.compared.results.update(results)
+        differences = [
+            (pod, opinion, result)
+            for pod, opinion, result in zip(acted, opinions, results, strict=True)
+            if result in DIFFERENT
+        ]
+        if differences:
+            self._note(differences, at_ns)
+
+    def _note(self, differences: Sequence[tuple[DecidedPod, Opinion, Result]], at_ns: int) -> None:
+        found = self.compared
+        labelled = self.engine.labelled([pod.uid for pod, _, _ in differences])
+        workloads = {pod.uid: _workload(pod) for pod in labelled}
+        for pod, opinion, result in differences:
+            workload = workloads.get(pod.uid, pod.key)
+            found.workloads.setdefault(workload, Counter())[result] += 1
+            if len(found.differences) < DIFFERENCES_KEPT_MAX:
+                found.differences.append(
+                    DecidedOtherwise(at_ns, pod.key, result, pod.node, opinion.node)
+                )
 
 
-def _at_binds(call: Call, pending: dict[str, str]) -> Iterator[Call | DecidedPod]:
-    """The lines of a watch up to each that shows a pod on a node for which nobody decided here,
-    and the pod before that line."""
-    resource, lines, now_ns = call.arguments
-    if _NODE not in lines:
-        yield call
-        return
-    waiting: list[bytes] = []
-    for line in lines.splitlines(keepends=True):
-        uid, node = _bound(line) if _NODE in line else ("", "")
-        # It may have come in these lines.
-        if node and uid not in pending and any(uid.encode() in each for each in waiting):
-            yield Call("watch", (resource, b"".join(waiting), now_ns))
-            waiting = []
-        if node and uid in pending:
-            if waiting:
-                yield Call("watch", (resource, b"".join(waiting), now_ns))
-                waiting = []
-            yield DecidedPod(uid, pending[uid], node, Verdict.PLACED, is_extended=False)
-        waiting.append(line)
-    yield Call("watch", (resource, b"".join(waiting), now_ns))
-
-
-def _bound(line: bytes) -> tuple[str, str]:
-    """The uid and the node of a pod; empty where there is none."""
-    item = _json(line).get("object")
-    metadata, spec = (
-        (item.get("metadata"), item.get("spec")) if isinstance(item, dict) else (None, None)
-    )
-    if not isinstance(metadata, dict) or not isinstance(spec, dict):
-        return "", ""
-    return str(metadata.get("uid")), str(spec.get("nodeName") or "")
-
-
-def _json(text: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
+def _workload(pod: Labelled) -> str:
+    metadata: dict[str, Any] = {
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "labels": dict(pod.labels),
+    }
+    if pod.controller:
+        metadata["ownerReferences"] = [{"name": pod.controller, "controller": True}]
+    return workload_name({"metadata": metadata})

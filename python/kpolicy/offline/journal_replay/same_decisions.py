@@ -8,29 +8,38 @@ must be one of the best, and what was parked must fit nowhere.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from kpolicy.api_times import api_micro_time
-from kpolicy.engine import Decision, Engine, Scheduled, ScheduledUnit
+from kpolicy.engine import Decision, Engine, Scheduled, ScheduledUnit, take_lines
 from kpolicy.journal.engine_calls import (
     FIELDS,
     BrokenRecordError,
     Effect,
     Record,
     answer_bytes,
-    call_of,
     decided_fields,
     made_again,
 )
-from kpolicy.offline.journal_replay.decided_pods import decided_pods
-from kpolicy.offline.journal_replay.engine_state import ENGINE_ERRORS, Mark, fill, mark_of
+from kpolicy.journal.segment_format import SegmentHeader
+from kpolicy.offline.journal_replay.engine_state import (
+    BEFORE_MARK,
+    ENGINE_ERRORS,
+    Mark,
+    assume,
+    mark_of,
+)
 from kpolicy.offline.journal_replay.journal_input import Epoch, EpochReader
+from kpolicy.offline.journal_replay.read_ahead import AheadRecord, read_ahead
 from kpolicy.offline.snapshots.snapshot_problem import CUT_OFF, JOURNAL_GAP, Problem
 
 Progress = Callable[[int], None]
+# A difference: pod, field, and both values.
+_Found = tuple[str, str, Any, Any]
 
 
 class Kept(StrEnum):
@@ -149,51 +158,77 @@ def _replay(
         message = "the segments before are gone, and what follows rests on them"
         found.problems.append(Problem(JOURNAL_GAP, str(epoch.segments[0].path), "", message))
         return
-    records = reader.records()
-    before = 0
-    found.kept = Kept.EVERYTHING
-    if header.epoch > 1:
-        if mark is None:
-            found.kept = Kept.NOTHING
-            message = "the epoch ended before it had all objects"
-            found.problems.append(Problem(CUT_OFF, str(epoch.segments[0].path), "", message))
-            return
-        before = fill(engine, mark, records)
-        found.kept = Kept.EVERYTHING if mark.is_exact else Kept.JUDGEMENT
-    if header.redaction:
-        found.kept = Kept.JUDGEMENT
-    compare = _compare_bytes if found.kept is Kept.EVERYTHING else _judge
-    for number, record in enumerate(records, start=before + 1):
-        if until_ns is not None and record.at_ns > until_ns:
-            return
-        found.calls += 1
-        found.to_ns = record.at_ns
-        if record.effect is Effect.MARK:
-            continue
-        different = compare(engine, record, found)
-        if different is not None:
-            if found.first is None:
-                found.first = _placed(different, reader.segment, number, record)
-            if found.kept is Kept.EVERYTHING:  # what follows rests on it
-                found.different = 1
+    found.kept = _kept(header, mark)
+    if found.kept is Kept.NOTHING:
+        message = "the epoch ended before it had all objects"
+        found.problems.append(Problem(CUT_OFF, str(epoch.segments[0].path), "", message))
+        return
+    judges = found.kept is not Kept.EVERYTHING
+    with closing(read_ahead(reader, engine, judges=judges)) as records:
+        before = 0 if mark is None else _fill(engine, mark, records)
+        for number, ahead in enumerate(records, start=before + 1):
+            if until_ns is not None and ahead.record.at_ns > until_ns:
                 return
-        if progress is not None and not number % 1024:
-            progress(found.decisions)
+            different = _replay_record(engine, ahead, found)
+            if different is not None:
+                if found.first is None:
+                    found.first = _placed(different, reader.segment, number, ahead.record)
+                if not judges:  # what follows rests on it
+                    found.different = 1
+                    return
+            if progress is not None and not number % 1024:
+                progress(found.decisions)
+
+
+def _kept(header: SegmentHeader, mark: Mark | None) -> Kept:
+    if header.epoch > 1 and mark is None:
+        return Kept.NOTHING
+    is_exact = mark is None or mark.is_exact
+    return Kept.EVERYTHING if is_exact and not header.redaction else Kept.JUDGEMENT
+
+
+def _fill(engine: Engine, mark: Mark, records: Iterator[AheadRecord]) -> int:
+    """Makes the calls up to the mark, and gives how many records there were. Raises
+    `BrokenRecordError`."""
+    for number, ahead in enumerate(records, start=1):
+        if ahead.record.effect is Effect.MARK:
+            assume(engine, mark, ahead.record)
+            return number
+        if ahead.record.effect in BEFORE_MARK:
+            with suppress(*ENGINE_ERRORS):  # as it was when this was recorded
+                _made(engine, ahead)
+    return 0
+
+
+def _replay_record(engine: Engine, ahead: AheadRecord, found: ReplayedEpoch) -> _Found | None:
+    found.calls += 1
+    found.to_ns = ahead.record.at_ns
+    if ahead.record.effect is Effect.MARK:
+        return None
+    if found.kept is Kept.EVERYTHING:
+        return _compare_bytes(engine, ahead, found)
+    return _judge(engine, ahead, found)
+
+
+def _made(engine: Engine, ahead: AheadRecord) -> Any:
+    """The engine's answer; None of lines of a watch, of which nothing was recorded."""
+    call = ahead.call
+    assert call is not None, "only marks and judged decisions have none"
+    if ahead.lines is None:
+        return made_again(engine, call)
+    resource, lines, now_ns = call.arguments
+    take_lines(engine, resource, lines, ahead.lines, now_ns)
+    return None
 
 
 # --- byte for byte -------------------------------------------------------------------------------
 
 
-# Pod, field, and both values.
-_Found = tuple[str, str, Any, Any]
-
-
-def _compare_bytes(engine: Engine, record: Record, found: ReplayedEpoch) -> _Found | None:
+def _compare_bytes(engine: Engine, ahead: AheadRecord, found: ReplayedEpoch) -> _Found | None:
+    record = ahead.record
     answer: Any
     try:
-        answer = made_again(engine, call_of(record))
-    except BrokenRecordError:
-        raise
+        answer = _made(engine, ahead)
     except ENGINE_ERRORS as error:
         answer = error
     found.decisions += _decisions_in(answer)
@@ -239,21 +274,16 @@ def _placed(different: _Found, segment: str, number: int, record: Record) -> Dif
 # --- judged --------------------------------------------------------------------------------------
 
 
-def _judge(engine: Engine, record: Record, found: ReplayedEpoch) -> _Found | None:
+def _judge(engine: Engine, ahead: AheadRecord, found: ReplayedEpoch) -> _Found | None:
+    record = ahead.record
     if record.effect is not Effect.DECIDES:
-        if record.name == "settle_room":  # nothing was nominated here
-            return None
-        try:
-            made_again(engine, call_of(record))
-        except BrokenRecordError:
-            raise
-        except ENGINE_ERRORS:
-            return None
+        if record.name != "settle_room":  # nothing was nominated here
+            with suppress(*ENGINE_ERRORS):
+                _made(engine, ahead)
         return None
     first: _Found | None = None
-    pods = decided_pods(record)
-    found.decisions += len(pods)
-    acted = [pod for pod in pods if pod.is_placed or pod.is_parked]
+    found.decisions += len(ahead.pods)
+    acted = [pod for pod in ahead.pods if pod.is_placed or pod.is_parked]
     opinions = engine.second_opinions([(pod.uid, pod.node) for pod in acted], record.at_ns)
     for pod, opinion in zip(acted, opinions, strict=True):
         is_best = opinion.node == pod.node and opinion.verdict == pod.verdict

@@ -98,11 +98,14 @@ class _Judging(OtherPolicy):
         rule = str(status["plugin"]) if status else ""
         return Rejection("new", rule, (str(explained.get("message", "")),), node)
 
-    def count(self, pod: DecidedPod, opinion: Opinion, at_ns: int) -> None:
-        super().count(pod, opinion, at_ns)
-        is_served = opinion.verdict in _JUDGED
-        node = opinion.node if opinion.verdict == Verdict.PLACED else ""
-        self.judged.append(_Judged(pod.uid, pod.key, node, is_served, at_ns))
+    def count_opinions(
+        self, acted: Sequence[DecidedPod], opinions: Sequence[Opinion], at_ns: int
+    ) -> None:
+        super().count_opinions(acted, opinions, at_ns)
+        for pod, opinion in zip(acted, opinions, strict=True):
+            is_served = opinion.verdict in _JUDGED
+            node = opinion.node if opinion.verdict == Verdict.PLACED else ""
+            self.judged.append(_Judged(pod.uid, pod.key, node, is_served, at_ns))
 
     def see(self, call: Call) -> None:
         super().see(call)
@@ -111,14 +114,18 @@ class _Judging(OtherPolicy):
                 self._see_nodes(_items(body))
             case Call("watch", ("nodes", bytes() as lines, *_)):
                 self._see_nodes([_document(line).get("object") for line in lines.splitlines()])
+            case Call("list_page", ("pods", bytes() as body, *_)):
+                self._see_pods(_items(body))
+            case Call("watch", ("pods", bytes() as lines, *_)):
+                added = [line for line in lines.splitlines() if b'"ADDED"' in line]
+                self._see_pods([_document(line).get("object") for line in added])
 
     def _see_nodes(self, nodes: Sequence[Any]) -> None:
         for node in nodes:
             if isinstance(node, dict) and name_of(node):
                 self.labels_of[name_of(node)] = seen_node(node).labels
 
-    def remember(self, pods: Sequence[Any]) -> None:
-        super().remember(pods)
+    def _see_pods(self, pods: Sequence[Any]) -> None:
         for pod in pods:
             metadata = pod.get("metadata") if isinstance(pod, dict) else None
             if isinstance(metadata, dict):

@@ -21,7 +21,7 @@ pub use extenders::{
     CandidateNode, Candidates, Filtered, KeptNode, Located, RefusedNode, RemainingCandidate,
     RemainingCandidates,
 };
-pub use opinion::{Acted, Opinion};
+pub use opinion::{Acted, Labelled, Opinion};
 pub use statistics::{RuleStatistics, Statistics, TenantStatistics};
 pub use stopwatch::{Still, Stopwatch};
 pub use volumes::{

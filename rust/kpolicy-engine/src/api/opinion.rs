@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::decision::Verdict;
+use crate::model::Labels;
 
 /// What another engine decided for a pod; `node` is empty where it placed it nowhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,4 +25,19 @@ pub struct Opinion {
     pub node: Arc<str>,
     /// Whether the other's node passes every filter.
     pub accepts: bool,
+}
+
+/// A pod with what tells to which workload it belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Labelled {
+    /// The pod's uid.
+    pub uid: Arc<str>,
+    /// The pod's namespace.
+    pub namespace: Arc<str>,
+    /// The pod's name.
+    pub name: Arc<str>,
+    /// The name of the owner that controls it; empty if none does.
+    pub controller: Box<str>,
+    /// The pod's labels.
+    pub labels: Labels,
 }

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{Acted, Opinion, Verdict};
+use crate::api::{Acted, Event, Labelled, Located, Object, Opinion, Verdict};
 use crate::cycle::{CycleOutcome, UNWATCHED, nobody};
 use crate::judging::Tie;
 use crate::snapshot::NodeSlot;
@@ -21,6 +21,36 @@ impl Engine {
     pub fn second_opinions(&mut self, acted: &[Acted]) -> Vec<Opinion> {
         self.cluster.settle_order();
         acted.iter().map(|one| self.second_opinion(one)).collect()
+    }
+
+    /// The pod that an event shows on a node, where this engine has it pending: another scheduler
+    /// placed it.
+    pub fn placed_by_another(&self, event: &Event) -> Option<Located> {
+        let Event::Present(Object::Pod(pod)) = event else { return None };
+        let entry = self.cluster.pods().get(&pod.meta.uid)?;
+        let is_new = !pod.node_name.is_empty() && entry.node().is_none();
+        is_new.then(|| Located {
+            uid: Arc::clone(&entry.pod.uid),
+            namespace: Arc::clone(entry.pod.namespace()),
+            name: Arc::clone(&entry.pod.name),
+            node: pod.node_name.as_ref().into(),
+        })
+    }
+
+    /// Those of these pods that are there, with what tells to which workload each belongs.
+    pub fn labelled(&self, uids: &[Arc<str>]) -> Vec<Labelled> {
+        let labelled = |uid: &Arc<str>| {
+            let pod = &self.cluster.pods().get(uid)?.pod;
+            let owner = pod.template.owner.as_ref();
+            Some(Labelled {
+                uid: Arc::clone(uid),
+                namespace: Arc::clone(pod.namespace()),
+                name: Arc::clone(&pod.name),
+                controller: owner.map(|owner| owner.name.clone()).unwrap_or_default(),
+                labels: pod.labels().clone(),
+            })
+        };
+        uids.iter().filter_map(labelled).collect()
     }
 
     fn second_opinion(&mut self, acted: &Acted) -> Opinion {
