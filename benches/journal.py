@@ -37,7 +37,7 @@ _BYTES_MAX: Final = 8 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class LoopTime:
     """Seconds on the clock, and of processor time."""
 
     clock_s: float
@@ -58,7 +58,7 @@ class Figures:
     """`pairs`: the loop without and with a journal."""
 
     pods: int
-    pairs: Sequence[tuple[Taken, Taken]]
+    pairs: Sequence[tuple[LoopTime, LoopTime]]
     same_policy: Replayed
     other_policy: Replayed
     bytes_on_disk: int
@@ -113,8 +113,11 @@ def measure(nodes: int = NODES, pods: int = PODS) -> Figures:
             same.append(Replayed(seconds, found.decisions, found.different))
             seconds = (time.perf_counter_ns() - ended_ns) / 1e9
             other.append(Replayed(seconds, compared.decisions, compared.different))
-    fastest_same, fastest_other = (min(each, key=lambda one: one.seconds) for each in (same, other))
-    return Figures(pods, pairs, fastest_same, fastest_other, size, missed)
+    return Figures(pods, pairs, _fastest(same), _fastest(other), size, missed)
+
+
+def _fastest(rounds: Sequence[Replayed]) -> Replayed:
+    return min(rounds, key=lambda replayed: replayed.seconds)
 
 
 def _other_program() -> Program:
@@ -123,13 +126,13 @@ def _other_program() -> Program:
     return compiled.program
 
 
-def _placed(nodes: int, pods: int, journal: Journal | None) -> Taken:
+def _placed(nodes: int, pods: int, journal: Journal | None) -> LoopTime:
     witnesses = () if journal is None else (journal,)
     placing = Placing(nodes, pods, default_program(), witnesses)
     began_ns, processor_ns = time.perf_counter_ns(), time.process_time_ns()
     asyncio.run(placing.run(None))
     clock_s = (time.perf_counter_ns() - began_ns) / 1e9
-    return Taken(clock_s, (time.process_time_ns() - processor_ns) / 1e9)
+    return LoopTime(clock_s, (time.process_time_ns() - processor_ns) / 1e9)
 
 
 def table(figures: Figures) -> list[str]:

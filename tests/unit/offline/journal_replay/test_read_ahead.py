@@ -17,7 +17,7 @@ from kpolicy.offline.journal_replay.read_ahead import read_ahead
 from kpolicy.offline.journal_replay.same_decisions import replayed_epoch
 from kpolicy.offline.limits import PIECES_AHEAD
 from kpolicy.offline.snapshots.snapshot_problem import CUT_OFF
-from tests.unit.engine.test_read_lines import KERNEL
+from tests.unit.engine.test_compiled_read_lines import KERNEL
 from tests.unit.journal.journaled_engine import NOW_NS, JournaledEngine, lines, pending, program
 
 ROUNDS = 40
