@@ -213,9 +213,17 @@ _ADVICE_OPTIONAL: Final = {
     "total": _whole("The score of its node."),
     "runnersUp": _list(_RUNNER_UP, "The best other nodes."),
 }
-_ADVICE: Final = _object(_ADVICE_REQUIRED, "What would place the pod.", **_ADVICE_OPTIONAL)
-_ADVICE_ON_PODS: Final = _object(
-    {"pods": _list({"type": "string"}, "Pods alike."), **_ADVICE_REQUIRED}, **_ADVICE_OPTIONAL
+
+
+def _advice(about: str, **required: Any) -> dict[str, Any]:
+    made = _object(required | _ADVICE_REQUIRED, about)
+    made["properties"] |= _ADVICE_OPTIONAL
+    return made
+
+
+_ADVICE: Final = _advice("What would place the pod.")
+_ADVICE_ON_PODS: Final = _advice(
+    "What would place these pods.", pods=_list({"type": "string"}, "Pods alike.")
 )
 # By kind: the fields beside `version` and `kind`.
 _KINDS: Final = {
