@@ -263,14 +263,15 @@ fn every_suggestion_places_the_pod_and_nothing_smaller_does() {
     let advised = advised(number("KPOLICY_ADVISED", ADVISED), Planted::Nothing);
     let advised = advised.unwrap_or_else(|why| panic!("{why}"));
     println!("{advised:#?}");
-    assert!(advised.suggestions > advised.pods, "{advised:?}");
+    // Of most pods of these worlds too many rules reject every node for a small change to help.
+    assert!(advised.suggestions >= advised.pods / 2, "{advised:?}");
     let missing: Vec<&str> =
         ADVISED_KINDS.into_iter().filter(|kind| !advised.kinds.contains_key(*kind)).collect();
     assert!(missing.is_empty(), "never suggested: {missing:?}");
 }
 
 /// Kinds of suggestions that do by themselves.
-const ADVISED_KINDS: [&str; 13] = [
+const ADVISED_KINDS: [&str; 14] = [
     "request",
     "toleration",
     "nodeSelector",
@@ -284,6 +285,7 @@ const ADVISED_KINDS: [&str; 13] = [
     "nodeLabel",
     "room",
     "rule",
+    "constant",
 ];
 
 #[test]
