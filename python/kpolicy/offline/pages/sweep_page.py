@@ -84,7 +84,7 @@ def _bars(variants: Sequence[Variant], names: Sequence[str]) -> Iterator[Part]:
     for name in names:
         series = [
             BarSeries(side, [variant["figures"][name][side] for variant in variants])
-            for side in ("mean", "least", "most")
+            for side in ("least", "mean", "most")
         ]
         yield Bars(name, labels, series, unit=_unit(name))
 
