@@ -4,21 +4,26 @@ of a large cluster; and one with every chart.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from kpolicy.offline.answers.pod_decisions import explain, simulate
 from kpolicy.offline.answers.policy_diff import diff
 from kpolicy.offline.pages.bar_chart import Bars, BarSeries
+from kpolicy.offline.pages.days_page import days_page
 from kpolicy.offline.pages.diff_page import diff_page
 from kpolicy.offline.pages.explain_page import explain_page
 from kpolicy.offline.pages.heat_map import Cell, HeatMap, Row
 from kpolicy.offline.pages.move_chart import Move, Moves
 from kpolicy.offline.pages.node_map import MapNode, NodeMap
 from kpolicy.offline.pages.page_frame import Figure, Page, Section
+from kpolicy.offline.pages.plan_page import plan_page
 from kpolicy.offline.pages.shown_cluster import shown_cluster
 from kpolicy.offline.pages.simulate_page import simulate_page
+from kpolicy.offline.pages.sweep_page import sweep_page
 from kpolicy.offline.pages.time_series import Line, TimeSeries
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.policy.assembly.assemble import Program
@@ -29,6 +34,7 @@ HOSTILE: Final = (
     "</script><script>throw 1</script><img src=x onerror=throw(2)>'\"&\u2028\u2029{b}\x01"
 )
 LARGE: Final = 5_000
+_DOCUMENTS: Final = Path(__file__).parent / "documents"
 
 
 def node(name: str, zone: str, rack: str, cpu: int, taints: bool = False) -> dict[str, Any]:
@@ -135,10 +141,18 @@ def of_every_chart() -> str:
     return Page(HOSTILE, sections, figures, HOSTILE).html()
 
 
+def read(name: str) -> Any:
+    """An answer of a verb, as it was printed."""
+    return json.loads((_DOCUMENTS / f"{name}.json").read_text("utf-8"))
+
+
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "explain": lambda: of_explain(small()),
     "explain-large": lambda: of_explain(large()),
     "simulate": of_simulate,
     "diff": of_diff,
+    "plan": lambda: plan_page(read("plan")),
+    "days": lambda: days_page(read("days")),
+    "sweep": lambda: sweep_page(read("sweep")),
     "every-chart": of_every_chart,
 }

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kpolicy.cli import main
+from tests.unit.offline.pages.page_reading import data_of
 from tests.unit.offline.worlds import POLICY, cluster, listed
 
 Capture = pytest.CaptureFixture[str]
@@ -24,16 +23,8 @@ def files(tmp_path: Path) -> tuple[str, str, Path]:
     return str(policy), str(snapshot), tmp_path / "page.html"
 
 
-def data_of(page: Path) -> dict[str, Any]:
-    (found,) = re.findall(
-        r'<script type="application/json" id="data">(.*?)</script>', page.read_text()
-    )
-    document: dict[str, Any] = json.loads(found)
-    return document
-
-
 def titles(page: Path) -> list[str]:
-    data = data_of(page)
+    data = data_of(page.read_text())
     return [each["title"] for part in ("charts", "tables") for each in data[part].values()]
 
 
@@ -76,7 +67,11 @@ def test_the_page_of_diff_has_each_difference(
     )
     other.write_text(POLICY.replace("  priorities:", f"{fence}  priorities:"))
     assert main(["diff", policy, str(other), "-s", snapshot, "--html", str(page)]) == 1
-    (table,) = (each for each in data_of(page)["tables"].values() if each["title"] == "Differences")
+    (table,) = (
+        each
+        for each in data_of(page.read_text())["tables"].values()
+        if each["title"] == "Differences"
+    )
     (row,) = table["rows"]
     assert row == [
         "default/fits",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -79,3 +79,15 @@ class Bars:
     def _summary(self) -> str:
         series = ", ".join(each.name for each in self.series)
         return f"{self.title}: bars of {series} for {len(self.names):,} names."
+
+
+def bars_by_side(
+    title: str,
+    values: Mapping[str, Mapping[str, float]],
+    sides: Sequence[str],
+    about: str = "",
+    unit: str = "number",
+) -> Bars:
+    """By name and side, such as `old` and `new`; the sides stand beside each other."""
+    series = [BarSeries(side, [each[side] for each in values.values()]) for side in sides]
+    return Bars(title, list(values), series, about, unit)

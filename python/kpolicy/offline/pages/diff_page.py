@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kpolicy.offline.limits import PAGE_BARS_MAX
-from kpolicy.offline.pages.bar_chart import Bars, BarSeries
+from kpolicy.offline.pages.bar_chart import Bars, BarSeries, bars_by_side
 from kpolicy.offline.pages.data_table import Column, DataTable
 from kpolicy.offline.pages.move_chart import Move, Moves
 from kpolicy.offline.pages.page_frame import Figure, Page, Part, Section
@@ -84,14 +84,15 @@ def _cluster(summary: Mapping[str, Any]) -> Iterator[Part]:
         yield Bars("Rules that made a difference", [rule for rule, _ in rules], series, about)
     yield from fullness_bars(summary["fullness"], _SIDES)
     for label, counts in summary["shares"].items():
-        values = sorted(counts, key=lambda value: (-abs(_change(counts[value])), value))
-        shown = values[:PAGE_BARS_MAX]
-        series = [
-            BarSeries(side, [counts[value][side] for value in shown]) for side in ("old", "new")
-        ]
-        if shown:
-            names = [value or "(without the label)" for value in shown]
-            yield Bars(f"Placed pods by {label}", names, series)
+        if counts:
+            yield shares_of(label, counts, ("old", "new"))
+
+
+def shares_of(label: str, counts: Mapping[str, Mapping[str, int]], sides: Sequence[str]) -> Bars:
+    """Pods by the value of a label of their nodes, those that change most first."""
+    order = sorted(counts, key=lambda value: (-abs(_change(counts[value])), value))
+    shown = {value or "(without the label)": counts[value] for value in order[:PAGE_BARS_MAX]}
+    return bars_by_side(f"Placed pods by {label}", shown, sides)
 
 
 def _change(counts: Mapping[str, int]) -> int:

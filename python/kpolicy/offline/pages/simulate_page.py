@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kpolicy.offline.limits import PAGE_BARS_MAX
-from kpolicy.offline.pages.bar_chart import Bars, BarSeries
+from kpolicy.offline.pages.bar_chart import Bars, BarSeries, bars_by_side
 from kpolicy.offline.pages.data_table import Column, DataTable
 from kpolicy.offline.pages.move_chart import Move, Moves
 from kpolicy.offline.pages.node_map import MapNode, NodeMap
@@ -68,16 +68,14 @@ def fullness_bars(
 ) -> Iterator[Part]:
     """Of each resource that is asked for, the share of what nodes have; `sides` are its names in
     `used`."""
-    names = [
-        name for name, each in used.items() if each["allocatable"] and any(each[s] for s in sides)
-    ]
-    series = [
-        BarSeries(side, [used[name][side] / used[name]["allocatable"] for name in names])
-        for side in sides
-    ]
-    if names:
+    shares = {
+        name: {side: each[side] / each["allocatable"] for side in sides}
+        for name, each in used.items()
+        if each["allocatable"] and any(each[side] for side in sides)
+    }
+    if shares:
         about = "What pods ask for, as a share of what nodes have."
-        yield Bars("Use of each resource", names, series, about, unit="percent")
+        yield bars_by_side("Use of each resource", shares, sides, about, "percent")
 
 
 def _moves(pods: Sequence[Mapping[str, Any]], cluster: ShownCluster | None) -> Iterator[Part]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Any
-
 from kpolicy.offline.pages.explain_page import explain_page
 from kpolicy.offline.pages.shown_cluster import shown_cluster
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.testing import node
+from tests.unit.offline.pages.page_reading import data_of
 
 BRIEF = [
     {"pod": f"default/web-{at}", "counts": {"nodes": 3, "feasible": 2, "best": 1}, "selected": "n1"}
@@ -24,11 +21,6 @@ SCORED = {
     ],
     "selected": "n2",
 }
-
-
-def data_of(page: str) -> Any:
-    (found,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page)
-    return json.loads(found)
 
 
 def test_many_pods_in_brief_are_a_table() -> None:
