@@ -51,6 +51,27 @@ def write_diff_page(
     _write(args.html, diff_page(document, shown_cluster(snapshot), about))
 
 
+def write_plan_page(args: argparse.Namespace, document: Mapping[str, Any]) -> None:
+    from kpolicy.offline.pages.plan_page import plan_page
+
+    names = f"{document['old']['policy']} → {document['new']['policy']}"
+    about = f"{names}, over {', '.join((*args.snapshot, *args.journal))}"
+    _write(args.html, plan_page(document, about))
+
+
+def write_days_page(args: argparse.Namespace, document: Mapping[str, Any]) -> None:
+    from kpolicy.offline.pages.days_page import days_page
+
+    policy = ", ".join(args.policy) or "kube-scheduler-default"
+    _write(args.html, days_page(document, f"policy {policy}, in the days of {args.scenario}"))
+
+
+def write_sweep_page(args: argparse.Namespace, document: Mapping[str, Any]) -> None:
+    from kpolicy.offline.pages.sweep_page import sweep_page
+
+    _write(args.html, sweep_page(document, f"in the days of {args.scenario}"))
+
+
 def _whose(args: argparse.Namespace) -> str:
     """Whose decisions a page shows, and on what."""
     policy = ", ".join(args.policy) or "kube-scheduler-default"

@@ -22,6 +22,7 @@ from kpolicy.cli.input_output import (
     write_errors,
     write_lines,
 )
+from kpolicy.cli.page_files import write_days_page
 from kpolicy.cli.verb import FINE, CannotWorkError
 
 if TYPE_CHECKING:
@@ -152,6 +153,8 @@ def simulate_days(args: argparse.Namespace) -> int:
         write_lines([*samples, {"summary": result.summary()}])
     else:
         print("\n".join(map(printable, days_text(result))))
+    if args.html is not None:
+        write_days_page(args, {"samples": samples, "summary": result.summary()})
     return FINE
 
 

@@ -18,12 +18,14 @@ from kpolicy.cli.input_output import (
     write_document,
     write_lines,
 )
+from kpolicy.cli.page_files import write_plan_page
 from kpolicy.cli.two_policies import NAMES_MATCHED, OLD_AND_NEW, TwoPolicies
 from kpolicy.cli.verb import (
     BOTH_RELEASES,
     FEATURE_GATES,
     FINDINGS,
     FINE,
+    HTML,
     NOW,
     PARAM,
     SEED,
@@ -78,6 +80,8 @@ def _plan(args: argparse.Namespace) -> int:
     for problem in found.problems:
         print(f"warning: {problem.code}: {problem}", file=sys.stderr)
     _print(args, found)
+    if args.html is not None:
+        write_plan_page(args, found.line())
     return FINDINGS if found.is_failed or found.problems else FINE
 
 
@@ -266,6 +270,7 @@ PLAN: Final = Verb(
         BOTH_RELEASES,
         FEATURE_GATES,
         SEED,
+        HTML,
         formats("text", "markdown", "json", "jsonl"),
     ),
     _EPILOG,

@@ -17,9 +17,11 @@ from kpolicy.cli.input_output import (
     write_document,
     write_lines,
 )
+from kpolicy.cli.page_files import write_sweep_page
 from kpolicy.cli.verb import (
     FINE,
     FOLLOWED,
+    HTML,
     OUTPUT,
     PARAM,
     CannotWorkError,
@@ -118,6 +120,8 @@ def _sweep(args: argparse.Namespace) -> int:
         write_lines([*sweep.cell_lines(), {"summary": sweep.summary()}])
     else:
         print("\n".join(map(printable, sweep_text(sweep))))
+    if args.html is not None:
+        write_sweep_page(args, {"cells": sweep.cell_lines(), "variants": sweep.summary()})
     return FINE
 
 
@@ -223,6 +227,7 @@ SWEEP: Final = Verb(
         argument(
             "--csv", default="", metavar="FILE", help="write the figures of each cell to this file"
         ),
+        HTML,
         OUTPUT,
     ),
     _EPILOG,

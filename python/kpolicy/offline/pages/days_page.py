@@ -106,7 +106,9 @@ def _waiting(
 def _sums(resources: Mapping[str, Mapping[str, float]]) -> DataTable:
     figures = ("allocation", "peak", "fragmentation", "imbalance")
     columns = [Column("resource"), *(Column(figure, "percent") for figure in figures)]
-    rows = [(name, *(each[figure] for figure in figures)) for name, each in resources.items()]
+    rows: list[Sequence[str | float]] = [
+        (name, *(each[figure] for figure in figures)) for name, each in resources.items()
+    ]
     return DataTable("In the mean, and the peak of allocation", columns, rows)
 
 
