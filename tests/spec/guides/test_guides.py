@@ -35,6 +35,7 @@ COMMANDS = {
     "migrating": 13,
     "order-and-quotas": 5,
     "rolling-out": 12,
+    "simulate-days": 7,
     "spot-and-on-demand": 12,
 }
 HERE = [guide for guide in GUIDES if guide.stem not in ELSEWHERE | NOTHING_SHOWN]
