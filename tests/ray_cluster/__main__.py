@@ -34,7 +34,8 @@ def cluster() -> Iterator[tuple[str, Any, Cluster]]:
     """Its address, its second node, and the cluster."""
     held = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     try:
-        second = held.add_node(num_cpus=1)
+        # At an address of its own, so that no command connects through the node that is killed.
+        second = held.add_node(num_cpus=1, node_ip_address="127.0.0.2")
         held.wait_for_nodes()
         yield held.address, second, held
     finally:

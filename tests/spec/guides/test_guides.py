@@ -36,6 +36,7 @@ COMMANDS = {
     "order-and-quotas": 5,
     "plan": 8,
     "rolling-out": 12,
+    "simulate-days": 7,
     "spot-and-on-demand": 12,
     "what-would-place-a-pod": 6,
 }

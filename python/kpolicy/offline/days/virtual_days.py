@@ -46,6 +46,7 @@ Progress = Callable[[int, int], None]
 _CLAIM_GONE: Final = "AssignedPodDelete"
 _CORDONED: Final = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 _MINUTE_NS: Final = 60 * NANOSECONDS
+_PENDING: Final = int(PodState.PENDING)
 # Kinds of timers, in the order in which they are looked at.
 _END, _VANISH, _WAITING, _READY = range(4)
 
@@ -78,6 +79,8 @@ class VirtualDays:
         # Watch events of pods that the engine does not know yet, and how many are of binds.
         self._lines: list[str] = []
         self._unconfirmed = 0
+        # Whether something came that may be tried. What goes only matters to pods that wait.
+        self._has_news = False
         self._not_served: set[str] = set()
         self._unreadable: Counter[str] = Counter()
         self._unwritten = 0
@@ -151,6 +154,7 @@ class VirtualDays:
             comes.gone_ns,
         )
         self._counts.arrived += 1
+        self._has_news = True
         if pod.gone_ns is not None:
             self._later(pod.gone_ns, _END, pod.uid)
         self._lines.append(pod.texts.added % pod.words)
@@ -255,16 +259,20 @@ class VirtualDays:
     # --- decisions -------------------------------------------------------------------------------
 
     def _settle_instant(self) -> None:
+        if not self._has_news and len(self._queue) <= self._unconfirmed:
+            return  # nobody can be tried: the engine is told with what comes next
+        self._has_news = False
         self._flush()
         while self._tick():
-            # What a bind changes can only wake pods that wait.
-            if len(self._queue) > self._unconfirmed:
-                self._flush()
-        if len(self._queue) > self._unconfirmed:
-            self._wait()
+            if len(self._queue) <= self._unconfirmed:
+                return  # what binds change can only wake pods that wait
+            self._flush()
+        self._wait()
 
     def _wait(self) -> None:
-        """Pods wait: time alone may let them be tried again."""
+        """If pods wait, time alone may let them be tried again."""
+        if len(self._queue) <= self._unconfirmed:
+            return
         if not self._waits_for_time:
             period_ns = KUBE_SCHEDULERS.flush_period_ns
             self._waits_for_time = True
@@ -348,7 +356,7 @@ class VirtualDays:
         for unreadable in applied.unreadable:
             self._unreadable[f"{unreadable.object}: {unreadable.message}"] += 1
         for change in applied.pods:
-            is_pending = change.change == PodState.PENDING
+            is_pending = change.change == _PENDING
             if is_pending and self._serves(change.scheduler_name):
                 self._queue.changed(change, self._now_ns)
                 continue
