@@ -280,6 +280,7 @@ def examine(
         expressions,
         findings,
         every_pod=every_pod,
+        tenant_label=authority.tenant_label,
         # What a base says counts for those that stand on it.
         followed=followed(asked, everyone, findings),
     )
@@ -338,6 +339,7 @@ def _program(
     findings: list[Diagnostic],
     *,
     every_pod: bool,
+    tenant_label: str,
     followed: Followed,
 ) -> Program | None:
     """The program of all profiles; `everyone` are `policies` and their bases."""
@@ -364,7 +366,7 @@ def _program(
     if not assembled or nodes > PROGRAM_NODES_MAX:
         return None
     limits = [policy.model.spec.limits for policy in everyone]
-    queue = queue_entry(list(profiles.values()), expressions, findings)
+    queue = queue_entry(list(profiles.values()), expressions, tenant_label, findings)
     entries = [profile.entry for profile in assembled]
     extenders = [profile.extenders for profile in assembled]
     plugins = {profile.entry["schedulerName"]: profile.plugins for profile in assembled}

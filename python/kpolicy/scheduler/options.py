@@ -236,6 +236,13 @@ def config_map_name(written: str, own_namespace: str, flag: str) -> ConfigMapNam
     return Problem("KPS202", message, "write NAMESPACE/NAME, or NAMESPACE/NAME#KEY")
 
 
+def checked_tenant_label(label: str) -> Problem | None:
+    if not label or _LABEL_KEY.fullmatch(label):
+        return None
+    message = f"--tenant-label: `{label}` is not the key of a label"
+    return Problem("KPS202", message, "for example --tenant-label=example.com/team")
+
+
 @dataclass(frozen=True, slots=True)
 class TenantSettings:
     """`config_map` is the name of the ConfigMap that holds a tenant's policies in each of its
@@ -249,9 +256,8 @@ class TenantSettings:
         if not _NAME.fullmatch(self.config_map):
             message = f"--tenant-configmap: `{self.config_map}` names no ConfigMap"
             return Problem("KPS202", message, "write its name, without a namespace")
-        if self.label and not _LABEL_KEY.fullmatch(self.label):
-            message = f"--tenant-label: `{self.label}` is not the key of a label"
-            return Problem("KPS202", message, "for example --tenant-label=example.com/team")
+        if (problem := checked_tenant_label(self.label)) is not None:
+            return problem
         if not 0 <= self.weight <= WEIGHT_MAX:
             return _invalid(f"--tenant-weight={self.weight} is not between 0 and {WEIGHT_MAX}")
         return None
@@ -336,7 +342,9 @@ class SchedulerConfiguration(Edge):
         None, description="The name of the ConfigMap with a tenant's policies, in each namespace."
     )
     tenant_label: NonEmpty | None = Field(
-        None, description="A tenant is a value of this label of namespaces; default: a namespace."
+        None,
+        description="A tenant is a value of this label of namespaces, for the policies of tenants "
+        "and for the queue; default: a namespace, or what the policy says.",
     )
     tenant_weight: Annotated[int, Field(ge=0, le=WEIGHT_MAX)] | None = Field(
         None, description="What the priorities of a tenant may weigh together."

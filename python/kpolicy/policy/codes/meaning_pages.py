@@ -72,9 +72,9 @@ MEANING_PAGES: Final = (
         "KP312",
         WARNING,
         "not in the snapshot",
-        "No node or pod of the recorded cluster has this label, taint, resource or namespace. The "
-        "value of a label is reported if the cluster has a similar value. Reported with "
-        "`--snapshot` only.",
+        "No node or pod of the recorded cluster has this label, taint, resource or namespace, or "
+        "it has no such tenant. The value of a label is reported if the cluster has a similar "
+        "value. Reported with `--snapshot` only.",
         "label(node, 'zoen') == 'a'",
         "label(node, 'zone') == 'a'",
     ),

@@ -174,8 +174,8 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Queue": {
         "order": "Which pod is tried next. Default: by priority, then by time, as kube-scheduler.",
         "holds": "What keeps pods from being tried.",
-        "tenantLabel": "Namespaces with the same value of this label are one tenant. Default: each "
-        "namespace is one.",
+        "tenantLabel": "Namespaces with the same value of this label are one tenant. Default: "
+        "`--tenant-label` of the process, without which each namespace is one.",
     },
     "Order": {
         "expression": "A CEL expression that gives a number; the pod with the smallest number is "
