@@ -204,6 +204,15 @@ MEANING_PAGES: Final = (
         "predicates:\n  - {name: room, expression: node.free('cpu') > 0}",
     ),
     Page(
+        "KP352",
+        WARNING,
+        "setting of preemption without effect",
+        "With `policy: Never` no pod is evicted for another, so nothing that is said of victims "
+        "counts, and no devices are freed (`freesDevices`).",
+        "preemption: {policy: Never, freesDevices: true}",
+        "preemption: {policy: LowerPriority, freesDevices: true}",
+    ),
+    Page(
         "KP361",
         WARNING,
         "condition that a profile expresses better",
