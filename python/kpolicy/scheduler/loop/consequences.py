@@ -19,6 +19,7 @@ from kpolicy.engine import ClaimRelease, Decision, HeldPod, Verdict
 from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodTry, Rejection
+from kpolicy.scheduler.loop.policy_order import FailedRule
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
@@ -127,6 +128,9 @@ class Consequences:
 
     def held(self, pod: Attempt, held: HeldPod) -> None:
         self._reporter.held(pod, held)
+
+    def failed(self, failed: FailedRule) -> None:
+        self._reporter.rule_failed(failed)
 
     def act(
         self,

@@ -93,10 +93,10 @@ class Lanes:
     def leave(self, pod: QueuedPod) -> None:
         if pod.is_refused:
             self.refused.pop(pod.uid, None)
-        pod.held_by = ""
         is_told = self.by_policy is not None and pod.uid in self.by_policy
         if self.by_policy is not None and is_told:
             self.by_policy.leave(pod.uid)
+        pod.held_by = ""
         if pod.lane in self._by_arrival:
             del self._by_arrival[pod.lane][pod.uid]
         elif is_told:
@@ -153,11 +153,11 @@ class Lanes:
 
     def hold(self, uid: str, hold: str) -> QueuedPod | None:
         """The engine says that a hold of the policy holds this pod; None: it left meanwhile."""
-        pod = self.by_policy.hold(uid) if self.by_policy is not None else None
+        pod = self.by_policy.hold(uid, hold) if self.by_policy is not None else None
         if pod is not None:
             if pod.lane is not Lane.GATED:
                 self.incoming[Lane.GATED, HELD] += 1
-            pod.lane, pod.held_by = Lane.GATED, hold
+            pod.lane = Lane.GATED
             self.gated[uid] = pod
         return pod
 

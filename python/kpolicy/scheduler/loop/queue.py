@@ -8,7 +8,7 @@ argument; the engine says which event wakes which pod.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -262,6 +262,11 @@ class Queue:
     def by_policy(self) -> PolicyOrder | None:
         """What the engine is to be told and asked; None: nothing."""
         return self._lanes.by_policy
+
+    @property
+    def held_by(self) -> Mapping[str, int]:
+        """How many pods each hold of the policy holds."""
+        return self.by_policy.held_by if self.by_policy is not None else {}
 
     def pop_told(self, uids: Sequence[str], now_ns: int) -> list[Attempt]:
         """The pods that the engine says are next, as far as they still wait."""

@@ -27,7 +27,7 @@ pub use stopwatch::{Still, Stopwatch};
 pub use volumes::{
     AwaitedVolume, ClaimRelease, ClaimWork, PreBindWrite, VolumeProgress, VolumeWork,
 };
-pub use waiting::{Entered, HeldPod, NextPods};
+pub use waiting::{Entered, HeldPod, NextPods, QueueFault};
 
 /// Why something was refused. `place` is a JSON path of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
