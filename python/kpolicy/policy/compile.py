@@ -24,6 +24,7 @@ from kpolicy.policy.assembly.params import ParamValues, uncalled
 from kpolicy.policy.assembly.policy_checks import beyond, check_policies
 from kpolicy.policy.assembly.queue_checks import check_queue
 from kpolicy.policy.assembly.queue_entries import queue_entry
+from kpolicy.policy.assembly.queue_periods import written_periods
 from kpolicy.policy.assembly.read_policy import Policy, read_policies, written_rules
 from kpolicy.policy.assembly.releases import Asked, Followed, followed
 from kpolicy.policy.assembly.resolve import Resolution, effective, lineages, resolve
@@ -379,6 +380,7 @@ def _program(
         followed=followed,
         plugins=plugins,
         queue=queue,
+        periods=written_periods(list(profiles.values()), findings),
     )
 
 

@@ -26,7 +26,12 @@ from kpolicy.plugins.limits import CALL_S
 from kpolicy.policy.authority import extender_hosts
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import is_of_kind, none_of_kind
-from kpolicy.policy.limits import TENANT_WEIGHT_DEFAULT, WEIGHT_MAX
+from kpolicy.policy.limits import (
+    QUEUE_SECONDS_MAX,
+    QUEUE_SECONDS_MIN,
+    TENANT_WEIGHT_DEFAULT,
+    WEIGHT_MAX,
+)
 from kpolicy.policy.models.scheduling_policy import FollowedRelease
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse, validated
 from kpolicy.policy.yaml.nodes import Node, Scalar, key_at
@@ -43,8 +48,8 @@ PORT_DEFAULT: Final = 10259  # kube-scheduler's port
 PORT_MAX: Final = 65535
 # More requests at once than one API server serves at the highest level of priority.
 BINDS_IN_FLIGHT_CONFIGURED_MAX: Final = 1024
-SECONDS_MIN: Final = 0.1
-SECONDS_MAX: Final = 86_400
+SECONDS_MIN: Final = QUEUE_SECONDS_MIN
+SECONDS_MAX: Final = QUEUE_SECONDS_MAX
 _BINDS_ALLOWED: Final = f"between 1 and {BINDS_IN_FLIGHT_CONFIGURED_MAX:,}"
 _SECONDS_ALLOWED: Final = f"between {SECONDS_MIN} and {SECONDS_MAX:,} seconds"
 _CALLS_ALLOWED: Final = (

@@ -142,10 +142,11 @@ def _label(
 ) -> str:
     """One label says what a tenant is: that of the process, or else that of the policies."""
     chosen: tuple[str, str] | None = None
-    says_of_queue = False
+    is_read = False
     for _, policy in _lineages(profiles):
         queue = policy.model.spec.queue
-        says_of_queue |= queue is not None and not policy.model.spec.shadow
+        if queue is not None and not policy.model.spec.shadow:
+            is_read |= queue.order is not None or bool(queue.holds)
         label = queue.tenant_label if queue is not None else None
         if label is None:
             continue
@@ -159,5 +160,5 @@ def _label(
         else:
             chosen = label, policy.name
     if process_label:
-        return process_label if says_of_queue else ""
+        return process_label if is_read else ""
     return chosen[0] if chosen is not None else ""

@@ -45,7 +45,7 @@ class Admission(Protocol):
 class Lanes:
     def __init__(self, periods: QueuePeriods, admission: Admission | None) -> None:
         tickets = itertools.count()
-        self._periods = periods
+        self.periods = periods
         self._admission = admission
         self._is_ordered = admission is not None and admission.orders
         self.active = LaneHeap(tickets)
@@ -87,7 +87,7 @@ class Lanes:
         elif lane is Lane.ACTIVE:
             self.active.push(self._order(pod), pod)
         else:
-            key = (pod.backoff_ends_ns(self._periods), *self._order(pod))
+            key = (pod.backoff_ends_ns(self.periods), *self._order(pod))
             self._backoff_of(pod).push(key, pod)
 
     def leave(self, pod: QueuedPod) -> None:
@@ -108,7 +108,7 @@ class Lanes:
     def retry(self, pod: QueuedPod, event: str, now_ns: int) -> None:
         """From its lane to the active one, or into back-off until that is over."""
         self.leave(pod)
-        in_backoff = pod.backoff_ends_ns(self._periods) > now_ns
+        in_backoff = pod.backoff_ends_ns(self.periods) > now_ns
         self.enter(pod, Lane.BACKOFF if in_backoff else Lane.ACTIVE, event)
 
     def reorder(self, pod: QueuedPod) -> None:

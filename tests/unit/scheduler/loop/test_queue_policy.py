@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from kpolicy.engine import QueueFault
+from kpolicy.policy.assembly.queue_periods import WrittenPeriods
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.queued_pod import QueuePeriods
 from tests.unit.scheduler.pods import SECOND, pending
 
 
@@ -131,3 +133,19 @@ def test_the_last_failures_are_kept_by_rule_and_message() -> None:
     assert order.note(fault, limits.FAILED_RULE_TOLD_NS) is not None
     assert len(order.failed) == limits.FAILED_RULES_MAX
     assert ("queue.order", "no such key: 0") not in order.failed
+
+
+def test_periods_of_a_policy_count_before_those_of_the_process_until_it_leaves() -> None:
+    queue = Queue(periods=QueuePeriods(SECOND, 10 * SECOND, 60 * SECOND, 30.0))
+    queue.follow_policy(is_ordered=False, periods=WrittenPeriods(2.0, None, 5.0, 0.5))
+    periods = QueuePeriods(2 * SECOND, 10 * SECOND, 5 * SECOND, 0.5)
+    assert queue.periods == periods
+    queue.changed(pending("a"), 0)
+    queue.pop_batch(1, 0)
+    queue.failed("a", 0)
+    assert queue.next_ready_ns() == 2 * SECOND
+    # The first back-off is never longer than the longest, whoever says them.
+    queue.follow_policy(is_ordered=False, periods=WrittenPeriods(pod_initial_backoff=20.0))
+    assert queue.periods.backoff_ns_max == 20 * SECOND
+    queue.follow_policy(is_ordered=False)
+    assert queue.periods == QueuePeriods(SECOND, 10 * SECOND, 60 * SECOND, 30.0)
