@@ -1,10 +1,10 @@
 """How many devices are stranded: `devices-best-fit` against first fit, on a recorded sequence.
 
 Pods arrive and leave as `device_arrivals.txt` says, on eight nodes with four GPUs each, which are
-given whole or in the partitions of an A100. A GPU is broken up while a part of it is given: a pod
-that wants a whole one cannot have it. Those are stranded that are more than the fewest that could
-hold all given parts. The engine decides as it does in a cluster; the API server's part is played
-here. Nothing is timed.
+given whole or in the partitions of an A100. A GPU is *broken up* while a part of it is given: a pod
+that wants a whole one cannot have it. What is free of these GPUs is *stranded*: nobody uses it, and
+no pod that wants a whole one can. The engine decides as it does in a cluster; the API server's part
+is played here. Nothing is timed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from kpolicy.policy.compile import compile_policy, shipped_source
 ARRIVALS: Final = Path(__file__).parent / "device_arrivals.txt"
 FIRST_FIT: Final = "kube-scheduler-default"
 BEST_FIT: Final = "devices-best-fit"
-# Best fit strands at least so much fewer.
-FEWER_PERCENT_MIN: Final = 30.0
+# Best fit strands at least so much less.
+LESS_PERCENT_MIN: Final = 30.0
 NODES: Final = 8
 GPUS: Final = 4
 _SLICES: Final = 8
@@ -57,13 +57,15 @@ def recorded() -> list[Step]:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of the sequence under one policy; GPUs as means over all steps."""
+    """What came of the sequence under one policy; GPUs as means over all steps. `stranded`: what is
+    free of those that are broken up. `fewest`: so many could hold all given parts."""
 
     policy: str
     placed: int
     waited: int
     broken: float
     stranded: float
+    fewest: float
 
     def line(self) -> Json:
         return {
@@ -72,6 +74,7 @@ class Played:
             "waited": self.waited,
             "broken": round(self.broken, 2),
             "stranded": round(self.stranded, 2),
+            "fewest": round(self.fewest, 2),
         }
 
 
@@ -80,26 +83,33 @@ def measure() -> list[Played]:
     return [Cluster(policy).play(steps) for policy in (FIRST_FIT, BEST_FIT)]
 
 
-def fewer_percent(played: Sequence[Played]) -> float:
-    first, best = (each.stranded for each in played)
+def less_percent(first: float, best: float) -> float:
     return 100.0 * (first - best) / first
 
 
 def table(played: Sequence[Played]) -> list[str]:
+    first, best = played
     head = ["policy", "placed", "waited", "broken up", "stranded"]
     lines = [
         [p.policy, str(p.placed), str(p.waited), f"{p.broken:.2f}", f"{p.stranded:.2f}"]
         for p in played
     ]
-    steps = f"in {len(recorded())} steps on {NODES * GPUS} GPUs"
-    return [*columns([head, *lines]), f"{fewer_percent(played):.0f} % fewer stranded, {steps}"]
+    stranded = less_percent(first.stranded, best.stranded)
+    broken = less_percent(first.broken, best.broken)
+    most = less_percent(first.broken, first.fewest)
+    return [
+        *columns([head, *lines]),
+        f"{stranded:.0f} % less stranded, in {len(recorded())} steps on {NODES * GPUS} GPUs",
+        f"{broken:.0f} % fewer broken up, of {most:.0f} % with the fewest GPUs for all parts",
+    ]
 
 
 def failures(played: Sequence[Played]) -> list[str]:
-    fewer = fewer_percent(played)
-    if fewer >= FEWER_PERCENT_MIN:
+    first, best = (each.stranded for each in played)
+    less = less_percent(first, best)
+    if less >= LESS_PERCENT_MIN:
         return []
-    return [f"{fewer:.1f} % fewer devices are stranded, {FEWER_PERCENT_MIN:.0f} % are wanted"]
+    return [f"{less:.1f} % less is stranded, {LESS_PERCENT_MIN:.0f} % are wanted"]
 
 
 @dataclass(slots=True)
@@ -116,7 +126,7 @@ class Cluster:
 
     def play(self, steps: Sequence[Step]) -> Played:
         self._begin()
-        broken, stranded, arrived = [], [], 0
+        broken, parts, fewest, arrived = [], [], [], 0
         for step in steps:
             if step.device_class:
                 arrived += 1
@@ -124,14 +134,16 @@ class Cluster:
             else:
                 self._leave(step.pod)
             broken.append(self._broken())
-            stranded.append(broken[-1] - self._fewest())
+            parts.append(self._parts())
+            fewest.append(math.ceil(parts[-1]))
         placed = sum(1 for pod in self.pods.values() if "nodeName" in pod["spec"])
         return Played(
             self.policy,
             placed,
             arrived - placed,
             sum(broken) / len(steps),
-            sum(stranded) / len(steps),
+            (sum(broken) - sum(parts)) / len(steps),
+            sum(fewest) / len(steps),
         )
 
     def _begin(self) -> None:
@@ -146,10 +158,9 @@ class Cluster:
     def _broken(self) -> int:
         return len({gpu for gpu, slices in self.holdings.values() if slices < _SLICES})
 
-    def _fewest(self) -> int:
-        """How many GPUs the parts need, by their memory slices."""
-        parts = sum(slices for _, slices in self.holdings.values() if slices < _SLICES)
-        return math.ceil(parts / _SLICES)
+    def _parts(self) -> float:
+        """All given parts together, in GPUs."""
+        return sum(slices for _, slices in self.holdings.values() if slices < _SLICES) / _SLICES
 
     def _show(self, resource: str, kind: str, item: Json) -> None:
         self.version += 1

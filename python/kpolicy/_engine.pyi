@@ -319,11 +319,11 @@ def next_pods(
     left: Sequence[str],
     limit: int,
     times: tuple[int, int],
-) -> tuple[list[str], list[tuple[str, str, str, str]], bool]:
+) -> tuple[list[str], list[tuple[str, str, str, str]], bool, list[tuple[str, str, str, str]]]:
     """The pods to try next: (uids in order, held pods as (uid, hold, reason, message), whether to
-    ask again at once). entered: pods that came or changed (uid, since when it waits, when it could
-    first be tried, attempts, whether it comes last); left: uids. times: now, and now by the clock
-    of `entered`."""
+    ask again at once, expressions that failed as (uid, rule, code, message)). entered: pods that
+    came or changed (uid, since when it waits, when it could first be tried, attempts, whether it
+    comes last); left: uids. times: now, and now by the clock of `entered`."""
 
 def wrote(engine: Engine, resource: str, line: bytes) -> _Applied:
     """The answer to a write of ours, as a line of a watch: an older state that still comes changes

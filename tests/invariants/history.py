@@ -154,12 +154,14 @@ class Start:
 class PolicyOffer:
     """From then on this policy could be read; no hash: it does not compile. `forbids`: labels, with
     their values, that it keeps pods off, for the reference that knows built-ins only. `shuns`: off
-    which it keeps them while an extender that may be left out does answer."""
+    which it keeps them while an extender that may be left out does answer. `cap_milli`: it holds a
+    pod with which its namespace would have more cpu; 0: it holds none."""
 
     at_ns: int
     hash: str
     forbids: tuple[tuple[str, str], ...] = ()
     shuns: tuple[tuple[str, str], ...] = ()
+    cap_milli: int = 0
 
 
 @dataclass(frozen=True, slots=True)

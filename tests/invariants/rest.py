@@ -12,13 +12,13 @@ from tests.invariants.history import (
     SECOND_NS,
     STATUS,
     History,
+    PolicyOffer,
     Violation,
     Write,
 )
 from tests.invariants.lost_pods import pending
 from tests.invariants.pods_and_nodes import is_deleting, name_of, priority_of
-from tests.invariants.reference import Forbids
-from tests.invariants.starvation import feasible
+from tests.invariants.starvation import NO_POLICY, feasible
 from tests.invariants.timeline import Timeline
 
 NAME = "I13"
@@ -34,7 +34,8 @@ def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
         return
     if history.at_rest is None and any(write.what == LEASE for write in history.ours()):
         yield Violation(NAME, history.ended_ns, "nobody leads")
-    forbids = _forbids(history)
+    policy = _in_force(history)
+    forbids = (*policy.forbids, *(policy.shuns if history.terms.shuns else ()))
     waiting = list(pending(history, timeline))
     # A nomination that cannot be written is not to be seen here, and is made again and again: it
     # takes the room that a pod of lower priority would fit in.
@@ -42,7 +43,7 @@ def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
     for pod in waiting:
         if highest is not None and priority_of(pod) < highest:
             continue
-        if not is_deleting(pod) and feasible(timeline, pod, timeline.last, forbids):
+        if not is_deleting(pod) and feasible(timeline, pod, timeline.last, policy, forbids):
             yield Violation(NAME, history.ended_ns, f"{name_of(pod)} waits, and would fit")
     reported: set[tuple[str, str]] = set()
     for write in history.ours():
@@ -57,15 +58,13 @@ def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
         yield Violation(NAME, write.received_ns, text)
 
 
-def _forbids(history: History) -> Forbids:
-    """Labels that the policy in force forbids. It need not be the newest good policy."""
+def _in_force(history: History) -> PolicyOffer:
+    """The policy in force, which need not be the newest good one."""
     in_force = history.at_rest.policy_hash if history.at_rest is not None else ""
     offers = [
         policy for policy in history.policies if policy.hash and in_force in ("", policy.hash)
     ]
-    if not offers:
-        return ()
-    return (*offers[-1].forbids, *(offers[-1].shuns if history.terms.shuns else ()))
+    return offers[-1] if offers else NO_POLICY
 
 
 def _first_again(write: Write, keys_seen: set[tuple[str, str]]) -> bool:

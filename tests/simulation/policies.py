@@ -18,7 +18,7 @@ from kpolicy.policy.compile import Compiled, compile_policy
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.delivery.policy_delivery import Keeping, PolicyOrigin
 from kpolicy.scheduler.limits import POLICY_POLL_S
-from tests.invariants.history import PolicyOffer
+from tests.invariants.history import STATUS, PolicyOffer, Write
 from tests.simulation.machine_time import WorldTime
 
 PROFILE: Final = "kpolicy"
@@ -27,12 +27,14 @@ PROFILE: Final = "kpolicy"
 @dataclass(frozen=True, slots=True)
 class PolicyText:
     """`forbids`: a label and its value that no node of a placement may have; `shuns`: one that it
-    has only while somebody who may be left out does not answer."""
+    has only while somebody who may be left out does not answer. `cap_milli`: so much cpu a
+    namespace may have; a pod beyond it is held."""
 
     name: str
     text: str
     forbids: tuple[tuple[str, str], ...] = ()
     shuns: tuple[tuple[str, str], ...] = ()
+    cap_milli: int = 0
 
 
 def policy_text(name: str, rules: str = "") -> str:
@@ -67,6 +69,20 @@ _ORDER_AND_HOLD: Final = """\
     order: {expression: pod.request('cpu') - queue.age, maxOvertakes: 5}
     holds: [{name: never, when: tenant.used('cpu') + tenant.othersUsed('cpu') < 0}]
 """
+# About half of what the nodes have, so that pods are held for a while, and let go when others end.
+_CAP_MILLI: Final = 6_000
+_CAP_REASON: Final = "NamespaceCap"
+# A step that must happen now and then: the policy holds a pod.
+HELD: Final = "pod held"
+_CAP: Final = f"""\
+  queue:
+    order: {{expression: pod.request('cpu'), maxOvertakes: 20}}
+    holds:
+      - name: cap
+        when: tenant.used('cpu') + pod.request('cpu') > {_CAP_MILLI}
+        messageExpression: "'the namespace has ' + string(tenant.used('cpu'))"
+        reason: {_CAP_REASON}
+"""
 GOOD: Final = (
     PolicyText("plain", policy_text("plain")),
     PolicyText(
@@ -74,6 +90,7 @@ GOOD: Final = (
     ),
     PolicyText("no-hdd", policy_text("no-hdd", _never_on("disk", "hdd")), (("disk", "hdd"),)),
     PolicyText("prefer", policy_text("prefer", _PREFER + _ORDER_AND_HOLD)),
+    PolicyText("capped", policy_text("capped", _CAP), cap_milli=_CAP_MILLI),
 )
 BAD: Final = (
     PolicyText("not-yaml", "spec: [unclosed"),
@@ -109,6 +126,20 @@ def hash_of(source: Source) -> str:
     return "" if program is None else program.hash
 
 
+def says_held(write: Write) -> bool:
+    """Whether a pod is told that the policy holds it."""
+    if write.what != STATUS:
+        return False
+    conditions = ((write.request or {}).get("status") or {}).get("conditions") or ()
+    return any(condition.get("reason") == _CAP_REASON for condition in conditions)
+
+
+def offer_of(policy: PolicyText | None, compiled_to: str, now_ns: int) -> PolicyOffer:
+    if policy is None:
+        return PolicyOffer(now_ns, compiled_to)
+    return PolicyOffer(now_ns, compiled_to, policy.forbids, policy.shuns, policy.cap_milli)
+
+
 class Offered(Protocol):
     """The place where instances read their policy, and all policies that were ever there."""
 
@@ -136,9 +167,7 @@ class PolicyFile:
     def put(self, policy: PolicyText) -> None:
         self.policy = policy
         compiled_to = hash_of(source_of(policy))
-        self.offers.append(
-            PolicyOffer(self._time.now_ns, compiled_to, policy.forbids, policy.shuns)
-        )
+        self.offers.append(offer_of(policy, compiled_to, self._time.now_ns))
 
     def spoil(self, chance: Random) -> None:
         self.put(chance.choice(BAD))

@@ -17,7 +17,7 @@ from tests.invariants.history import PolicyOffer
 from tests.invariants.last_good import kept_in
 from tests.simulation.api_server import USER, SimulatedApi
 from tests.simulation.machine_time import WorldTime
-from tests.simulation.policies import BAD, PolicyText, hash_of
+from tests.simulation.policies import BAD, PolicyText, hash_of, offer_of
 
 NAME: Final = ConfigMapName("kube-system", "policy")
 STATUS: Final = NAME.beside("-status")
@@ -76,5 +76,4 @@ class PolicyMap:
         assert answer.code in (200, 201)
 
     def _offer(self, compiled_to: str, policy: PolicyText | None = None) -> None:
-        forbids, shuns = (policy.forbids, policy.shuns) if policy is not None else ((), ())
-        self.offers.append(PolicyOffer(self._time.now_ns, compiled_to, forbids, shuns))
+        self.offers.append(offer_of(policy, compiled_to, self._time.now_ns))

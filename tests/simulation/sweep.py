@@ -18,6 +18,7 @@ from tests.simulation.course import run
 from tests.simulation.devices import DEVICE_FAILS
 from tests.simulation.extender import Fault
 from tests.simulation.plugged import Whim
+from tests.simulation.policies import HELD
 from tests.simulation.remains import Remains
 from tests.simulation.storage import ELSEWHERE, MAKES, REFUSES
 from tests.simulation.trouble import Kind
@@ -51,7 +52,7 @@ NEMESES: Final = frozenset(
 )
 # Steps of others, and results that must happen now and then.
 STEPS: Final = frozenset(
-    {MAKES, REFUSES, ELSEWHERE, "create claimed pod", "delete claim", "create budget"}
+    {HELD, MAKES, REFUSES, ELSEWHERE, "create claimed pod", "delete claim", "create budget"}
     | {"create device pod", "delete device claim", "replace slice", DEVICE_FAILS}
 )
 

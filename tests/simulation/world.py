@@ -34,7 +34,16 @@ from tests.simulation.nemesis import Nemesis
 from tests.simulation.network import Network
 from tests.simulation.people import People
 from tests.simulation.plugged import CALL_S_MAX, HAMPERED, Plugs
-from tests.simulation.policies import GOOD, PROFILE, Offered, PolicyFile, PolicyText, compiled
+from tests.simulation.policies import (
+    GOOD,
+    HELD,
+    PROFILE,
+    Offered,
+    PolicyFile,
+    PolicyText,
+    compiled,
+    says_held,
+)
 from tests.simulation.policy_map import STATUS, PolicyMap
 from tests.simulation.policy_trouble import PolicyTrouble
 from tests.simulation.remains import Remains
@@ -203,7 +212,8 @@ class World:
             steps=self.people.counts
             + self.storage.counts
             + self.budgets.counts
-            + self.devices.counts,
+            + self.devices.counts
+            + Counter({HELD: sum(map(says_held, self.api.writes))}),
             virtual_s=self.time.now_ns / SECOND_NS,
             requests=self.api.requests,
             ends=Counter(

@@ -20,6 +20,7 @@ def authority_of(
     hosts: Sequence[str],
     folder: Path | None,
     *,
+    tenant_label: str = "",
     unset: Authority = UNLIMITED,
 ) -> Authority:
     """What is set, and the values of `unset` elsewhere. A relative folder is one of the working
@@ -28,4 +29,5 @@ def authority_of(
         frozenset(scheduler_names) if scheduler_names else unset.scheduler_names,
         extender_hosts(hosts) if hosts else unset.extender_hosts,
         os.path.abspath(folder) if folder is not None else unset.certificate_folder,  # noqa: PTH100
+        tenant_label=tenant_label or unset.tenant_label,
     )

@@ -45,6 +45,11 @@ _LINT: Final = {
             "description": "Certificate files outside this folder are reported; it is relative to "
             "the file of settings.",
         },
+        "tenant-label": {
+            "type": "string",
+            "description": "Policies for which a tenant is not a value of this label of namespaces "
+            "are reported.",
+        },
     },
 }
 SETTINGS_SCHEMA: Final[dict[str, Any]] = {

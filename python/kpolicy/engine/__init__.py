@@ -47,6 +47,7 @@ from kpolicy.engine.named_answers import (
     PodChange as PodChange,
     PodState as PodState,
     PreBindWrite as PreBindWrite,
+    QueueFault as QueueFault,
     Refusal as Refusal,
     RefusedNode as RefusedNode,
     RemainingCandidate as RemainingCandidate,

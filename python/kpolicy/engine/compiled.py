@@ -36,6 +36,7 @@ from kpolicy.engine.named_answers import (
     Opinion,
     PodChange,
     PreBindWrite,
+    QueueFault,
     Refusal,
     RemainingCandidates,
     Scheduled,
@@ -160,10 +161,11 @@ class Engine:
         last call. Each counts as its tenant's until something is decided about it, it is bound, or
         it is said to have left. Loading a program forgets all. `queue_now_ns` is of the clock of
         `entered`."""
-        picked, held, is_more = _engine.next_pods(
+        picked, held, is_more, faults = _engine.next_pods(
             self._engine, entered, left, limit, (now_ns, queue_now_ns)
         )
-        return NextPods(picked, list(map(HeldPod._make, held)), is_more)
+        held_pods, queue_faults = map(HeldPod._make, held), map(QueueFault._make, faults)
+        return NextPods(picked, list(held_pods), is_more, list(queue_faults))
 
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
         """Decides and assumes these pods in order. Each sees the pods before it. The last pods may

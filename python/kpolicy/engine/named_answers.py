@@ -98,13 +98,24 @@ class HeldPod(NamedTuple):
     message: str
 
 
+class QueueFault(NamedTuple):
+    """The order of the queue (`queue.order`) or a hold that failed for a pod and for those that are
+    like it, and why."""
+
+    uid: str
+    rule: str
+    code: str
+    message: str
+
+
 class NextPods(NamedTuple):
     """Uids in the order in which they are tried, and the pods that are held from now on. `is_more`:
-    ask again, also if nothing happens."""
+    ask again, also if nothing happens. `faults`: what failed for the first time."""
 
     picked: list[str]
     held: list[HeldPod]
     is_more: bool
+    faults: list[QueueFault]
 
 
 class TimePassed(NamedTuple):

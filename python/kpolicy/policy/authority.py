@@ -1,5 +1,5 @@
 """The authority that a process gives to the policies it reads: whose pods they may serve, to which
-hosts they may send pods, and which certificate files and plugins they may name.
+hosts they may send pods, which certificate files and plugins they may name, and what a tenant is.
 
 A policy has no authority of its own. What is beyond is an error, so it is never put in force.
 """
@@ -33,12 +33,14 @@ _PORT_MAX: Final = 65535
 class Authority:
     """None is no limit. `extender_hosts` are HOST:PORT in lower case; with an empty set there may
     be no extenders. `certificate_folder` is an absolute path; empty: no file may be named.
-    `plugins` are those that the process has loaded, where there is a process."""
+    `plugins` are those that the process has loaded, where there is a process. `tenant_label`: the
+    label of namespaces whose values are the tenants; empty where the process does not say."""
 
     scheduler_names: frozenset[str] | None = None
     extender_hosts: frozenset[str] | None = None
     certificate_folder: str | None = None
     plugins: frozenset[str] | None = None
+    tenant_label: str = ""
 
     def may_serve(self, scheduler_name: str) -> bool:
         return self.scheduler_names is None or scheduler_name in self.scheduler_names

@@ -24,6 +24,7 @@ from kpolicy.policy.assembly.params import ParamValues, uncalled
 from kpolicy.policy.assembly.policy_checks import beyond, check_policies
 from kpolicy.policy.assembly.queue_checks import check_queue
 from kpolicy.policy.assembly.queue_entries import queue_entry
+from kpolicy.policy.assembly.queue_periods import written_periods
 from kpolicy.policy.assembly.read_policy import Policy, read_policies, written_rules
 from kpolicy.policy.assembly.releases import Asked, Followed, followed
 from kpolicy.policy.assembly.resolve import Resolution, effective, lineages, resolve
@@ -280,6 +281,7 @@ def examine(
         expressions,
         findings,
         every_pod=every_pod,
+        tenant_label=authority.tenant_label,
         # What a base says counts for those that stand on it.
         followed=followed(asked, everyone, findings),
     )
@@ -338,6 +340,7 @@ def _program(
     findings: list[Diagnostic],
     *,
     every_pod: bool,
+    tenant_label: str,
     followed: Followed,
 ) -> Program | None:
     """The program of all profiles; `everyone` are `policies` and their bases."""
@@ -364,7 +367,7 @@ def _program(
     if not assembled or nodes > PROGRAM_NODES_MAX:
         return None
     limits = [policy.model.spec.limits for policy in everyone]
-    queue = queue_entry(list(profiles.values()), expressions, findings)
+    queue = queue_entry(list(profiles.values()), expressions, tenant_label, findings)
     entries = [profile.entry for profile in assembled]
     extenders = [profile.extenders for profile in assembled]
     plugins = {profile.entry["schedulerName"]: profile.plugins for profile in assembled}
@@ -377,6 +380,7 @@ def _program(
         followed=followed,
         plugins=plugins,
         queue=queue,
+        periods=written_periods(list(profiles.values()), findings),
     )
 
 

@@ -72,6 +72,11 @@ VOLUMES_LOOK_S_MAX: Final = 1.0
 NOMINATIONS_IN_FLIGHT_MAX: Final = 16
 NOMINATION_S_MAX: Final = 10.0
 
+# Of expressions about the queue that failed, so many are shown, the last ones.
+FAILED_RULES_MAX: Final = 32
+# The log says the same of such an expression at most once in this time.
+FAILED_RULE_TOLD_NS: Final = 600 * 1_000_000_000
+
 # --- plugins -------------------------------------------------------------------------------------
 # How long one call of a plugin may be allowed to take.
 PLUGIN_CALL_S_MIN: Final = 0.01

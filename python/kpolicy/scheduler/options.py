@@ -26,7 +26,12 @@ from kpolicy.plugins.limits import CALL_S
 from kpolicy.policy.authority import extender_hosts
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import is_of_kind, none_of_kind
-from kpolicy.policy.limits import TENANT_WEIGHT_DEFAULT, WEIGHT_MAX
+from kpolicy.policy.limits import (
+    QUEUE_SECONDS_MAX,
+    QUEUE_SECONDS_MIN,
+    TENANT_WEIGHT_DEFAULT,
+    WEIGHT_MAX,
+)
 from kpolicy.policy.models.scheduling_policy import FollowedRelease
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse, validated
 from kpolicy.policy.yaml.nodes import Node, Scalar, key_at
@@ -43,8 +48,8 @@ PORT_DEFAULT: Final = 10259  # kube-scheduler's port
 PORT_MAX: Final = 65535
 # More requests at once than one API server serves at the highest level of priority.
 BINDS_IN_FLIGHT_CONFIGURED_MAX: Final = 1024
-SECONDS_MIN: Final = 0.1
-SECONDS_MAX: Final = 86_400
+SECONDS_MIN: Final = QUEUE_SECONDS_MIN
+SECONDS_MAX: Final = QUEUE_SECONDS_MAX
 _BINDS_ALLOWED: Final = f"between 1 and {BINDS_IN_FLIGHT_CONFIGURED_MAX:,}"
 _SECONDS_ALLOWED: Final = f"between {SECONDS_MIN} and {SECONDS_MAX:,} seconds"
 _CALLS_ALLOWED: Final = (
@@ -236,6 +241,13 @@ def config_map_name(written: str, own_namespace: str, flag: str) -> ConfigMapNam
     return Problem("KPS202", message, "write NAMESPACE/NAME, or NAMESPACE/NAME#KEY")
 
 
+def checked_tenant_label(label: str) -> Problem | None:
+    if not label or _LABEL_KEY.fullmatch(label):
+        return None
+    message = f"--tenant-label: `{label}` is not the key of a label"
+    return Problem("KPS202", message, "for example --tenant-label=example.com/team")
+
+
 @dataclass(frozen=True, slots=True)
 class TenantSettings:
     """`config_map` is the name of the ConfigMap that holds a tenant's policies in each of its
@@ -249,9 +261,8 @@ class TenantSettings:
         if not _NAME.fullmatch(self.config_map):
             message = f"--tenant-configmap: `{self.config_map}` names no ConfigMap"
             return Problem("KPS202", message, "write its name, without a namespace")
-        if self.label and not _LABEL_KEY.fullmatch(self.label):
-            message = f"--tenant-label: `{self.label}` is not the key of a label"
-            return Problem("KPS202", message, "for example --tenant-label=example.com/team")
+        if (problem := checked_tenant_label(self.label)) is not None:
+            return problem
         if not 0 <= self.weight <= WEIGHT_MAX:
             return _invalid(f"--tenant-weight={self.weight} is not between 0 and {WEIGHT_MAX}")
         return None
@@ -336,7 +347,9 @@ class SchedulerConfiguration(Edge):
         None, description="The name of the ConfigMap with a tenant's policies, in each namespace."
     )
     tenant_label: NonEmpty | None = Field(
-        None, description="A tenant is a value of this label of namespaces; default: a namespace."
+        None,
+        description="A tenant is a value of this label of namespaces, for the policies of tenants "
+        "and for the queue; default: a namespace, or what the policy says.",
     )
     tenant_weight: Annotated[int, Field(ge=0, le=WEIGHT_MAX)] | None = Field(
         None, description="What the priorities of a tenant may weigh together."

@@ -10,8 +10,9 @@ use crate::engine::Engine;
 
 /// Uid, beginning of the wait, when it could first be tried, attempts, whether it is set aside.
 type EnteredRow = (String, i64, i64, i64, bool);
-/// Uids in order, held pods (uid, hold, reason, message), whether to ask again at once.
-type NextRow<'py> = (Vec<String>, Bound<'py, PyList>, bool);
+/// Uids in order, held pods (uid, hold, reason, message), whether to ask again at once, what failed
+/// (uid, rule, code, message).
+type NextRow<'py> = (Vec<String>, Bound<'py, PyList>, bool, Bound<'py, PyList>);
 
 /// Whether the program in force says who is tried next.
 #[pyfunction]
@@ -36,7 +37,10 @@ pub(crate) fn next_pods<'py>(
     let rows =
         next.held.iter().map(|held| (&*held.uid, &*held.hold, &*held.reason, &*held.message));
     let picked = next.picked.iter().map(|uid| uid.as_ref().to_owned()).collect();
-    Ok((picked, PyList::new(py, rows.collect::<Vec<_>>())?, next.is_more))
+    let held = PyList::new(py, rows.collect::<Vec<_>>())?;
+    let faults =
+        next.faults.iter().map(|fault| (&*fault.uid, &*fault.rule, fault.code, &*fault.message));
+    Ok((picked, held, next.is_more, PyList::new(py, faults.collect::<Vec<_>>())?))
 }
 
 fn entered_pod((uid, since_ns, first_ns, attempts, is_set_aside): EnteredRow) -> Entered {

@@ -29,7 +29,10 @@ FILES = sorted(
     if path.suffix in (".yaml", ".json") and path.name != "expected.json"
 )
 LIMITED = Authority(
-    frozenset({"kpolicy"}), frozenset({"licences.tools.svc:8888"}), "/etc/certificates"
+    frozenset({"kpolicy"}),
+    frozenset({"licences.tools.svc:8888"}),
+    "/etc/certificates",
+    tenant_label="example.com/team",
 )
 # Why no file here can have the code.
 WITHOUT_FILE = {

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kpolicy import Source, compile_policy
-from kpolicy.engine import Engine, Outcome, WaitingPod
+from kpolicy.engine import Engine, Outcome, QueueFault, WaitingPod
 from kpolicy.testing import node, pod
 from tests.unit.engine.queue_model import Model, ModelPod, Number
 
@@ -42,6 +42,7 @@ class Cluster:
         self.entered: list[WaitingPod] = []
         self.left: list[str] = []
         self.held: dict[str, str] = {}
+        self.faults: list[QueueFault] = []
         self.is_told_of = False
         self.watch("nodes", "ADDED", node("n", cpu=str(cpus), pods=1_000))
 
@@ -75,6 +76,7 @@ class Cluster:
             self.entered, self.left = [], []
             picked += following.picked
             self.held |= {held.uid: held.hold for held in following.held}
+            self.faults += following.faults
             if not following.is_more or len(picked) == limit:
                 return picked
 
@@ -116,6 +118,24 @@ def test_shares_are_even_inside_a_batch() -> None:
         cluster.come(f"b{number}", "b", 1)
     assert cluster.next(7) == ["a0", "b0", "b1", "a1", "b2", "b3", "a2"]
     assert cluster.next(10) == ["b4", "b5", "a3"]
+
+
+def test_what_fails_is_told_once_for_pods_that_are_alike_and_they_come_last() -> None:
+    order = "pod.labels[?'a'].hasValue() ? double(pod.request('cpu')) : 0.0 / double(pod.priority)"
+    hold = {"name": "class", "when": "pod.labels['class'] == 'late'"}
+    cluster = Cluster({"order": {"expression": order}, "holds": [hold]})
+    for name in ("no-number", "like-it"):
+        cluster.come(name, labels={"class": ""})
+    cluster.come("number", cpu=2, labels={"a": "", "class": ""})
+    cluster.come("no-class", labels={"a": ""})
+    assert cluster.next(9) == ["number", "no-number", "like-it"]
+    told = [(fault.uid, fault.rule, fault.code) for fault in cluster.faults]
+    assert told == [("no-number", "queue.order", "KR111"), ("no-class", "class", "KR102")]
+    assert cluster.faults[0].message == "it gave NaN, which is no number"
+    cluster.faults = []
+    cluster.now_s = 60
+    assert cluster.next(9) == []
+    assert cluster.faults == []
 
 
 def test_pods_with_equal_numbers_come_in_the_order_of_kube_scheduler() -> None:

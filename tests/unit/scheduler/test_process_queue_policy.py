@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import aiohttp
+import pytest
+
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.api import ApiClient, Response
 from kpolicy.policy.yaml.source import Source
@@ -92,3 +95,22 @@ async def test_two_pods_of_one_batch_do_not_exceed_a_quota() -> None:
                     and len(scheduled(control_plane)) == 2
                 )
             )
+
+
+async def test_an_order_that_fails_is_logged_once_for_pods_that_are_alike(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    policy = POLICY.replace("tenant.share", "\"int(pod.labels['rank'])\"")
+    async with ControlPlane() as control_plane:
+        control_plane.add(node("n", cpu="16"))
+        async with running(control_plane, policy) as (scheduler, until):
+            control_plane.add(*(pod(f"p{number}", cpu="100m") for number in range(2)))
+            control_plane.add(pod("ranked", cpu="100m", labels={"rank": "x"}))
+            await until(lambda: len(scheduled(control_plane)) == 3)
+            async with aiohttp.ClientSession() as session:
+                page = await (await session.get(scheduler.url + "/debug/queue")).json()
+    told = [record for record in caplog.records if getattr(record, "rule", "") == "queue.order"]
+    assert sorted(record.__dict__["code"] for record in told) == ["KR102", "KR106"]
+    shown = {(failed["rule"], failed["code"], failed["pod"]) for failed in page["failedRules"]}
+    assert ("queue.order", "KR106", "default/ranked") in shown
+    assert len(shown) == 2

@@ -27,7 +27,12 @@ _LEVELS: Final = {
     "info": Severity.INFO,
     "off": None,
 }
-_AUTHORITY_KEYS: Final = ("scheduler-names", "extender-hosts", "certificate-folder")
+_AUTHORITY_KEYS: Final = (
+    "scheduler-names",
+    "extender-hosts",
+    "certificate-folder",
+    "tenant-label",
+)
 _KEYS: Final = frozenset({"select", "ignore", "deny", "levels", *_AUTHORITY_KEYS})
 _FILES: Final = (("kpolicy.toml", ("lint",)), ("pyproject.toml", ("tool", "kpolicy", "lint")))
 _FILE_BYTES_MAX: Final = 1 << 20
@@ -105,6 +110,12 @@ SETTINGS_ARGUMENTS: Final = (
         help="report plugins in Python other than this, which `kpolicy run` will have; repeatable",
     ),
     argument(
+        "--tenant-label",
+        metavar="KEY",
+        default="",
+        help="report policies for which a tenant is not a value of this label of namespaces",
+    ),
+    argument(
         "--tenant-of",
         metavar="FILE|DIR",
         help="check the policies as a tenant's, whose rules are added to this policy",
@@ -131,7 +142,11 @@ def settings_of(args: argparse.Namespace) -> Settings:
             raise CannotWorkError(f"--level {written}: write CODES=LEVEL, such as KP312=error")
         levels += _levels({codes: level}, "--level")
     authority = authority_of(
-        args.scheduler_names, args.extender_hosts, args.certificate_folder, unset=base.authority
+        args.scheduler_names,
+        args.extender_hosts,
+        args.certificate_folder,
+        tenant_label=args.tenant_label,
+        unset=base.authority,
     )
     if args.plugin:
         authority = replace(authority, plugins=frozenset(p.name for p in load_plugins(args)))
@@ -240,7 +255,10 @@ def _authority_of_table(table: dict[str, Any], where: str) -> Authority:
     if folder is not None and not (isinstance(folder, str) and folder):
         raise CannotWorkError(f"{where}: `certificate-folder` is the path of a folder")
     path = Path(where).parent / folder if folder is not None else None
+    label = table.get("tenant-label", "")
+    if not isinstance(label, str) or ("tenant-label" in table and not label):
+        raise CannotWorkError(f"{where}: `tenant-label` is the key of a label")
     try:
-        return authority_of(lists[0], lists[1], path)
+        return authority_of(lists[0], lists[1], path, tenant_label=label)
     except ValueError as error:
         raise CannotWorkError(f"{where}: {error}") from error

@@ -312,14 +312,10 @@ def delivery_of(settings: RunSettings, own_namespace: str, clock: Clock) -> Deli
 
 
 def _tenants(settings: RunSettings) -> TenantSettings | Problem | None:
-    from kpolicy.scheduler.options import TenantSettings
-    from kpolicy.scheduler.problem_codes import Problem
+    from kpolicy.scheduler.options import TenantSettings, checked_tenant_label
 
     if not settings.tenant_configmap:
-        if settings.tenant_label:
-            text = "--tenant-label needs --tenant-configmap: where tenants write their policies"
-            return Problem("KPS202", text, "for example --tenant-configmap=kpolicy-tenant")
-        return None
+        return checked_tenant_label(settings.tenant_label)
     tenants = TenantSettings(
         settings.tenant_configmap, settings.tenant_label, settings.tenant_weight
     )
@@ -341,6 +337,7 @@ def _authority(settings: RunSettings, policies: PolicyOrigin | None) -> Authorit
         settings.scheduler_names,
         settings.extender_hosts,
         settings.certificate_folder,
+        tenant_label=settings.tenant_label,
         unset=CONFIG_MAPS if is_config_map else UNLIMITED,
     )
 

@@ -144,8 +144,9 @@ class RunSettings:
         default="",
         metadata=_flag(
             str,
-            "namespaces with the same value of this label are one tenant (default: each namespace"
-            " is a tenant)",
+            "namespaces with the same value of this label are one tenant, for the policies of"
+            " tenants and for the queue (default: each namespace is a tenant; for the queue, what"
+            " the policy says)",
             metavar="KEY",
         ),
     )

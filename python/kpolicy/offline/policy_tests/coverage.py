@@ -1,6 +1,7 @@
 """Coverage: which rules, and which parts of their expressions, the tests have seen both ways.
 
-A predicate must have been seen passing and rejecting, a priority scoring. Operands of `&&` and
+A predicate must have been seen passing and rejecting, a hold holding and not, a priority, a score
+of devices and the order of the queue giving a number. Operands of `&&` and
 `||`, conditions of `?:` and match conditions must have been true and false. Only rules written in
 the policies under test count.
 """
@@ -100,23 +101,23 @@ class PolicyCoverage:
 class Tally:
     """The engine's reports on one program, added up."""
 
-    bits: dict[tuple[str, bool, str, int], list[int]] = field(default_factory=dict)
+    bits: dict[tuple[str, str, str, int], list[int]] = field(default_factory=dict)
 
     def add(self, scheduler_name: str, seen: Iterable[Mapping[str, Any]]) -> None:
         for rule in seen:
-            key = (scheduler_name, rule["side"] == "filter", rule["rule"])
+            key = (scheduler_name, rule["side"], rule["rule"])
             self._merge((*key, -1), rule.get("nodes", ()))
             for index, bits in enumerate(rule["match"]):
                 self._merge((*key, index), bits)
 
-    def _merge(self, key: tuple[str, bool, str, int], bits: Sequence[int]) -> None:
+    def _merge(self, key: tuple[str, str, str, int], bits: Sequence[int]) -> None:
         held = self.bits.setdefault(key, [])
         held.extend([0] * (len(bits) - len(held)))
         for index, value in enumerate(bits):
             held[index] |= value
 
     def of(self, rule: RuleParts, index: int, node: int) -> int:
-        bits = self.bits.get((rule.scheduler_name, rule.is_predicate, rule.name, index), ())
+        bits = self.bits.get((rule.scheduler_name, rule.side, rule.name, index), ())
         return bits[node] if node < len(bits) else 0
 
 
@@ -131,7 +132,7 @@ def items(rules: Iterable[RuleParts], tally: Tally) -> Iterator[tuple[str, Item]
         if rule.expression is None:
             continue
         bits = tally.of(rule, -1, rule.expression.root)
-        if rule.is_predicate:
+        if rule.is_true_or_false:
             yield rule.file, Item(rule.place, rule.name, True, _BOTH, _sides(bits))
         else:
             is_scored = bits & (_TRUE_BIT | _FALSE_BIT | _OTHER_BIT)

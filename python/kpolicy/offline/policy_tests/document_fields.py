@@ -104,7 +104,8 @@ DOCUMENT_FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         **_STEP,
         "name": "The name by which the output names the test.",
         "description": "What the test is for, in words for people.",
-        "sequence": "Several pods, each placed before the next is decided.",
+        "sequence": "Several pods, each placed before the next is decided. With `expect.order` "
+        "they wait together, and are tried in the order of the policy.",
         "replay": "Places the pods of a recorded cluster instead of one pod.",
         "profile": _PROFILE,
         "params": _PARAMS,
@@ -120,6 +121,9 @@ DOCUMENT_FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Expectation": {
         "decision": "place: the pod gets a node. park: it stays pending. gate: it is not tried.",
+        "heldBy": "The hold of the policy that keeps the pod from being tried.",
+        "order": "The names of the pods of the `sequence` in the order in which they are tried; "
+        "pods that a hold holds are none of them. The pods wait together.",
         "node": "The node on which the pod is placed.",
         "best": "Exactly these nodes share the highest total.",
         "message": "The text of the pod's condition.",

@@ -297,9 +297,12 @@ class Replay(Edge):
 
 
 class Expectation(Edge):
-    """What must hold; only written fields are compared. The last four are of a `replay`."""
+    """What must hold; only written fields are compared. `order` is of a `sequence`, the last four
+    are of a `replay`."""
 
     decision: Literal["place", "park", "gate"] | None = None
+    held_by: NonEmpty | None = None
+    order: Annotated[list[NonEmpty], Field(max_length=STEPS_MAX)] | None = None
     node: NodeName | None = None
     best: list[NonEmpty] | None = None
     message: Text | None = None
@@ -315,8 +318,10 @@ class Expectation(Edge):
     never: Cel | None = None
 
 
-# Fields of an expectation that are about a replay; all others are about one pod.
+# Fields of an expectation that are about a replay, or about a sequence; all others are about one
+# pod.
 OF_REPLAYS: Final = ("placed", "changed_from_recorded", "p99_cycle_micros", "never")
+OF_SEQUENCES: Final = ("order",)
 
 
 class Step(Edge):
@@ -338,7 +343,8 @@ class World(Edge):
 
 
 class Test(Step, World):
-    """One pod, a sequence of them, each placed before the next, or a replay.
+    """One pod, a sequence of them, each placed before the next, or a replay. With `expect.order`
+    the pods of the sequence wait together, and the policy says who is tried next.
 
     A list of the world that is written here takes the place of the document's."""
 

@@ -154,11 +154,14 @@ _PASSES: Final = "pass"
 
 @dataclass(frozen=True, slots=True)
 class RuleNames:
-    """`filters` by name with the reason of each, `scores` with the weight."""
+    """`filters` by name with the reason of each, `scores` with the weight. `of_queue`: the holds,
+    and the order of the queue if there is one."""
 
     filters: Mapping[str, str]
     scores: Mapping[str, int]
     audits: frozenset[str]
+    holds: frozenset[str] = frozenset()
+    of_queue: frozenset[str] = frozenset()
 
     def reason(self, rule: str) -> str:
         """The reason of a built-in is its name."""
@@ -185,9 +188,20 @@ def rule_names(program: Program) -> dict[str, RuleNames]:
             frozenset(
                 rule["name"] for rule in profile["filters"] if rule.get("enforcement") == "audit"
             ),
+            frozenset(hold["name"] for hold in profile.get("holds", ())),
+            frozenset(
+                (
+                    *(hold["name"] for hold in profile.get("holds", ())),
+                    *({QUEUE_ORDER} if "order" in document.get("queue", {}) else ()),
+                )
+            ),
         )
         for profile in document["profiles"]
     }
+
+
+# What the engine calls the order of the queue among rules.
+QUEUE_ORDER: Final = "queue.order"
 
 
 def asserts(expect: Expectation) -> bool:
@@ -205,6 +219,10 @@ def compare(
 ) -> Iterator[Mismatch]:
     """The mismatches; `at` is the path of `expect` in the document."""
     yield from _decision(expect, got, at)
+    if expect.held_by is not None and expect.held_by != got.held_by:
+        have = got.held_by or f"{_NONE}: the decision is {got.decision}"
+        rewrite = got.held_by or None
+        yield _mismatch(at, ("heldBy",), expect.held_by, have, rewrite=rewrite)
     if expect.message is not None:
         yield from _text(expect.message, got.message, at, ("message",))
     for name, wanted in expect.filters.items():
@@ -217,6 +235,19 @@ def compare(
     if expect.audited is not None and sorted(expect.audited) != list(got.audited):
         want, have = names_shown(sorted(expect.audited)), names_shown(got.audited)
         yield _mismatch(at, ("audited",), want, have, rewrite=list(got.audited))
+
+
+def compare_order(
+    wanted: Sequence[str], got: Sequence[str], held: Sequence[str], at: Path
+) -> Iterator[Mismatch]:
+    """`got`: the pods in the order in which they were tried; `held`: those that were not tried."""
+    if [full_key(name) for name in wanted] == list(got):
+        return
+    short = [key.removeprefix("default/") for key in got]
+    not_tried = f"held: {names_shown(key.removeprefix('default/') for key in held)}"
+    hint = not_tried if held else ""
+    want, have = names_shown(wanted), names_shown(short)
+    yield _mismatch(at, ("order",), want, have, hint=hint, rewrite=list(short))
 
 
 def _mismatch(

@@ -5,7 +5,7 @@ cel-python says of the rules.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -65,6 +65,8 @@ class Observation:
     audited: tuple[str, ...] = ()
     # The values of each part of each expression, as the engine reports them.
     seen: tuple[Mapping[str, Any], ...] = ()
+    # The hold that keeps the pod from being tried.
+    held_by: str = ""
 
     @property
     def nodes(self) -> dict[str, Mapping[str, Any]]:
@@ -95,6 +97,37 @@ class SmallCluster:
         """Adds the pod, explains it, and places it if it fits.
 
         `on_explained` gets the pod's key and the names of the nodes before the pod is placed."""
+        change = self.admit(pod)
+        if isinstance(change, Unobserved):
+            return change
+        [(change, held)] = self.in_turn([change])
+        return self.tried(change, held, on_explained)
+
+    def in_turn(self, pods: Sequence[PodChange]) -> Iterator[tuple[PodChange, HeldPod | None]]:
+        """Pods that were admitted and wait together, in the order in which they are tried; those
+        that are held come last. Each must have been tried before the next one is asked for."""
+        waiting = {pod.uid: pod for pod in pods}
+        if not self.engine.orders_queue():
+            yield from ((pod, None) for pod in sorted(pods, key=lambda pod: -pod.priority))
+            return
+        entered = [WaitingPod(uid, at, at, 0, is_set_aside=False) for at, uid in enumerate(waiting)]
+        held: dict[str, HeldPod] = {}
+        is_more = True
+        while is_more:
+            following = self.engine.next_pods(entered, [], 1, len(pods), self.now_ns)
+            entered, picked, is_more = [], following.picked, following.is_more
+            held |= {each.uid: each for each in following.held}
+            if picked:
+                # What is handed out counts as its tenant's, and is to be explained as what waits.
+                following = self.engine.next_pods([], picked, 0, len(pods), self.now_ns)
+                held |= {each.uid: each for each in following.held}
+                is_more = True
+                yield from ((waiting.pop(uid), None) for uid in picked)
+        self.engine.next_pods([], list(waiting), 0, 0, self.now_ns)
+        yield from ((pod, held[uid]) for uid, pod in waiting.items())
+
+    def admit(self, pod: Json) -> PodChange | Unobserved:
+        """Adds the pod, which then is pending."""
         if not isinstance(pod.get("metadata"), dict):
             return Unobserved("the pod has no metadata")
         key = f"{pod['metadata'].get('namespace') or 'default'}/{pod['metadata'].get('name')}"
@@ -104,6 +137,16 @@ class SmallCluster:
         change = {key_of_pod(pending): pending for pending in self.engine.pending()}.get(key)
         if change is None:
             return Unobserved(f"{key} is not pending", "it has a node already, or is ending")
+        return change
+
+    def tried(
+        self,
+        change: PodChange,
+        held: HeldPod | None,
+        on_explained: Callable[[str, Sequence[str]], None],
+    ) -> Observation | Unobserved:
+        """Explains a pod that is pending, and places it if it fits and nothing holds it."""
+        key = key_of_pod(change)
         request = json.dumps({"pods": [key], "parts": True}).encode()
         lines = self.engine.explain(request, self.now_ns).splitlines()
         if not lines:
@@ -112,20 +155,30 @@ class SmallCluster:
         explained: dict[str, Any] = json.loads(lines[0])
         seen = explained.pop("seen", [])
         on_explained(key, [node["name"] for node in explained.get("nodes", ())])
-        held = self._held(change)
+        errors = tuple(
+            RuleError(rule["rule"], error.get("node", ""), error["code"], error["message"])
+            for rule in seen
+            for error in rule["errors"]
+        )
         if held is not None:
-            return Observation(key, GATE, "", held.message, "", (), explained, seen=tuple(seen))
+            return Observation(
+                key,
+                GATE,
+                "",
+                held.message,
+                "",
+                (),
+                explained,
+                errors=errors,
+                seen=tuple(seen),
+                held_by=held.hold,
+            )
         before = self._audited()
         if self.plugged is not None:
             decision = self.plugged.decide_now(change)
         else:
             [decision] = self.engine.schedule([change.uid], self.now_ns).decisions
         audited = (rule for rule, count in self._audited().items() if count > before.get(rule, 0))
-        errors = (
-            RuleError(rule["rule"], error.get("node", ""), error["code"], error["message"])
-            for rule in seen
-            for error in rule["errors"]
-        )
         return Observation(
             pod=key,
             decision=_DECISIONS.get(Verdict(decision.verdict), PARK),
@@ -134,22 +187,10 @@ class SmallCluster:
             nominated=decision.nominated_node,
             victims=tuple(victim.key for victim in decision.victims),
             explained=explained,
-            errors=tuple(errors),
+            errors=errors,
             audited=tuple(sorted(audited)),
             seen=tuple(seen),
         )
-
-    def _held(self, pod: PodChange) -> HeldPod | None:
-        """The hold of the policy that keeps the pod from being tried, if one does. Each pod of a
-        test comes alone, so that there is nothing to be ordered."""
-        if not self.engine.orders_queue():
-            return None
-        waiting = WaitingPod(pod.uid, 0, 0, 0, is_set_aside=False)
-        following = self.engine.next_pods([waiting], [], 1, 0, self.now_ns)
-        if not following.held:
-            return None
-        self.engine.next_pods([], [pod.uid], 0, 0, self.now_ns)
-        return following.held[0]
 
     def add(self, items: Sequence[Json]) -> list[str]:
         """Returns what could not be read."""

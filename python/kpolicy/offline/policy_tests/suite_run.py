@@ -16,40 +16,33 @@ from typing import TYPE_CHECKING, Any, Final
 from kpolicy.diagnostics import Diagnostic, Severity, did_you_mean, has_errors
 from kpolicy.offline.limits import OBJECTS_MAX
 from kpolicy.offline.policy_tests import coverage, fixture_objects
-from kpolicy.offline.policy_tests.document_model import Step, Test, nanoseconds
-from kpolicy.offline.policy_tests.expectations import RuleNames, asserts, compare, rule_names
-from kpolicy.offline.policy_tests.fixture_objects import patched
+from kpolicy.offline.policy_tests.document_model import Test, nanoseconds
+from kpolicy.offline.policy_tests.expectations import RuleNames, asserts, rule_names
 from kpolicy.offline.policy_tests.observe import (
     CrossChecks,
     SmallCluster,
-    Unobserved,
     small_cluster,
 )
 from kpolicy.offline.policy_tests.replay import compare_replay, replay
-from kpolicy.offline.policy_tests.results import Mismatch, SuiteResult, TestResult
+from kpolicy.offline.policy_tests.results import SuiteResult, TestResult
+from kpolicy.offline.policy_tests.steps_run import Steps, Subject
 from kpolicy.offline.policy_tests.suites import (
     Inputs,
     Suite,
     steps_of,
     unknown_names,
 )
-from kpolicy.offline.reports import explanation_text
 from kpolicy.offline.snapshots.cluster_snapshot import (
     PolicyRefusedError,
     Snapshot,
-    as_pending,
-    full_key,
-    pods_by_key,
     pods_of,
-    unknown_pod,
-    watch_lines,
 )
 from kpolicy.offline.snapshots.json_objects import Json
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.assembly.rule_places import rule_parts
 from kpolicy.policy.authority import with_plugins
 from kpolicy.policy.compile import Examined, examine
-from kpolicy.policy.yaml.nodes import Path, find
+from kpolicy.policy.yaml.nodes import Path
 from kpolicy.quick_dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -79,17 +72,6 @@ class _Compiled:
     diagnostics: tuple[Diagnostic, ...]
     examined: Examined
     tally: coverage.Tally = field(default_factory=coverage.Tally)
-
-
-@dataclass(frozen=True, slots=True)
-class _Subject:
-    """The profile of a program that a test is about."""
-
-    program: Program
-    profile: str
-    rules: RuleNames
-    tally: coverage.Tally
-    cross_checks: CrossChecks | None
 
 
 class SuiteRun:
@@ -136,7 +118,7 @@ class SuiteRun:
         """The mistakes in the tests that are found without running them."""
         for index, test in enumerate(self._suite.model.tests if self._can_run() else ()):
             subject = self._subject(index, test)
-            if not isinstance(subject, _Subject):
+            if not isinstance(subject, Subject):
                 yield from subject
 
     def _can_run(self) -> bool:
@@ -186,13 +168,14 @@ class SuiteRun:
             counts_branches=wanted.branches,
         )
 
-    def _subject(self, index: int, test: Test) -> _Subject | tuple[Diagnostic, ...]:
+    def _subject(self, index: int, test: Test) -> Subject | tuple[Diagnostic, ...]:
         """The subject of the test, or the mistake in it."""
         suite, path = self._suite, ("tests", index)
         compiled = self._compile(test.params, self._snapshot(test))
         if index in suite.faults:
             return suite.faults[index]
-        if not any(asserts(step.expect) for _, step in steps_of(test)):
+        expectations = [step.expect for _, step in steps_of(test)]
+        if not any(map(asserts, [*expectations, test.expect])):
             hint = "say in `expect` what must become of the pod"
             message = "this test asserts nothing"
             return (suite.remark("KP502", message, (*path, "name"), hint=hint),)
@@ -204,7 +187,7 @@ class SuiteRun:
         rules = compiled.rules[profile]
         unknown = tuple(unknown_names(suite, index, test, rules))
         checks = CrossChecks(compiled.examined, profile) if self._terms.is_cross_checked else None
-        return unknown or _Subject(compiled.program, profile, rules, compiled.tally, checks)
+        return unknown or Subject(compiled.program, profile, rules, compiled.tally, checks)
 
     def _profile(self, path: Path, test: Test, known: Sequence[str]) -> str | Diagnostic:
         at: Path = (*path, "profile") if test.profile is not None else ("profile",)
@@ -223,7 +206,7 @@ class SuiteRun:
         suite, path = self._suite, ("tests", index)
         result = TestResult(test.name, suite.place((*path, "name")))
         subject = self._subject(index, test)
-        if not isinstance(subject, _Subject):
+        if not isinstance(subject, Subject):
             return replace(result, diagnostics=subject)
         cluster = self._cluster(test, subject)
         if not isinstance(cluster, SmallCluster):
@@ -232,10 +215,10 @@ class SuiteRun:
         with self._plugged(cluster, test, subject):
             if test.replay is not None:
                 return self._replay(path, test, cluster, subject.profile, result)
-            return _Steps(suite, self._inputs, cluster, subject).run(path, test, result)
+            return Steps(suite, self._inputs, cluster, subject).run(path, test, result)
 
     @contextmanager
-    def _plugged(self, cluster: SmallCluster, test: Test, subject: _Subject) -> Iterator[None]:
+    def _plugged(self, cluster: SmallCluster, test: Test, subject: Subject) -> Iterator[None]:
         """Inside, the plugins are asked, if there are any."""
         if not self._terms.plugins:
             yield
@@ -256,7 +239,7 @@ class SuiteRun:
             return self._inputs.replayed[test.replay.snapshot]
         return self._inputs.snapshot
 
-    def _cluster(self, test: Test, subject: _Subject) -> SmallCluster | tuple[str, str]:
+    def _cluster(self, test: Test, subject: Subject) -> SmallCluster | tuple[str, str]:
         """The cluster of a test, or the code and the message of what is wrong with it."""
         defaults, snapshot = self._suite.model.defaults, self._snapshot(test)
         now = test.now or defaults.now
@@ -314,91 +297,3 @@ class SuiteRun:
             hint = "`everyPod: true` takes those of other schedulers, `pods: all` those on nodes"
         finding = suite.remark("KP501", message, (*path, "replay"), hint=hint, at_key=True)
         return replace(result, diagnostics=(finding,))
-
-
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """The pods of one test, in one cluster."""
-
-    suite: Suite
-    inputs: Inputs
-    cluster: SmallCluster
-    subject: _Subject
-
-    def run(self, path: Path, test: Test, result: TestResult) -> TestResult:
-        mismatches: list[Mismatch] = []
-        details: list[str] = []
-        for number, (at, step) in enumerate(steps_of(test), start=1):
-            here = (*path, *at)
-            pod = self._pod(here, step, number)
-            observed = (
-                pod if isinstance(pod, Diagnostic) else self.cluster.observe(pod, self._cross_check)
-            )
-            if isinstance(observed, Unobserved):
-                where = (*here, "pod" if step.pod is not None else "podFrom")
-                observed = self.suite.remark("KP113", observed.message, where, hint=observed.hint)
-            if isinstance(observed, Diagnostic):
-                return replace(result, diagnostics=(observed,))
-            self.subject.tally.add(self.subject.profile, observed.seen)
-            compared = compare(step.expect, observed, self.subject.rules, (*here, "expect"))
-            found = [self._placed(mismatch, here, at) for mismatch in compared]
-            if found:
-                mismatches += found
-                lines = explanation_text.text(observed.explained)
-                details += ["", *lines] if details else lines
-        checks = self.subject.cross_checks
-        place = self.suite.place((*path, "name"))
-        unknown = () if checks is None else checks.unknown.values()
-        mismatches += [replace(mismatch, place=place) for mismatch in unknown]
-        return replace(
-            result,
-            mismatches=tuple(mismatches),
-            details=tuple(details),
-            pods=number,
-            cross_checked=None if checks is None else checks.result(),
-        )
-
-    def _cross_check(self, pod: str, nodes: Sequence[str]) -> None:
-        if self.subject.cross_checks is not None:
-            self.subject.cross_checks.compare(self.cluster, pod, nodes)
-
-    def _placed(self, mismatch: Mismatch, here: Path, at: Path) -> Mismatch:
-        """The mismatch with its place and, in a sequence, with the number of the pod."""
-        rewrite = mismatch.rewrite
-        what = f"pod {int(at[1]) + 1}: {mismatch.what}" if at else mismatch.what
-        if rewrite is None:
-            return replace(mismatch, what=what, place=self.suite.place((*here, "expect")))
-        written = find(self.suite.tree, rewrite.path)
-        place = self.suite.place(rewrite.path)
-        edit = replace(rewrite, span=written.span) if written is not None else None
-        return replace(mismatch, what=what, place=place, rewrite=edit)
-
-    def _pod(self, path: Path, step: Step, number: int) -> Json | Diagnostic:
-        if step.pod is not None:
-            name = "pod" if number == 1 else f"pod-{number}"
-            fixtures = self.suite.model.pod_fixtures
-            item: Json | Diagnostic = fixture_objects.pod(
-                step.pod, fixtures, name=name, scheduler=self.subject.profile
-            )
-        else:
-            item = self._pod_of_snapshot(path, step)
-        if isinstance(item, Diagnostic):
-            return item
-        item, failed, why = patched(item, step.patch)
-        return item if failed is None else self.suite.remark("KP113", why, (*path, "patch", failed))
-
-    def _pod_of_snapshot(self, path: Path, step: Step) -> Json | Diagnostic:
-        """A pod of the snapshot as pending. The engine no longer holds it."""
-        assert step.pod_from is not None, "a step without a pod is left out when it is read"
-        at = (*path, "podFrom", "snapshot")
-        snapshot = self.inputs.snapshot
-        if snapshot is None:
-            message = "the document has no `snapshot` to take the pod from"
-            return self.suite.remark("KP501", message, at)
-        key = full_key(step.pod_from.snapshot)
-        pod = pods_by_key(snapshot, [key]).get(key)
-        if pod is None:
-            unknown = unknown_pod(snapshot, key)
-            return self.suite.remark("KP501", f"{key}: {unknown.message}", at, hint=unknown.hint)
-        self.cluster.engine.watch("pods", watch_lines(("DELETED", pod)), self.cluster.now_ns)
-        return {**as_pending(pod, self.subject.profile), "kind": "Pod"}

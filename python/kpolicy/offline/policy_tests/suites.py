@@ -15,6 +15,7 @@ from kpolicy.offline.policy_files import POLICY_SUFFIXES, files_in, read_source
 from kpolicy.offline.policy_tests.document_model import (
     KIND,
     OF_REPLAYS,
+    OF_SEQUENCES,
     Expectation,
     PolicyTest,
     Rejection,
@@ -238,16 +239,23 @@ def _never(suite: Suite, path: Path, text: str) -> Iterator[Diagnostic]:
 
 
 def _of_replays(suite: Suite, path: Path, test: Test) -> Iterator[Diagnostic]:
-    """Finds expectations of one pod in a replay, and expectations of a replay in another test."""
-    for at, step in steps_of(test):
-        for name in step.expect.model_fields_set:
-            is_of_replay = name in OF_REPLAYS
-            if is_of_replay == (test.replay is not None):
+    """Finds expectations of one pod in a replay or of a sequence, and the other way round."""
+    of_steps = "a `replay`" if test.replay is not None else "one pod"
+    listed = [(at, step.expect, of_steps) for at, step in steps_of(test)]
+    if test.sequence:
+        listed.append(((), test.expect, "a `sequence`"))
+    for at, expect, here in listed:
+        for name in expect.model_fields_set:
+            what = "one pod"
+            if name in OF_REPLAYS:
+                what = "a `replay`"
+            elif name in OF_SEQUENCES:
+                what = "a `sequence`"
+            if what == here:
                 continue
             field = Expectation.model_fields[name].alias or name
-            what = "a `replay`" if is_of_replay else "one pod"
-            here = (*path, *at, "expect", field)
-            yield suite.remark("KP115", f"`{field}` is expected of {what}", here, at_key=True)
+            where = (*path, *at, "expect", field)
+            yield suite.remark("KP115", f"`{field}` is expected of {what}", where, at_key=True)
 
 
 def steps_of(test: Test) -> Iterator[tuple[Path, Step]]:
@@ -290,8 +298,11 @@ def _names(
         for kind, numbers in (("raw", scores.raw), ("weighted", scores.weighted)):
             for name in numbers:
                 yield ("scores", node, kind, name), name, "priority", rules.scores
+    if expect.held_by is not None:
+        yield ("heldBy",), expect.held_by, "hold", rules.holds
     for number, error in enumerate(expect.errors or ()):
-        yield ("errors", number, "rule"), error.rule, "rule", {*rules.filters, *rules.scores}
+        known = {*rules.filters, *rules.scores, *rules.of_queue}
+        yield ("errors", number, "rule"), error.rule, "rule", known
     for number, name in enumerate(expect.audited or ()):
         yield ("audited", number), name, "audited predicate", rules.audits
 

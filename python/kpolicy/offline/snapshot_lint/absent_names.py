@@ -53,6 +53,7 @@ _NAMESPACES: Final = frozenset(
         "namespaceObject.metadata.name",
     }
 )
+_TENANT: Final = "tenant.name"
 _RESOURCE_MAPS: Final = frozenset({"node.status.allocatable[]", "node.status.capacity[]"})
 _RESOURCES: Final = frozenset(
     {"free", "allocatable", "capacity", "requested", "request", "limit", "utilization", "sum"}
@@ -62,6 +63,7 @@ _MESSAGES: Final = {
     "taint": ("no node in the snapshot has the taint", "node"),
     "resource": ("no node and no pod in the snapshot has the resource", ""),
     "namespace name": ("the snapshot has no namespace", ""),
+    "tenant": ("the snapshot has no tenant", ""),
 }
 # Every node has these, even if a snapshot does not list them.
 _ALWAYS: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
@@ -122,7 +124,7 @@ def _is_absent(named: Named, names: Names) -> bool:
     is_known = is_always or named.name in names.known(named.kind)
     if named.kind in ("taint", "resource"):
         return bool(names.nodes.total) and not is_known
-    if named.kind == "namespace name":
+    if named.kind in ("namespace name", "tenant"):
         return bool(names.namespace_names) and not is_known
     return bool(names.labels(named.kind).total) and not is_known
 
@@ -186,6 +188,8 @@ def _of_comparison(side: Tree, texts: Iterable[Tree]) -> Iterator[Named]:
             yield from _texts("taint", texts)
         case Fact(name=name) if name in _NAMESPACES:
             yield from _texts("namespace name", texts)
+        case Fact(name=name) if name == _TENANT:
+            yield from _texts("tenant", texts)
         case _:
             yield from _of_value(side, texts)
 
@@ -246,6 +250,8 @@ class Names:
     # Namespace objects, and those that pods are in.
     namespace_names: Counter[str] = field(default_factory=Counter)
     taints: Counter[str] = field(default_factory=Counter)
+    # The label of namespaces whose values are the tenants; empty: each namespace is one.
+    tenant_label: str = ""
     # Names of resources, of nodes or requested by pods.
     resources: Counter[str] = field(default_factory=Counter)
 
@@ -258,12 +264,19 @@ class Names:
             "taint": self.taints,
             "resource": self.resources,
             "namespace name": self.namespace_names,
+            "tenant": self._tenants(),
         }
         return others[kind] if kind in others else self.labels(kind).keys
 
+    def _tenants(self) -> Counter[str]:
+        """Namespaces without the label are one tenant, whose name is empty."""
+        if not self.tenant_label:
+            return self.namespace_names
+        return Counter({"": 1}) + self.namespaces.values[self.tenant_label]
 
-def names_of(items: Iterable[tuple[str, Json]]) -> Names:
-    names = Names()
+
+def names_of(items: Iterable[tuple[str, Json]], tenant_label: str = "") -> Names:
+    names = Names(tenant_label=tenant_label)
     for _, item in items:
         kind = item.get("kind")
         metadata = mapping_at(item, "metadata")

@@ -61,14 +61,19 @@ def lint(
         cluster_version=snapshot.cluster_version if snapshot is not None else "",
         feature_gates=feature_gates,
     )
-    return (examined if snapshot is None else _Against(examined, snapshot)).compiled()
+    if snapshot is None:
+        return examined.compiled()
+    return _Against(examined, snapshot, authority.tenant_label).compiled()
 
 
 class _Against:
-    def __init__(self, examined: Examined, snapshot: Snapshot) -> None:
+    def __init__(self, examined: Examined, snapshot: Snapshot, tenant_label: str) -> None:
         self._examined = examined
         self._recordings = snapshot.recordings
-        self._names: Names = names_of(snapshot.objects())
+        queues = (policy.model.spec.queue for policy in examined.policies)
+        labels = (queue.tenant_label for queue in queues if queue is not None)
+        label = tenant_label or next(filter(None, labels), "")
+        self._names: Names = names_of(snapshot.objects(), label)
         self._written = [
             WrittenPolicy(policy, examined.expressions.own[policy.name])
             for policy in examined.policies

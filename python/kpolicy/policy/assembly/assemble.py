@@ -19,6 +19,7 @@ from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.assembly.expressions import Expressions, ExpressionSets
 from kpolicy.policy.assembly.helped_by import helped_by
 from kpolicy.policy.assembly.queue_entries import hold_entries
+from kpolicy.policy.assembly.queue_periods import NOTHING_WRITTEN, WrittenPeriods
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths
 from kpolicy.policy.assembly.releases import Followed, is_followed
 from kpolicy.policy.assembly.resolve import AppliedRule, Served
@@ -65,6 +66,8 @@ class Program:
     policies: tuple[str, ...]
     profiles: tuple[ProgramProfile, ...]
     followed: Followed = _NEWEST
+    # The engine knows nothing of these.
+    periods: WrittenPeriods = NOTHING_WRITTEN
 
     @property
     def scheduler_names(self) -> tuple[str, ...]:
@@ -99,9 +102,11 @@ def encode(
     followed: Followed = _NEWEST,
     plugins: Mapping[str, PluginSets | None] | None = None,
     queue: Mapping[str, Any] = _NOTHING,
+    periods: WrittenPeriods = NOTHING_WRITTEN,
 ) -> Program:
-    """The program. Its hash covers the document without places, the extenders and the plugins.
-    `limits` are those of the policies, in their order, `plugins` those of profiles by name."""
+    """The program. Its hash covers the document without places, the extenders, the plugins and the
+    periods of the queue. `limits` are those of the policies, in their order, `plugins` those of
+    profiles by name."""
     document: dict[str, Any] = {
         "format": FORMAT,
         "policies": list(policies),
@@ -113,7 +118,7 @@ def encode(
         document["limits"] = costs
     if queue:
         document["queue"] = dict(queue)
-    return sealed(document, extenders, followed, plugins)
+    return sealed(document, extenders, followed, plugins, periods)
 
 
 def sealed(
@@ -121,6 +126,7 @@ def sealed(
     extenders: Sequence[tuple[Extender, ...]],
     followed: Followed,
     plugins: Mapping[str, PluginSets | None] | None = None,
+    periods: WrittenPeriods = NOTHING_WRITTEN,
 ) -> Program:
     """The program of a document without a hash and a release; `extenders` are those of its
     profiles. Python needs no more than one profile of each scheduler name: those of tenants have
@@ -135,7 +141,11 @@ def sealed(
     # A policy has one hash in all clusters, unless it asks for a release.
     named = {k: v for k, v in followed.fields().items() if k != "release" or followed.is_asked}
     sets = {name: chosen for name, chosen in (plugins or {}).items() if chosen is not None}
-    shown = [{name: chosen.model_dump() for name, chosen in sets.items()}] if sets else []
+    shown: list[object] = []
+    if sets:
+        shown.append({name: chosen.model_dump() for name, chosen in sets.items()})
+    if periods.fields():
+        shown.append({"queue": periods.fields()})
     meaning = canonical([_without_places({**document, **named}), asked, *shown])
     document = {**document, **followed.fields()}
     sealed_document = {**document, "hash": f"sha256:{sha256(meaning).hexdigest()}"}
@@ -150,6 +160,7 @@ def sealed(
         tuple(document["policies"]),
         shells,
         followed,
+        periods,
     )
 
 

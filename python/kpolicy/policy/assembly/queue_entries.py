@@ -89,9 +89,13 @@ def _entry(written: _WrittenHold, expressions: ExpressionSets) -> dict[str, Any]
 
 
 def queue_entry(
-    profiles: Sequence[Sequence[Served]], expressions: ExpressionSets, findings: list[Diagnostic]
+    profiles: Sequence[Sequence[Served]],
+    expressions: ExpressionSets,
+    process_label: str,
+    findings: list[Diagnostic],
 ) -> dict[str, Any]:
-    """What the program says of the queue; empty if no policy says anything of it."""
+    """What the program says of the queue; empty if no policy says anything of it. `process_label`:
+    the label whose values are the tenants, where the process says it."""
     entry: dict[str, Any] = {}
     stated = list(_orders(profiles))
     if stated:
@@ -108,7 +112,7 @@ def queue_entry(
                 message = f"`{policy.name}` orders the queue already, and there is one queue"
                 hint = "leave one of the two orders out"
                 findings.append(other.remark("KP116", message, ORDER, hint=hint, notes=(note,)))
-    label = _label(profiles, findings)
+    label = _label(profiles, process_label, findings)
     if label:
         entry["tenantLabel"] = label
     return entry
@@ -133,14 +137,28 @@ def _orders(profiles: Sequence[Sequence[Served]]) -> Iterator[tuple[str, Policy,
             yield heir, policy, queue.order
 
 
-def _label(profiles: Sequence[Sequence[Served]], findings: list[Diagnostic]) -> str:
+def _label(
+    profiles: Sequence[Sequence[Served]], process_label: str, findings: list[Diagnostic]
+) -> str:
+    """One label says what a tenant is: that of the process, or else that of the policies."""
     chosen: tuple[str, str] | None = None
+    is_read = False
     for _, policy in _lineages(profiles):
         queue = policy.model.spec.queue
+        if queue is not None and not policy.model.spec.shadow:
+            is_read |= queue.order is not None or bool(queue.holds)
         label = queue.tenant_label if queue is not None else None
-        if label is not None and chosen is not None and label != chosen[0]:
+        if label is None:
+            continue
+        if process_label and label != process_label:
+            message = f"for this process tenants are the values of `{process_label}`"
+            hint = f"leave it out, or write `{process_label}`; --tenant-label says it"
+            findings.append(policy.remark("KP139", message, _LABEL, hint=hint))
+        elif chosen is not None and label != chosen[0]:
             message = f"in `{chosen[1]}` tenants are the values of `{chosen[0]}`"
             findings.append(policy.remark("KP116", message, _LABEL))
-        elif label is not None:
+        else:
             chosen = label, policy.name
+    if process_label:
+        return process_label if is_read else ""
     return chosen[0] if chosen is not None else ""

@@ -12,9 +12,10 @@ from typing import Any, Final, TypeAlias
 
 from kpolicy.diagnostics import Place, Span
 from kpolicy.policy.assembly.assemble import Program
+from kpolicy.policy.assembly.queue_entries import HOLDS, ORDER
 from kpolicy.policy.assembly.read_policy import Policy, condition_paths, read_policies
 from kpolicy.policy.document_kinds import find_documents
-from kpolicy.policy.models.scheduling_policy import Predicate, Priority
+from kpolicy.policy.models.scheduling_policy import Hold, Predicate, Priority
 from kpolicy.policy.yaml.nodes import Path, Scalar, find
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import Source, SourceText
@@ -22,7 +23,15 @@ from kpolicy.quick_dataclass import dataclass
 
 _CONNECTIVES: Final = ("and", "or")
 _VARYING: Final = ("fact", "present", "member", "present_member", "slot")
-_SIDES: Final = {"filters": "predicates", "scores": "priorities"}
+# By the lists of a profile: what the engine calls their rules, and the lists of policies.
+_SIDES: Final = {
+    "filters": ("filter", "predicates"),
+    "scores": ("score", "priorities"),
+    "devices": ("device", "devices"),
+    "holds": ("hold", "queue"),
+}
+_TRUE_OR_FALSE: Final = ("filter", "hold")
+_ORDER_NAME: Final = "queue.order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +53,24 @@ class ExpressionParts:
 
 @dataclass(frozen=True, slots=True)
 class RuleParts:
-    """One rule of one profile. `expression` is None for a built-in with conditions."""
+    """One rule of one profile. `side` is what the engine calls what it is for: filter, score,
+    device, hold or order. `expression` is None for a built-in with conditions."""
 
     scheduler_name: str
     name: str
-    is_predicate: bool
+    side: str
     file: str
     place: Place
     expression: ExpressionParts | None
     conditions: tuple[ExpressionParts, ...]
 
+    @property
+    def is_true_or_false(self) -> bool:
+        return self.side in _TRUE_OR_FALSE
+
 
 _Policies: TypeAlias = Mapping[str, Policy]
-_Rule: TypeAlias = tuple[Policy, Path, Predicate | Priority]
+_Rule: TypeAlias = tuple[Policy, Path, Predicate | Priority | Hold]
 
 
 def rule_parts(sources: Sequence[Source], program: Program) -> list[RuleParts]:
@@ -65,13 +79,35 @@ def rule_parts(sources: Sequence[Source], program: Program) -> list[RuleParts]:
     policies = {policy.name: policy for policy in reversed(listed)}
     rules = _cited_rules(listed)
     document = json.loads(program.bytes)
-    return [
-        _parts(profile["schedulerName"], entry, rule, policies)
+    found = [
+        _parts((profile["schedulerName"], side), entry, rule, policies)
         for profile in document["profiles"]
-        for side, field in _SIDES.items()
-        for entry in profile[side]
+        for listed, (side, field) in _SIDES.items()
+        for entry in profile.get(listed, ())
         if (rule := rules.get(_citation(entry, field, document["policies"]))) is not None
     ]
+    order = document.get("queue", {}).get("order")
+    ordering = next((each for each in listed if _orders(each, order)), None)
+    if ordering is not None:
+        names = [profile["schedulerName"] for profile in document["profiles"]]
+        found += (_order_parts(name, order, ordering, policies) for name in names)
+    return found
+
+
+def _orders(policy: Policy, order: Mapping[str, Any] | None) -> bool:
+    queue = policy.model.spec.queue
+    has_order = queue is not None and queue.order is not None
+    at = (*ORDER, "expression")
+    return order is not None and has_order and order["place"] == str(policy.place(at))
+
+
+def _order_parts(
+    scheduler_name: str, order: Mapping[str, Any], policy: Policy, policies: _Policies
+) -> RuleParts:
+    at = (*ORDER, "expression")
+    expression = _expression(order["expression"], policy, at, policies, is_bool=False)
+    place, file = policy.place(at), policy.text.name
+    return RuleParts(scheduler_name, _ORDER_NAME, "order", file, place, expression, ())
 
 
 def _citation(entry: dict[str, Any], side: str, names: Sequence[str]) -> object:
@@ -90,18 +126,24 @@ def _cited_rules(policies: Iterable[Policy]) -> dict[object, _Rule]:
             if rule.expression is not None:
                 place = policy.place((*path, "expression"))
                 found.setdefault(str(place), (policy, path, rule))
+        queue = policy.model.spec.queue
+        for index, hold in enumerate(queue.holds if queue is not None else ()):
+            path = (*HOLDS, index)
+            found.setdefault(str(policy.place((*path, "when"))), (policy, path, hold))
     return found
 
 
 def _parts(
-    scheduler_name: str, entry: dict[str, Any], rule: _Rule, policies: _Policies
+    of: tuple[str, str], entry: dict[str, Any], rule: _Rule, policies: _Policies
 ) -> RuleParts:
+    """`of`: the profile, and what the engine calls what the rule is for."""
+    scheduler_name, side = of
     policy, path, model = rule
-    is_predicate = path[1] == "predicates"
     expression = None
-    if "expression" in entry:
-        at = (*path, "expression")
-        expression = _expression(entry["expression"], policy, at, policies, is_bool=is_predicate)
+    key = "when" if isinstance(model, Hold) else "expression"
+    if key in entry:
+        is_bool = side in _TRUE_OR_FALSE
+        expression = _expression(entry[key], policy, (*path, key), policies, is_bool=is_bool)
     # The order of the program; conditions of other documents follow there.
     paths = (*condition_paths(("spec",), policy.model.spec), *condition_paths(path, model))
     conditions = (
@@ -112,7 +154,7 @@ def _parts(
     return RuleParts(
         scheduler_name,
         entry["name"],
-        is_predicate,
+        side,
         policy.text.name,
         policy.place((*path, "name" if named is not None else "builtin")),
         expression,

@@ -343,6 +343,17 @@ DOCUMENT_PAGES: Final = (
         "queue:\n  order: {expression: tenant.share}",
     ),
     Page(
+        "KP139",
+        ERROR,
+        "another tenant than that of the process",
+        "Where `--tenant-label` of the process, or `tenantLabel` in its file, says what a tenant "
+        "is, the quotas and shares of policies are of the same tenants as the rules that tenants "
+        "write. A policy may say the same label or leave it out. Where the process does not say "
+        "it, `queue.tenantLabel` counts. `kpolicy lint --tenant-label` checks the same.",
+        "# with --tenant-label=example.com/team\nqueue: {tenantLabel: example.com/department}",
+        "# with --tenant-label=example.com/team\nqueue: {tenantLabel: example.com/team}",
+    ),
+    Page(
         "KP142",
         WARNING,
         "mounted with subPath",

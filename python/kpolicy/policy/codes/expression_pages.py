@@ -223,4 +223,13 @@ RUNTIME_PAGES: Final = (
         "node.pods.all(p, node.pods.all(q, p.labels == q.labels))",
         "node.pods.count(selector('app=web')) < 3",
     ),
+    Page(
+        "KR111",
+        ERROR,
+        "no number",
+        "`queue.order` gave NaN for a pod, for example because 0 was divided by 0. The pod is "
+        "tried after those that have a number. `/debug/queue` names such a pod.",
+        "queue:\n  order: {expression: double(tenant.pods) / double(tenant.waiting)}",
+        "queue:\n  order: {expression: double(tenant.pods) / double(1 + tenant.waiting)}",
+    ),
 )

@@ -73,9 +73,9 @@ MEANING_PAGES: Final = (
         "KP312",
         WARNING,
         "not in the snapshot",
-        "No node or pod of the recorded cluster has this label, taint, resource or namespace. The "
-        "value of a label is reported if the cluster has a similar value. Reported with "
-        "`--snapshot` only.",
+        "No node or pod of the recorded cluster has this label, taint, resource or namespace, or "
+        "it has no such tenant. The value of a label is reported if the cluster has a similar "
+        "value. Reported with `--snapshot` only.",
         "label(node, 'zoen') == 'a'",
         "label(node, 'zone') == 'a'",
     ),
@@ -203,6 +203,15 @@ MEANING_PAGES: Final = (
         "Evicting pods can change what this rule reads, so preemption could help.",
         "predicates:\n  - {name: room, preemptible: false, expression: node.free('cpu') > 0}",
         "predicates:\n  - {name: room, expression: node.free('cpu') > 0}",
+    ),
+    Page(
+        "KP352",
+        WARNING,
+        "setting of preemption without effect",
+        "With `policy: Never` no pod is evicted for another, so nothing that is said of victims "
+        "counts, and no devices are freed (`freesDevices`).",
+        "preemption: {policy: Never, freesDevices: true}",
+        "preemption: {policy: LowerPriority, freesDevices: true}",
     ),
     Page(
         "KP361",

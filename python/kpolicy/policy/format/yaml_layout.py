@@ -104,7 +104,15 @@ _ORDERS: Final[dict[tuple[str, ...], tuple[str, ...]]] = {
         "order",
         "freesDevices",
     ),
-    ("spec", "queue"): ("tenantLabel", "order", "holds"),
+    ("spec", "queue"): (
+        "tenantLabel",
+        "order",
+        "holds",
+        "podInitialBackoff",
+        "podMaxBackoff",
+        "flushAfter",
+        "flushPeriod",
+    ),
     ("spec", "queue", "order"): ("expression", "maxOvertakes"),
     ("spec", "queue", "holds", "*"): (
         "name",

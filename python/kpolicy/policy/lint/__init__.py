@@ -14,6 +14,7 @@ from kpolicy.policy.assembly.expressions import Expressions
 from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.assembly.resolve import Resolution
 from kpolicy.policy.lint.constant_parts import constant_parts
+from kpolicy.policy.lint.idle_preemption import idle_preemption
 from kpolicy.policy.lint.ignored_fields import ignored_fields
 from kpolicy.policy.lint.missing_keys import messages, missing_keys
 from kpolicy.policy.lint.reads import deprecated, reads
@@ -41,6 +42,7 @@ def check_rules(
             traps(written),
             reads(written),
             deprecated(written),
+            idle_preemption(policy),
             ignored_fields(written, resolution),
             repeated_base(resolution.effectives[policy.name]),
         )

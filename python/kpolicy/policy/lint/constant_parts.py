@@ -84,7 +84,7 @@ def _wholes(policy: WrittenPolicy) -> dict[object, _Whole]:
             )
     if policy.victims is not None:
         found[policy.victims.path] = _Whole("every pod may be evicted", "no pod is ever evicted")
-    for hold in policy.holds:
+    for hold, _ in policy.holds:
         found[hold.path] = _Whole("every pod is held for ever", "no pod is ever held")
     return found
 

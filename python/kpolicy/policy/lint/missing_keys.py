@@ -77,6 +77,11 @@ def _uses(policy: WrittenPolicy) -> Iterator[_Use]:
         yield from _of_rule(policy, rule)
     if policy.victims is not None:
         yield _Use(policy.victims, NOTHING, "an error spares the victim")
+    if policy.order is not None:
+        yield _Use(policy.order, NOTHING, "an error puts the pod behind those with a number")
+    for hold, conditions in policy.holds:
+        known = _beside(policy, conditions, len(conditions))
+        yield _Use(hold, known, "an error holds the pod")
 
 
 def _of_rule(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[_Use]:

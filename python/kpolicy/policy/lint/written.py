@@ -86,12 +86,16 @@ class WrittenPolicy:
         return self._at(("spec", "queue", "order", "expression"))
 
     @cached_property
-    def holds(self) -> tuple[WrittenExpression, ...]:
+    def holds(self) -> tuple[tuple[WrittenExpression, tuple[WrittenExpression, ...]], ...]:
+        """Each with the conditions under which it is asked."""
         queue = self.policy.model.spec.queue
-        paths = (
-            ("spec", "queue", "holds", at, "when") for at in range(len(queue.holds) if queue else 0)
-        )
-        return tuple(filter(None, map(self._at, paths)))
+        found = []
+        for index, hold in enumerate(queue.holds if queue is not None else ()):
+            path = ("spec", "queue", "holds", index)
+            written = self._at((*path, "when"))
+            if written is not None:
+                found.append((written, (*self.conditions, *self._conditions(path, hold))))
+        return tuple(found)
 
     @cached_property
     def rules(self) -> tuple[RuleExpression, ...]:

@@ -174,8 +174,13 @@ FIELD_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Queue": {
         "order": "Which pod is tried next. Default: by priority, then by time, as kube-scheduler.",
         "holds": "What keeps pods from being tried.",
-        "tenantLabel": "Namespaces with the same value of this label are one tenant. Default: each "
-        "namespace is one.",
+        "tenantLabel": "Namespaces with the same value of this label are one tenant. Default: "
+        "`--tenant-label` of the process, without which each namespace is one.",
+        "podInitialBackoff": "The first back-off of a pod that did not fit, in seconds. This and "
+        "the other periods count before the settings of the process, which have the same names.",
+        "podMaxBackoff": "The longest back-off, in seconds.",
+        "flushAfter": "After how long a pod that no event wakes is tried again, in seconds.",
+        "flushPeriod": "How often that is checked, in seconds.",
     },
     "Order": {
         "expression": "A CEL expression that gives a number; the pod with the smallest number is "

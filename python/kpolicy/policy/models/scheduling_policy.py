@@ -22,6 +22,8 @@ from kpolicy.policy.limits import (
     MESSAGE_CHARACTERS_MAX,
     OVERTAKES_DEFAULT,
     OVERTAKES_MAX,
+    QUEUE_SECONDS_MAX,
+    QUEUE_SECONDS_MIN,
     RULES_MAX,
     WEIGHT_MAX,
 )
@@ -318,13 +320,27 @@ class Hold(Edge):
     reason: Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z0-9]{0,127}$")] | None = None
 
 
+QueueSeconds = Annotated[float, Field(ge=QUEUE_SECONDS_MIN, le=QUEUE_SECONDS_MAX)]
+
+
 class Queue(Edge):
-    """Who is tried next, and who waits. A tenant is a namespace, or all namespaces with the same
-    value of the label `tenantLabel`."""
+    """Who is tried next, who waits, and for how long. A tenant is a namespace, or all namespaces
+    with the same value of the label `tenantLabel`. Periods are in seconds."""
 
     order: Order | None = None
     holds: Annotated[list[Hold], Field(max_length=HOLDS_MAX)] = Field(default_factory=list)
     tenant_label: LabelKey | None = None
+    pod_initial_backoff: QueueSeconds | None = None
+    pod_max_backoff: QueueSeconds | None = None
+    flush_after: QueueSeconds | None = None
+    flush_period: QueueSeconds | None = None
+
+    @model_validator(mode="after")
+    def _grows(self) -> Self:
+        first, longest = self.pod_initial_backoff, self.pod_max_backoff
+        if first is not None and longest is not None and longest < first:
+            refuse("KP113", f"this is less than the first back-off, {first:g}", ("podMaxBackoff",))
+        return self
 
 
 class ManagedResource(Edge):

@@ -27,7 +27,7 @@ ROOTS: Final[Mapping[str, Text]] = MappingProxyType(
         ),
         "tenant": Text(
             "The tenant of the pod, in `spec.queue` only: its namespace, or all namespaces with "
-            "the same value of `tenantLabel`.",
+            "the same value of the label that says so (`tenantLabel`, `--tenant-label`).",
             "tenant.name == 'default'",
         ),
         "queue": Text("The pod's wait in the queue, in `spec.queue` only.", "queue.attempts == 0"),

@@ -13,6 +13,7 @@ from typing import Any
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.assembly.assemble import Program, sealed
+from kpolicy.policy.assembly.queue_periods import WrittenPeriods
 from kpolicy.policy.assembly.releases import Followed
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import examine
@@ -106,7 +107,7 @@ def compose(operator: Program, policies: Sequence[TenantPolicy]) -> Composed:
         del document[field]
     extenders: list[tuple[Extender, ...]] = [profile.extenders for profile in operator.profiles]
     plugins = {profile.scheduler_name: profile.plugins for profile in operator.profiles}
-    composition = _Composition(document, extenders, operator.followed, plugins)
+    composition = _Composition(document, extenders, operator.followed, plugins, operator.periods)
     for policy in policies:
         if policy.program is not None:
             composition.add(policy.tenant, json.loads(policy.program.bytes))
@@ -120,7 +121,9 @@ class _Composition:
         extenders: list[tuple[Extender, ...]],
         followed: Followed,
         plugins: Mapping[str, PluginSets | None],
+        periods: WrittenPeriods,
     ) -> None:
+        self._periods = periods
         self._followed = followed
         self._plugins = plugins
         self._document = document
@@ -173,7 +176,7 @@ class _Composition:
         document = self._document
         if any(self._limits):
             document = {**document, "limits": self._limits}
-        return sealed(document, self._extenders, self._followed, self._plugins)
+        return sealed(document, self._extenders, self._followed, self._plugins, self._periods)
 
 
 def _renamed(entry: dict[str, Any], tenant: Tenant, offset: int) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from kpolicy.scheduler.binding.binds import Binds
 from kpolicy.scheduler.binding.reservations import Reservations
 from kpolicy.scheduler.loop.decided_batch import into_lanes
 from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodTry, Rejection
+from kpolicy.scheduler.loop.policy_order import FailedRule
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.loop.reporter import Reporter
@@ -100,6 +101,9 @@ class Consequences:
 
     def held(self, pod: Attempt, held: HeldPod) -> None:
         self._reporter.held(pod, held)
+
+    def failed(self, failed: FailedRule) -> None:
+        self._reporter.rule_failed(failed)
 
     def act(
         self,

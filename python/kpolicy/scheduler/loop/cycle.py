@@ -115,6 +115,9 @@ class Cycle:
         following = await engine.call(
             engine.engine.next_pods, entered, left, limit, now_ns, self._runtime.clock.now_ns()
         )
+        for fault in following.faults:
+            if (failed := order.note(fault, self._runtime.clock.now_ns())) is not None:
+                self._consequences.failed(failed)
         batch += self._queue.pop_told(following.picked, now_ns)
         for held in following.held:
             pod = self._queue.hold_by_policy(held.uid, held.hold, now_ns)

@@ -45,7 +45,7 @@ class Admission(Protocol):
 class Lanes:
     def __init__(self, periods: QueuePeriods, admission: Admission | None) -> None:
         tickets = itertools.count()
-        self._periods = periods
+        self.periods = periods
         self._admission = admission
         self._is_ordered = admission is not None and admission.orders
         self.active = LaneHeap(tickets)
@@ -87,16 +87,16 @@ class Lanes:
         elif lane is Lane.ACTIVE:
             self.active.push(self._order(pod), pod)
         else:
-            key = (pod.backoff_ends_ns(self._periods), *self._order(pod))
+            key = (pod.backoff_ends_ns(self.periods), *self._order(pod))
             self._backoff_of(pod).push(key, pod)
 
     def leave(self, pod: QueuedPod) -> None:
         if pod.is_refused:
             self.refused.pop(pod.uid, None)
-        pod.held_by = ""
         is_told = self.by_policy is not None and pod.uid in self.by_policy
         if self.by_policy is not None and is_told:
             self.by_policy.leave(pod.uid)
+        pod.held_by = ""
         if pod.lane in self._by_arrival:
             del self._by_arrival[pod.lane][pod.uid]
         elif is_told:
@@ -108,7 +108,7 @@ class Lanes:
     def retry(self, pod: QueuedPod, event: str, now_ns: int) -> None:
         """From its lane to the active one, or into back-off until that is over."""
         self.leave(pod)
-        in_backoff = pod.backoff_ends_ns(self._periods) > now_ns
+        in_backoff = pod.backoff_ends_ns(self.periods) > now_ns
         self.enter(pod, Lane.BACKOFF if in_backoff else Lane.ACTIVE, event)
 
     def reorder(self, pod: QueuedPod) -> None:
@@ -153,11 +153,11 @@ class Lanes:
 
     def hold(self, uid: str, hold: str) -> QueuedPod | None:
         """The engine says that a hold of the policy holds this pod; None: it left meanwhile."""
-        pod = self.by_policy.hold(uid) if self.by_policy is not None else None
+        pod = self.by_policy.hold(uid, hold) if self.by_policy is not None else None
         if pod is not None:
             if pod.lane is not Lane.GATED:
                 self.incoming[Lane.GATED, HELD] += 1
-            pod.lane, pod.held_by = Lane.GATED, hold
+            pod.lane = Lane.GATED
             self.gated[uid] = pod
         return pod
 

@@ -5,16 +5,34 @@ The engine is told of changes only: who came or changed, and who left, since it 
 
 from __future__ import annotations
 
-from kpolicy.engine import WaitingPod
+from collections import Counter
+from dataclasses import dataclass
+
+from kpolicy.engine import QueueFault, WaitingPod
+from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.queued_pod import QueuedPod
 
 
+@dataclass(frozen=True, slots=True)
+class FailedRule:
+    """The order or a hold, which failed for a pod and for those that are like it. `told_ns`: when
+    the log said so last."""
+
+    fault: QueueFault
+    pod: str
+    at_ns: int
+    told_ns: int
+
+
 class PolicyOrder:
-    """`ready` may be tried; `held` are held back. The engine knows both."""
+    """`ready` may be tried; `held` are held back, so many by each hold. The engine knows both.
+    `failed`: the last pods for which a rule failed, by rule and message."""
 
     def __init__(self) -> None:
         self.ready: dict[str, QueuedPod] = {}
         self.held: dict[str, QueuedPod] = {}
+        self.held_by: Counter[str] = Counter()
+        self.failed: dict[tuple[str, str], FailedRule] = {}
         self._entered: dict[str, QueuedPod] = {}
         self._left: dict[str, None] = {}
 
@@ -37,25 +55,50 @@ class PolicyOrder:
     def leave(self, uid: str) -> None:
         """It waits no longer, or its attempt is over without a node."""
         self.ready.pop(uid, None)
-        self.held.pop(uid, None)
+        self._release(uid)
         self._entered.pop(uid, None)
         self._left[uid] = None
 
     def take(self, uid: str) -> QueuedPod | None:
         """The engine says that it is next. None: it left meanwhile."""
-        pod = self.ready.pop(uid, None) or self.held.pop(uid, None)
+        pod = self.ready.pop(uid, None) or self._release(uid)
         if pod is None:
             self._left[uid] = None
         else:
             self._entered.pop(uid, None)
         return pod
 
-    def hold(self, uid: str) -> QueuedPod | None:
+    def hold(self, uid: str, hold: str) -> QueuedPod | None:
         """The engine says that it is held. None: it left meanwhile."""
-        pod = self.ready.pop(uid, None) or self.held.get(uid)
+        pod = self.ready.pop(uid, None) or self._release(uid)
         if pod is not None:
+            pod.held_by = hold
             self.held[uid] = pod
+            self.held_by[hold] += 1
         return pod
+
+    def _release(self, uid: str) -> QueuedPod | None:
+        pod = self.held.pop(uid, None)
+        if pod is not None:
+            self.held_by[pod.held_by] -= 1
+            if not self.held_by[pod.held_by]:
+                del self.held_by[pod.held_by]
+        return pod
+
+    def note(self, fault: QueueFault, now_ns: int) -> FailedRule | None:
+        """The engine says that a rule failed. None: the log need not say so, as it has just said
+        the same, or the pod left meanwhile."""
+        pod = self.ready.get(fault.uid) or self.held.get(fault.uid)
+        if pod is None:
+            return None
+        key = (fault.rule, fault.message)
+        before = self.failed.pop(key, None)
+        if len(self.failed) == limits.FAILED_RULES_MAX:
+            del self.failed[next(iter(self.failed))]
+        is_told = before is not None and now_ns - before.told_ns < limits.FAILED_RULE_TOLD_NS
+        told_ns = before.told_ns if before is not None and is_told else now_ns
+        failed = self.failed[key] = FailedRule(fault, pod.key, now_ns, told_ns)
+        return None if is_told else failed
 
     def news(self) -> tuple[list[WaitingPod], list[str]]:
         """Who came or changed, and who left, since this was asked last."""

@@ -8,11 +8,12 @@ argument; the engine says which event wakes which pod.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from kpolicy.engine import PodChange
+from kpolicy.policy.assembly.queue_periods import NOTHING_WRITTEN, WrittenPeriods
 from kpolicy.release_table import RELEASE_NAMES, RELEASES, ReleaseNames
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.lanes import Admission, Lanes
@@ -66,7 +67,7 @@ class Queue:
     ) -> None:
         # The names of the release that is followed.
         self.names: ReleaseNames = RELEASE_NAMES[RELEASES[-1]]
-        self.periods = periods
+        self._of_process = periods
         self._pods_max = pods_max
         self._on_left = on_left
         self._lanes = Lanes(periods, admission)
@@ -77,6 +78,10 @@ class Queue:
 
     def __len__(self) -> int:
         return len(self._pods)
+
+    @property
+    def periods(self) -> QueuePeriods:
+        return self._lanes.periods
 
     @property
     def active(self) -> int:
@@ -253,15 +258,22 @@ class Queue:
 
     # --- the policy's order and holds -------------------------------------------------------------
 
-    def follow_policy(self, *, is_ordered: bool) -> None:
+    def follow_policy(self, *, is_ordered: bool, periods: WrittenPeriods = NOTHING_WRITTEN) -> None:
         """There is another program. `is_ordered`: it orders the queue or holds pods, so that
-        `pop_batch` has only pods that were handed out before, and the engine tells the others."""
+        `pop_batch` has only pods that were handed out before, and the engine tells the others.
+        `periods`: those that it says; a pod that backs off already does so until its time is up."""
+        self._lanes.periods = self._of_process.changed(periods)
         self._lanes.follow_policy(is_ordered=is_ordered)
 
     @property
     def by_policy(self) -> PolicyOrder | None:
         """What the engine is to be told and asked; None: nothing."""
         return self._lanes.by_policy
+
+    @property
+    def held_by(self) -> Mapping[str, int]:
+        """How many pods each hold of the policy holds."""
+        return self.by_policy.held_by if self.by_policy is not None else {}
 
     def pop_told(self, uids: Sequence[str], now_ns: int) -> list[Attempt]:
         """The pods that the engine says are next, as far as they still wait."""

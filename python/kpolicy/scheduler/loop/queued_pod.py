@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.engine import PodChange
+from kpolicy.policy.assembly.queue_periods import WrittenPeriods
 from kpolicy.scheduler import limits
 from kpolicy.telemetry.attempt import TraceContext
 
@@ -32,6 +33,23 @@ class QueuePeriods:
     @property
     def flush_period_ns(self) -> int:
         return round(self.flush_period_s * NANOSECONDS)
+
+    def changed(self, written: WrittenPeriods) -> QueuePeriods:
+        """With what a policy says. The longest back-off is at least the first one, whoever says
+        them."""
+        first = _nanoseconds(written.pod_initial_backoff, self.backoff_initial_ns)
+        longest = _nanoseconds(written.pod_max_backoff, self.backoff_ns_max)
+        flush_s = written.flush_period
+        return QueuePeriods(
+            first,
+            max(first, longest),
+            _nanoseconds(written.flush_after, self.parked_ns_max),
+            self.flush_period_s if flush_s is None else flush_s,
+        )
+
+
+def _nanoseconds(seconds: float | None, otherwise: int) -> int:
+    return otherwise if seconds is None else round(seconds * NANOSECONDS)
 
 
 # For `QueuedPod.held_by`; no plugin has such a name.

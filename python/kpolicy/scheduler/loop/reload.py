@@ -191,7 +191,7 @@ class Reloader:
         self.in_force = InForce(program, generation, self._runtime.clock.now_ns())
         engine = self._runtime.engine
         is_ordered = await engine.call(engine.engine.orders_queue)
-        self._feed.queue.follow_policy(is_ordered=is_ordered)
+        self._feed.queue.follow_policy(is_ordered=is_ordered, periods=program.periods)
         for uid in self._feed.queue.unserved(self._feed.serves):
             self._feed.queue.gone(uid)
         if before is not None:

@@ -14,6 +14,7 @@ from kpolicy.cluster.writes.evictor import Eviction
 from kpolicy.cluster.writes.pod_status import ConditionReason, PodCondition, PodStatusWriter
 from kpolicy.engine import HeldPod
 from kpolicy.scheduler.loop.pod_try import Basis, Placement, PodLog, PodTry, Rejection
+from kpolicy.scheduler.loop.policy_order import FailedRule
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queued_pod import Attempt
 from kpolicy.scheduler.preemption.room import Plan, Room, was_tried
@@ -24,6 +25,8 @@ _log = PodLog(__name__)
 
 # The pod was bound by another scheduler, is gone, or belongs to the next leader.
 _NOT_OURS = "the pod was not ours to bind any more"
+# What the engine calls the order of the queue among rules.
+_ORDER = "queue.order"
 _RESULTS = {
     ConditionReason.UNSCHEDULABLE: UNSCHEDULABLE,
     ConditionReason.REJECTED_BY_POLICY: UNSCHEDULABLE,
@@ -108,6 +111,19 @@ class Reporter:
         self._report_failure(pod, held.reason, held.message, "")
         self.tally["held"] += 1
         _log.debug("%s is held by %s: %s", pod.key, held.hold, held.message)
+
+    def rule_failed(self, failed: FailedRule) -> None:
+        """The order of the queue or a hold failed; told once for pods that are alike."""
+        fault = failed.fault
+        what = "has no place in the order" if fault.rule == _ORDER else "is held"
+        fields = {
+            "code": fault.code,
+            "rule": fault.rule,
+            "pod": failed.pod,
+            "hint": f"kpolicy rule {fault.code} explains it; /debug/queue lists such rules",
+        }
+        text = "%s could not be evaluated, so that %s, and each pod like it, %s: %s"
+        _log.warning(text, fault.rule, failed.pod, what, fault.message, extra=fields)
 
     def bound(self, placement: Placement, basis: Basis, pod_try: PodTry) -> None:
         pod, node = placement.pod, placement.decision.node

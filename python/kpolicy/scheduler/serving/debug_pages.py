@@ -16,7 +16,7 @@ from itertools import islice
 from json import JSONDecoder
 from typing import Any, Final
 
-from kpolicy.api_times import NANOSECONDS
+from kpolicy.api_times import NANOSECONDS, api_time
 from kpolicy.clock import Clock
 from kpolicy.diagnostics import did_you_mean
 from kpolicy.offline.answers.advice import Scope, advice_in, request_on, sums
@@ -26,6 +26,7 @@ from kpolicy.offline.reports.advice_text import advice_text, sums_text
 from kpolicy.offline.reports.steps_text import steps_text
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.long_tasks import Parts
+from kpolicy.scheduler.loop.policy_order import PolicyOrder
 from kpolicy.scheduler.loop.queued_pod import ASKING, Lane, QueuedPod, QueuePeriods
 from kpolicy.scheduler.runtime import Runtime
 from kpolicy.telemetry.health_server import Page, Serve
@@ -141,7 +142,8 @@ class Pages:
         # With 100,000 pods this takes a tenth of a second.
         pods, now_ns = list(self._parts.feed.queue.entries()), self._clock.monotonic_ns()
         shown = await asyncio.to_thread(longest_pending, pods, count, now_ns)
-        return Page(json.dumps({"pods": shown}) + "\n", content_type=_JSON)
+        document = {"pods": shown, "failedRules": failed_rules(self._parts.feed.queue.by_policy)}
+        return Page(json.dumps(document) + "\n", content_type=_JSON)
 
     async def _waiting(self, _: Mapping[str, str]) -> Page:
         plugged, now_ns = self._parts.plugged, self._clock.monotonic_ns()
@@ -210,6 +212,21 @@ def longest_pending(pods: Iterable[QueuedPod], count: int, now_ns: int) -> list[
             "rejectedBy": list(pod.rejected_by),
         }
         for pod in chosen
+    ]
+
+
+def failed_rules(order: PolicyOrder | None) -> list[dict[str, Any]]:
+    """What the order of the queue or a hold failed with since the policy is in force, the last
+    first: a pod for each message."""
+    return [
+        {
+            "rule": failed.fault.rule,
+            "code": failed.fault.code,
+            "message": failed.fault.message,
+            "pod": failed.pod,
+            "time": api_time(failed.at_ns),
+        }
+        for failed in reversed(order.failed.values() if order is not None else ())
     ]
 
 

@@ -107,6 +107,13 @@ def _of_queue(queue: Queue, labels: RuleLabels) -> tuple[_Metric, ...]:
             ("plugin", "profile"),
         ),
         (
+            "kpolicy_held_pods",
+            "gauge",
+            "Pods that a hold of the policy keeps from being tried, by hold.",
+            lambda: {(hold,): number for hold, number in queue.held_by.items()},
+            ("hold",),
+        ),
+        (
             "scheduler_queue_incoming_pods_total",
             "counter",
             "Pods added to a queue, by the event that added them.",

@@ -28,7 +28,7 @@ pub use volumes::{
     AwaitedVolume, BoundAnnotation, ClaimRelease, ClaimWork, PreBindWrite, VolumeProgress,
     VolumeWork,
 };
-pub use waiting::{Entered, HeldPod, NextPods};
+pub use waiting::{Entered, HeldPod, NextPods, QueueFault};
 
 /// Why something was refused. `place` is a JSON path of the program.
 #[derive(Debug, Clone, PartialEq, Eq)]

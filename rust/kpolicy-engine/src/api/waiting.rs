@@ -30,6 +30,19 @@ pub struct HeldPod {
     pub message: Arc<str>,
 }
 
+/// An expression about the queue that failed for a pod, and for those that are like it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueFault {
+    /// The uid of the pod.
+    pub uid: Arc<str>,
+    /// The name of the hold, or `queue.order`.
+    pub rule: Arc<str>,
+    /// A code that `kpolicy rule` explains.
+    pub code: &'static str,
+    /// Why, for people.
+    pub message: Arc<str>,
+}
+
 /// Who is tried next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NextPods {
@@ -37,6 +50,8 @@ pub struct NextPods {
     pub picked: Vec<Arc<str>>,
     /// Pods that are held from now on, or by another hold.
     pub held: Vec<HeldPod>,
+    /// What failed for the first time.
+    pub faults: Vec<QueueFault>,
     /// Ask again, also if nothing happens.
     pub is_more: bool,
 }

@@ -24,7 +24,7 @@ use crate::rules::expression::Witness;
 use crate::rules::{FilterRule, Rejection, Status, scheduling_gates};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 use crate::threads::Threads;
-use crate::waiting::held_now;
+use crate::waiting::{held_now, seen_now};
 
 pub(crate) use lines::Lines;
 
@@ -106,7 +106,18 @@ pub(crate) fn explained(pod: &Arc<Pod>, work: Explaining<'_>) -> Option<Explaine
             nodes = Some(judged(question, profile, cluster, detail, &mut object));
         }
     }
+    if detail == Detail::Parts {
+        add_seen(seen_now(pod, position, program, cluster), &mut object);
+    }
     Some(Explained { parts: object, nodes })
+}
+
+fn add_seen(more: Vec<Value>, object: &mut Map<String, Value>) {
+    if let Some(Value::Array(seen)) = object.get_mut("seen") {
+        seen.extend(more);
+    } else if !more.is_empty() {
+        object.insert("seen".into(), more.into());
+    }
 }
 
 /// Gives the lines about nodes.
@@ -129,6 +140,9 @@ fn judged(
     let lines = node_lines(&judgement, pod, profile, cluster, (detail, shown));
     if detail == Detail::Parts {
         object.insert("seen".into(), seen(pod, &judgement, profile, cluster));
+        let feasible = judgement.feasible.iter().filter_map(|slot| cluster.nodes().view(*slot));
+        let of_devices = shown.map(|shown| shown.seen(cluster, feasible));
+        add_seen(of_devices.unwrap_or_default(), object);
     }
     let rejected = &judgement.rejected;
     let before = rejected.pre_filter.as_deref();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::api::Entered;
 use crate::program::QueueRules;
-use crate::rules::Key;
+use crate::rules::{Fault, Key};
 use crate::snapshot::{Cluster, Pod};
 
 /// What the pods of a group have in common.
@@ -91,6 +91,8 @@ pub(super) struct Group {
     members: BTreeMap<Rank, Arc<str>>,
     by_arrival: BTreeSet<(u64, Rank)>,
     pub(super) standing: Standing,
+    /// What an expression failed with, when it was evaluated last, and which rule that was.
+    pub(super) fault: Option<(Arc<str>, Fault)>,
     /// The call in which it was evaluated last; 0: never.
     pub(super) asked_at: u64,
     pub(super) is_due: bool,
@@ -108,6 +110,7 @@ impl Group {
             members: BTreeMap::new(),
             by_arrival: BTreeSet::new(),
             standing: Standing::Unknown,
+            fault: None,
             asked_at: 0,
             is_due: false,
             released: 0,

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::rules::Fault;
+
 use super::group::{Group, GroupKey, Place, Rank, Standing};
 
 #[derive(Debug, Default)]
@@ -60,6 +62,14 @@ impl Listed {
         if self.get(index).is_some_and(Group::is_empty) {
             self.end(index);
         }
+    }
+
+    /// What an evaluation failed with, if it did; says whether that is news.
+    pub(super) fn fail(&mut self, index: usize, fault: Option<(Arc<str>, Fault)>) -> bool {
+        let Some(Some(group)) = self.groups.get_mut(index) else { return false };
+        let is_new = fault.is_some() && group.fault != fault;
+        group.fault = fault;
+        is_new
     }
 
     /// What an evaluation came to; returns what it was before.

@@ -6,6 +6,7 @@
 
 mod group;
 mod held_now;
+mod judged;
 mod listed;
 mod shares;
 
@@ -16,16 +17,18 @@ use std::sync::Arc;
 use kpolicy_cel::Timestamp;
 use rustc_hash::FxHashMap;
 
-use crate::api::{Entered, HeldPod, NextPods, Wake};
+use crate::api::{Entered, HeldPod, NextPods, QueueFault, Wake};
 use crate::event::{Occurrence, Whose};
 use crate::program::{Program, QueueRules};
+use crate::rules::Fault;
 use crate::rules::expression::{
     ClusterTotals, DomainSums, PodWorld, QueueWorld, TenantView, Waited,
 };
 use crate::snapshot::{Cluster, Generation, Pod};
 
 use group::{GroupKey, Rank, Standing};
-pub(crate) use held_now::held_now;
+pub(crate) use held_now::{held_now, seen_now};
+use judged::Judged;
 use listed::Listed;
 pub(crate) use shares::shares;
 
@@ -35,6 +38,8 @@ const UNITS_MAX: u64 = 5_000_000;
 const EVALUATION: u64 = 50;
 /// So many held pods are told in one call.
 const TOLD_MAX: usize = 4_096;
+/// So many failed evaluations are told in one call; all of them are counted.
+const FAULTS_MAX: usize = 64;
 
 #[derive(Debug)]
 struct Waiter {
@@ -69,6 +74,8 @@ pub(crate) struct Waiting {
     sums: DomainSums,
     /// What evaluating took since the call began.
     units: u64,
+    /// What failed since the call began.
+    faults: Vec<QueueFault>,
 }
 
 /// The call's surroundings.
@@ -160,6 +167,7 @@ impl Waiting {
             next.picked.push(uid);
         }
         self.tell(&call, &mut next);
+        next.faults = std::mem::take(&mut self.faults);
         next.is_more = !self.untold.is_empty()
             || (next.picked.is_empty() && self.groups.first_due().is_some());
         next
@@ -296,13 +304,15 @@ impl Waiting {
     fn evaluate(&mut self, index: usize, call: &Call<'_>, cluster: &Cluster) {
         self.units += EVALUATION;
         let Some(group) = self.groups.get(index) else { return };
-        let standing = group.first().and_then(|uid| {
+        let first = group.first().cloned();
+        let judged = first.as_ref().and_then(|uid| {
             let (waiter, entry) = (self.pods.get(uid)?, cluster.pods().get(uid)?);
             Some(self.judged(waiter, &entry.pod, group.key.profile, call, cluster))
         });
         // Of a pod that is gone, the next decision says so.
-        let (standing, units) = standing.unwrap_or((Standing::Ready(None), 0));
+        let Judged { standing, fault, units } = judged.unwrap_or_default();
         self.units += units;
+        self.note(index, first, fault);
         let before = self.groups.stand(index, standing, self.calls);
         let Some(group) = self.groups.get(index) else { return };
         match (&before, &group.standing) {
@@ -323,25 +333,26 @@ impl Waiting {
         profile: usize,
         call: &Call<'_>,
         cluster: &Cluster,
-    ) -> (Standing, u64) {
+    ) -> Judged {
         let world = QueueWorld {
             pod: PodWorld { pod, cluster },
             tenant: TenantView::of_pod(pod, cluster.usage(), &self.totals),
             waited: waited(&waiter.entered, call.queue_now_ns),
             sums: &self.sums,
         };
-        let mut spent = 0;
         let holds = call.program.profiles.get(profile).map_or(&[][..], |own| &own.holds);
-        for (position, hold) in holds.iter().enumerate() {
-            let (why, units) = hold.holds(&world);
-            spent += units;
-            if let Some(why) = why {
-                return (Standing::Held(position, why), spent);
-            }
+        Judged::of(&world, holds, call.rules.order.as_ref())
+    }
+
+    /// Once for a group and what its evaluation fails with.
+    fn note(&mut self, index: usize, pod: Option<Arc<str>>, fault: Option<(Arc<str>, Fault)>) {
+        let told = fault.clone();
+        if self.groups.fail(index, fault)
+            && self.faults.len() < FAULTS_MAX
+            && let (Some(uid), Some((rule, fault))) = (pod, told)
+        {
+            self.faults.push(QueueFault { uid, rule, code: fault.code, message: fault.message });
         }
-        let Some(order) = &call.rules.order else { return (Standing::Ready(Some(0.0)), spent) };
-        let (number, units) = order.number(&world);
-        (Standing::Ready(number), spent + units)
     }
 
     /// Names the pods that are held, each once for the same hold.

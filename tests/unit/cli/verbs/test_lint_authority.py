@@ -65,6 +65,23 @@ def test_the_settings_file_limits_it_too_and_flags_come_on_top(
     assert lint(capsys, "--isolated")[:2] == (0, [])
 
 
+def test_a_tenant_is_what_the_process_says_it_is(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue = "  queue: {tenantLabel: team, holds: [{name: pods, when: tenant.pods > 9}]}\n"
+    (folder / "a.yaml").write_text(
+        "apiVersion: kpolicy.dev/v1alpha1\nkind: SchedulingPolicy\nmetadata: {name: a}\n"
+        f"spec:\n  profiles: [{{schedulerName: kpolicy}}]\n{queue}"
+    )
+    assert lint(capsys)[:2] == lint(capsys, "--tenant-label=team")[:2] == (0, [])
+    code, codes, hints = lint(capsys, "--tenant-label=example.com/team")
+    assert (code, codes) == (1, ["KP139"])
+    assert hints == ["leave it out, or write `example.com/team`; --tenant-label says it"]
+    (folder / "kpolicy.toml").write_text('[lint]\ntenant-label = "example.com/team"\n')
+    assert lint(capsys)[:2] == (1, ["KP139"])
+    assert lint(capsys, "--tenant-label=team")[:2] == (0, [])
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -72,6 +89,7 @@ def test_the_settings_file_limits_it_too_and_flags_come_on_top(
         ("extender-hosts = []", "`extender-hosts` is empty"),
         ('extender-hosts = ["a"]', "`a` is not HOST:PORT"),
         ("certificate-folder = 1", "`certificate-folder` is the path of a folder"),
+        ("tenant-label = ''", "`tenant-label` is the key of a label"),
     ],
 )
 def test_a_settings_file_that_makes_no_sense_is_named(

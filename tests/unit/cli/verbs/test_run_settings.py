@@ -349,3 +349,12 @@ def test_the_number_of_engine_threads(tmp_path: Path) -> None:
     assert Options(engine_threads=ENGINE_THREADS_MAX).checked() is None
     with pytest.raises(CannotWorkError, match="KPOLICY_ENGINE_THREADS: `x` is not a whole number"):
         settled({}, {"KPOLICY_ENGINE_THREADS": "x"}, {})
+
+
+def test_the_label_that_says_what_a_tenant_is_counts_without_policies_of_tenants_too() -> None:
+    delivered = delivery_of(RunSettings(tenant_label="example.com/team"), "own", SystemClock())
+    assert not isinstance(delivered, Problem)
+    assert (delivered.tenants, delivered.authority.tenant_label) == (None, "example.com/team")
+    problem = delivery_of(RunSettings(tenant_label="no label!"), "own", SystemClock())
+    assert isinstance(problem, Problem)
+    assert problem.message == "--tenant-label: `no label!` is not the key of a label"

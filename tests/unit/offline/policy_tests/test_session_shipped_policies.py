@@ -11,20 +11,8 @@ from kpolicy.policy.yaml.source import Source
 from tests.tree.sources import ROOT
 
 FOLDER = ROOT / "policies"
-# Coverage counts predicates, priorities and their conditions. What kube-scheduler does has no
-# expression, and the others have none but scores of devices, orders and holds.
-NOTHING_COUNTED = (
-    "deadline",
-    "devices-best-fit",
-    "devices-neighbours",
-    "devices-older-first",
-    "devices-one-pcie-root",
-    "fair-share",
-    "gpus-least-fragmentation",
-    "kube-scheduler-default",
-    "small-first-with-ageing",
-    "tenant-quotas",
-)
+# What kube-scheduler does has no expression.
+NOTHING_COUNTED = ("gpus-least-fragmentation", "kube-scheduler-default")
 
 
 def test_every_shipped_policy_lints_clean_of_warnings_too() -> None:

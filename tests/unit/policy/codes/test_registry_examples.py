@@ -30,6 +30,7 @@ NOT_TRIED = {
     "KP132": "of what a process allows",
     "KP133": "of what a process allows",
     "KP135": "of tenants",
+    "KP139": "of what a process says",
     "KP136": "of tenants",
     "KP142": "a mount",
     "KP208": "no bool",

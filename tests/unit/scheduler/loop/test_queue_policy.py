@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from kpolicy.engine import QueueFault
+from kpolicy.policy.assembly.queue_periods import WrittenPeriods
+from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.queue import Queue
+from kpolicy.scheduler.loop.queued_pod import QueuePeriods
 from tests.unit.scheduler.pods import SECOND, pending
 
 
@@ -96,3 +100,52 @@ def test_another_program_is_told_of_all_that_wait_and_none_is_held_without_one()
     queue.follow_policy(is_ordered=False)
     assert queue.by_policy is None
     assert sorted(pod.uid for pod in queue.pop_batch(9, 0)) == ["a", "b"]
+
+
+def test_held_pods_are_counted_by_hold_and_leave_nothing_behind() -> None:
+    queue = ordered()
+    for uid in ("a", "b", "c", "d"):
+        queue.changed(pending(uid), 0)
+    for uid in ("a", "b", "c"):
+        queue.hold_by_policy(uid, "quota", 0)
+    assert queue.held_by == {"quota": 3}
+    queue.hold_by_policy("a", "window", 0)
+    assert queue.held_by == {"quota": 2, "window": 1}
+    queue.gone("b")
+    queue.pop_told(["a", "d"], 0)
+    assert queue.held_by == {"quota": 1}
+    queue.follow_policy(is_ordered=True)
+    assert queue.held_by == {}
+    queue.follow_policy(is_ordered=False)
+    assert queue.held_by == {}
+
+
+def test_the_last_failures_are_kept_by_rule_and_message() -> None:
+    queue = ordered()
+    queue.changed(pending("a"), 0)
+    order = queue.by_policy
+    assert order is not None
+    assert order.note(QueueFault("gone", "queue.order", "KR102", "no such key: x"), 0) is None
+    for number in range(limits.FAILED_RULES_MAX + 1):
+        fault = QueueFault("a", "queue.order", "KR102", f"no such key: {number}")
+        assert order.note(fault, 0) is not None
+        assert order.note(fault, limits.FAILED_RULE_TOLD_NS - 1) is None
+    assert order.note(fault, limits.FAILED_RULE_TOLD_NS) is not None
+    assert len(order.failed) == limits.FAILED_RULES_MAX
+    assert ("queue.order", "no such key: 0") not in order.failed
+
+
+def test_periods_of_a_policy_count_before_those_of_the_process_until_it_leaves() -> None:
+    queue = Queue(periods=QueuePeriods(SECOND, 10 * SECOND, 60 * SECOND, 30.0))
+    queue.follow_policy(is_ordered=False, periods=WrittenPeriods(2.0, None, 5.0, 0.5))
+    periods = QueuePeriods(2 * SECOND, 10 * SECOND, 5 * SECOND, 0.5)
+    assert queue.periods == periods
+    queue.changed(pending("a"), 0)
+    queue.pop_batch(1, 0)
+    queue.failed("a", 0)
+    assert queue.next_ready_ns() == 2 * SECOND
+    # The first back-off is never longer than the longest, whoever says them.
+    queue.follow_policy(is_ordered=False, periods=WrittenPeriods(pod_initial_backoff=20.0))
+    assert queue.periods.backoff_ns_max == 20 * SECOND
+    queue.follow_policy(is_ordered=False)
+    assert queue.periods == QueuePeriods(SECOND, 10 * SECOND, 60 * SECOND, 30.0)

@@ -69,6 +69,16 @@ impl Shown {
         (given.iter().map(given_json).collect(), scores)
     }
 
+    /// What the parts of the rules about devices give for what these nodes can give.
+    pub(crate) fn seen<'n>(
+        &self,
+        cluster: &Cluster,
+        nodes: impl Iterator<Item = NodeView<'n>>,
+    ) -> Vec<Value> {
+        let choice = self.state.choice.as_deref();
+        choice.map_or_else(Vec::new, |choice| self.state.seen(choice, cluster, nodes))
+    }
+
     fn compared_json(&self, compared: &Compared) -> Option<Value> {
         let rules = &self.state.choice.as_deref()?.rules.rules;
         let of = |(place, value): &(usize, Result<f64, Fault>)| {

@@ -1,7 +1,7 @@
 //! What a policy says of allocations of devices (`devices.score`): says what one that a node can give is
 //! worth to a pod. A value that errs is 0.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kpolicy_cel::{Answer, Budget, Expression, Facts, Moments, Read, Value};
@@ -14,9 +14,11 @@ use crate::snapshot::{Change, Changes, Cluster, Pod};
 
 use super::allowance::COST_EXCEEDED;
 use super::conditions::{Conditions, Holds};
+use super::domain_sums::DomainSums;
 use super::facts::{self, Root, Row, Source};
 use super::needs::Needs;
-use super::world::PodWorld;
+use super::witness::{self, Notes};
+use super::world::{ClusterWorld, PodWorld};
 use super::{EvaluationCounts, Written, fault_of, wrong_type};
 
 /// So many devices of an allocation are looked at in a unit.
@@ -178,6 +180,10 @@ impl DeviceRules {
 /// What the score of several rules together is called.
 const NAME: &str = "devices.score";
 
+/// What the parts of rules gave, by the places of the rules.
+#[derive(Debug, Default)]
+pub(crate) struct DeviceNotes(BTreeMap<usize, Notes>);
+
 /// The rules that hold for a pod.
 #[derive(Debug)]
 pub(crate) struct PreparedDeviceRules {
@@ -224,6 +230,33 @@ impl PreparedDeviceRules {
             worth.values.push((*place, value));
         }
         Ok(worth)
+    }
+
+    /// Notes what the parts of each rule give for an allocation.
+    pub(crate) fn note(
+        &self,
+        allocated: &Allocated<'_, '_>,
+        cluster: &Cluster,
+        notes: &mut DeviceNotes,
+    ) {
+        let world = AllocationWorld { pod: PodWorld { pod: &self.pod, cluster }, allocated };
+        for (place, _) in &self.residuals {
+            let Some(rule) = self.rules.rules.get(*place) else { continue };
+            notes.0.entry(*place).or_default().add(&rule.written.expression, &world);
+        }
+    }
+
+    /// What all rules were seen to give, as `Witness` tells it of others.
+    pub(crate) fn seen(&self, mut notes: DeviceNotes, cluster: &Cluster) -> Vec<serde_json::Value> {
+        let sums = DomainSums::default();
+        let world = ClusterWorld { pod: PodWorld { pod: &self.pod, cluster }, sums: &sums };
+        let told = |(place, rule): (usize, &DeviceRule)| {
+            let mut errors = Vec::new();
+            let (matched, _) = witness::matched(rule.conditions.as_deref(), world, &mut errors);
+            let own = notes.0.remove(&place);
+            Notes::told(&rule.written.name, "device", (matched, errors), own)
+        };
+        self.rules.rules.iter().enumerate().map(told).collect()
     }
 
     /// Whether none holds for the pod.

@@ -52,7 +52,7 @@ pub use allowance::{COST_PER_CYCLE_MAX, Ledger, Limits};
 pub(crate) use api_path::paths_of;
 pub(crate) use conditions::{Conditions, Holds};
 pub use device_rules::DeviceRules;
-pub(crate) use device_rules::{LookedAt, PreparedDeviceRules};
+pub(crate) use device_rules::{DeviceNotes, LookedAt, PreparedDeviceRules};
 pub(crate) use domain_sums::DomainSums;
 pub(crate) use facts::{CATALOGUE, rests_on_pod, verified};
 pub use facts::{FactRow, facts};

@@ -16,6 +16,7 @@ use super::facts::{self, Root};
 use super::filter::one_line;
 use super::needs::{Needs, facts_of};
 use super::queue_world::QueueWorld;
+use super::witness::{self, Notes};
 use super::{EvaluationCounts, Written, fault_of, wrong_type};
 
 /// What the expressions about the queue read together: when they are to be evaluated again, and of
@@ -80,6 +81,10 @@ impl QueueReads {
 pub(crate) struct OrderRule(pub(super) Written);
 
 impl OrderRule {
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.0.name
+    }
+
     pub(crate) fn reads(&self) -> QueueReads {
         QueueReads::of(&self.0.expression, self.0.needs)
     }
@@ -96,31 +101,51 @@ impl OrderRule {
         self.0.counts()
     }
 
-    /// Its number, and the units that it took; `None` if it errs or is no number.
+    /// What the parts of its expression give, as `Witness` tells it of other rules.
+    pub(crate) fn seen(&self, world: &QueueWorld<'_>) -> serde_json::Value {
+        let mut notes = Notes::default();
+        if let Some(Value::Double(number)) = notes.add(&self.0.expression, world)
+            && number.is_nan()
+        {
+            notes.fail(self.0.expression.root(), &no_number());
+        }
+        let no_conditions = (serde_json::Value::Array(Vec::new()), Vec::new());
+        Notes::told(&self.0.name, "order", no_conditions, Some(notes))
+    }
+
+    /// Its number, or why there is none, and the units that it took.
     #[allow(clippy::cast_precision_loss, reason = "where doubles are equal, the pods tie")]
-    pub(crate) fn number(&self, world: &QueueWorld<'_>) -> (Option<f64>, u64) {
+    pub(crate) fn number(&self, world: &QueueWorld<'_>) -> (Result<f64, Fault>, u64) {
         let mut budget = Budget::new(COST_PER_NODE_MAX);
         let found = match self.0.expression.evaluate(world, &mut budget) {
             Ok(Value::Int(number)) => Ok(number as f64),
             Ok(Value::Uint(number)) => Ok(number as f64),
+            Ok(Value::Double(number)) if number.is_nan() => Err(no_number()),
             Ok(Value::Double(number)) => Ok(number),
             Ok(other) => Err(wrong_type(&other)),
             Err(error) => Err(fault_of(error)),
         };
         self.0.counts.count_units(&budget);
-        let number = match found {
-            Ok(number) if !number.is_nan() => Some(number),
-            Ok(_) => {
-                self.0.counts.count_errors(1, 0);
-                None
-            }
-            Err(fault) => {
-                self.0.counts.count_fault(&fault);
-                None
-            }
-        };
-        (number, budget.spent())
+        if let Err(fault) = &found {
+            self.0.counts.count_fault(fault);
+        }
+        (found, budget.spent())
     }
+}
+
+fn no_number() -> Fault {
+    Fault { code: "KR111", message: "it gave NaN, which is no number".into() }
+}
+
+/// What a hold says of a pod.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    /// Why it holds the pod, if it does.
+    pub(crate) why: Option<Arc<str>>,
+    /// Why it cannot say.
+    pub(crate) fault: Option<Fault>,
+    /// What looking took.
+    pub(crate) units: u64,
 }
 
 /// Holds pods back from being tried while its expression is true.
@@ -164,23 +189,37 @@ impl HoldRule {
         self.written.counts()
     }
 
-    /// Why it holds the pod, and the units that this took. A hold that errs holds: a quota that cannot
-    /// be read is no leave to exceed it.
-    pub(crate) fn holds(&self, world: &QueueWorld<'_>) -> (Option<Arc<str>>, u64) {
+    /// What the parts of its expressions give, as `Witness` tells it of other rules.
+    pub(crate) fn seen(&self, world: &QueueWorld<'_>) -> serde_json::Value {
+        let mut errors = Vec::new();
+        let conditions = self.conditions.as_ref();
+        let (matched, applies) = witness::matched(conditions, world.of_cluster(), &mut errors);
+        let notes = applies.then(|| {
+            let mut notes = Notes::default();
+            notes.add(&self.written.expression, world);
+            notes
+        });
+        Notes::told(self.name(), "hold", (matched, errors), notes)
+    }
+
+    /// Whether it holds the pod. A hold that errs holds: a quota that cannot be read is no leave to
+    /// exceed it.
+    pub(crate) fn holds(&self, world: &QueueWorld<'_>) -> Verdict {
         match self.conditions.as_ref().map(|own| own.hold(world.pod.pod, world.pod.cluster)) {
             None | Some(Holds::Yes) => {}
-            Some(Holds::No) => return (None, CONDITIONS_UNITS),
+            Some(Holds::No) => return Verdict { units: CONDITIONS_UNITS, ..Verdict::default() },
             Some(Holds::Unknown(fault)) => {
                 let held = self.conditions.as_ref().is_some_and(|own| own.fails_on_errors);
                 self.written.counts.count_fault(&fault);
-                return (held.then(|| self.unknown(&fault)), CONDITIONS_UNITS);
+                let why = held.then(|| self.unknown(&fault));
+                return Verdict { why, fault: Some(fault), units: CONDITIONS_UNITS };
             }
         }
         let mut budget = Budget::new(COST_PER_NODE_MAX);
         let fault = match self.written.expression.evaluate(world, &mut budget) {
             Ok(Value::Bool(false)) => {
                 self.written.counts.count_units(&budget);
-                return (None, budget.spent());
+                return Verdict { units: budget.spent(), ..Verdict::default() };
             }
             Ok(Value::Bool(true)) => None,
             Ok(other) => Some(wrong_type(&other)),
@@ -194,7 +233,7 @@ impl HoldRule {
             None => self.said(world, &mut budget),
         };
         self.written.counts.count_units(&budget);
-        (Some(why), budget.spent())
+        Verdict { why: Some(why), fault, units: budget.spent() }
     }
 
     fn unknown(&self, fault: &Fault) -> Arc<str> {

@@ -114,7 +114,7 @@ pub(crate) struct QueueWorld<'a> {
 }
 
 impl<'a> QueueWorld<'a> {
-    fn of_cluster(&self) -> ClusterWorld<'a> {
+    pub(super) fn of_cluster(&self) -> ClusterWorld<'a> {
         ClusterWorld { pod: self.pod, sums: self.sums }
     }
 }

@@ -79,11 +79,9 @@ impl Witness {
         let sums = DomainSums::default();
         let world = ClusterWorld { pod: PodWorld { pod, cluster }, sums: &sums };
         let mut errors = Vec::new();
-        let (matched, holds) = self.matched(world, &mut errors);
-        let mut object = Map::new();
-        object.insert("rule".into(), self.name.as_ref().into());
-        object.insert("side".into(), if self.is_filter() { "filter" } else { "score" }.into());
-        object.insert("match".into(), matched);
+        let (matched, holds) = matched(self.conditions.as_deref(), world, &mut errors);
+        let side = if self.is_filter() { "filter" } else { "score" };
+        let mut object = begun(&self.name, side, matched);
         if let Some(written) = self.written().filter(|_| holds) {
             let expression = &written.expression;
             let mut seen = Vec::new();
@@ -113,28 +111,83 @@ impl Witness {
             Part::Score(score) => score.as_ref().map(|score| &score.0.written),
         }
     }
+}
 
-    /// What each condition gave. Conditions are evaluated in order until one is false.
-    fn matched(&self, world: ClusterWorld<'_>, errors: &mut Vec<Value>) -> (Value, bool) {
-        let mut matched = Vec::new();
-        let mut holds = true;
-        for expression in self.conditions.iter().flat_map(|conditions| &conditions.expressions) {
-            let mut seen = Vec::new();
-            let budget = Budget::new(COST_PER_NODE_MAX);
-            let outcome = witnessed(expression, &world, budget, &mut seen);
-            matched.push(bits(&seen));
-            match outcome {
-                Ok(true) => {}
-                Ok(false) => return (matched.into(), false),
-                Err(error) => {
-                    let at = error.node;
-                    errors.push(rendered(&fault_of(error), at, None));
-                    holds = false;
-                }
+/// What the expression of a rule gave that does not look at nodes.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    seen: Vec<Seen>,
+    errors: Vec<Value>,
+}
+
+impl Notes {
+    /// Evaluates the expression once more; gives its value, if it has one.
+    pub(super) fn add(
+        &mut self,
+        expression: &Expression,
+        facts: &dyn Facts,
+    ) -> Option<kpolicy_cel::Value> {
+        let mut budget = Budget::new(COST_PER_NODE_MAX);
+        let outcome = expression.witness(facts, &mut budget, &mut self.seen);
+        outcome.map_err(|error| self.fail(error.node, &fault_of(error))).ok()
+    }
+
+    pub(super) fn fail(&mut self, at: u32, fault: &Fault) {
+        self.errors.push(rendered(fault, at, None));
+    }
+
+    /// As `Witness::seen` has it: a rule, what its conditions gave, and, where they hold, its
+    /// expression.
+    pub(super) fn told(
+        name: &str,
+        side: &str,
+        (matched, mut errors): (Value, Vec<Value>),
+        notes: Option<Self>,
+    ) -> Value {
+        let mut object = begun(name, side, matched);
+        if let Some(notes) = notes {
+            object.insert("nodes".into(), bits(&notes.seen));
+            errors.extend(notes.errors);
+        }
+        errors.truncate(ERRORS_MAX);
+        object.insert("errors".into(), errors.into());
+        object.into()
+    }
+}
+
+fn begun(name: &str, side: &str, matched: Value) -> Map<String, Value> {
+    let mut object = Map::new();
+    object.insert("rule".into(), name.into());
+    object.insert("side".into(), side.into());
+    object.insert("match".into(), matched);
+    object
+}
+
+/// What each condition gave, and whether all hold. Conditions are evaluated in order until one is
+/// false.
+pub(super) fn matched(
+    conditions: Option<&Conditions>,
+    world: ClusterWorld<'_>,
+    errors: &mut Vec<Value>,
+) -> (Value, bool) {
+    let mut matched = Vec::new();
+    let mut holds = true;
+    for expression in conditions.iter().flat_map(|conditions| &conditions.expressions) {
+        let mut seen = Vec::new();
+        let budget = Budget::new(COST_PER_NODE_MAX);
+        let outcome = witnessed(expression, &world, budget, &mut seen);
+        matched.push(bits(&seen));
+        match outcome {
+            Ok(true) => {}
+            Ok(false) => return (matched.into(), false),
+            Err(error) => {
+                let at = error.node;
+                errors.push(rendered(&fault_of(error), at, None));
+                holds = false;
             }
         }
-        (matched.into(), holds)
     }
+    (matched.into(), holds)
 }
 
 /// Evaluates, and says whether it was true.
