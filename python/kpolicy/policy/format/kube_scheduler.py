@@ -79,6 +79,17 @@ def write_configuration(
     return Converted(text, (*compiled.diagnostics, *writing.left_out))
 
 
+# Periods of the queue that a configuration has too.
+_OF_PROCESS: Final = {
+    "podInitialBackoff": "podInitialBackoffSeconds",
+    "podMaxBackoff": "podMaxBackoffSeconds",
+}
+
+
+def _has_holds(profile: Mapping[str, Any]) -> bool:
+    return bool(profile.get("holds"))
+
+
 @dataclass(slots=True)
 class PluginProfile:
     """The part of a profile that a configuration can say."""
@@ -110,11 +121,34 @@ class _Writing:
         if any(profile.plugins is not None for profile in program.profiles):
             what = "`spec.plugins`: plugins of kpolicy, which kube-scheduler does not have"
             self._leave_out(what, self._setting("plugins"))
+        self._of_queue(program)
         for gate, is_open in self._document.get("featureGates", {}).items():
             self._leave_out(
                 f"the feature gate `{gate}`, which kube-scheduler reads from a flag only",
                 self._setting("compatibility", "featureGates"),
                 f"--feature-gates={gate}={str(is_open).lower()}",
+            )
+
+    def _of_queue(self, program: Program) -> None:
+        profiles = self._document["profiles"]
+        for path, is_written, what in (
+            (("queue", "order"), "order" in self._document.get("queue", {}), "who is tried next"),
+            (("queue", "holds"), any(map(_has_holds, profiles)), "which pods are not tried yet"),
+            (
+                ("devices", "score"),
+                any("devices" in profile for profile in profiles),
+                "which devices are chosen",
+            ),
+        ):
+            if is_written:
+                why = f"kube-scheduler has no setting for this: {what}"
+                self._leave_out(f"`{'.'.join(path)}`: {why}", self._setting(*path))
+        for key, seconds in program.periods.fields().items():
+            hint = _OF_PROCESS.get(key, "")
+            self._leave_out(
+                f"`queue.{key}`: a setting of the process",
+                self._setting("queue", key),
+                f"write `{hint}: {seconds:g}`, in whole seconds" if hint else "",
             )
 
     @property

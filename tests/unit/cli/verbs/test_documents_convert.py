@@ -256,6 +256,30 @@ def test_a_policy_becomes_a_configuration_and_what_cannot_be_said_is_named(
     assert "scheduler.json:8:" in messages
 
 
+def test_what_is_said_of_the_queue_and_of_devices_is_not_dropped_silently(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    policy = """\
+apiVersion: kpolicy.dev/v1alpha1
+kind: SchedulingPolicy
+metadata: {name: mine}
+spec:
+  profiles: [{schedulerName: mine}]
+  queue:
+    order: {expression: tenant.share}
+    holds: [{name: cap, when: tenant.pods > 9}]
+    podMaxBackoff: 20
+    flushAfter: 60
+  devices: {score: [{name: few, expression: allocation.size}]}
+"""
+    code, _, messages = converted(capsys, tmp_path, policy, "--to", "kube-scheduler")
+    assert code == 1
+    assert messages.count("warning[KP608]") == 5
+    for what in ("queue.order", "queue.holds", "queue.flushAfter", "devices.score"):
+        assert f"`{what}`" in messages
+    assert "write `podMaxBackoffSeconds: 20`" in messages
+
+
 def test_what_can_be_said_is_written_without_findings(capsys: Capture) -> None:
     assert main(["convert", "--to", "kube-scheduler", "kube-scheduler-default"]) == 0
     captured = capsys.readouterr()
