@@ -6,6 +6,7 @@ GPUs is allocated, and how much of them is a fragment.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -96,14 +97,19 @@ def _decisions(
     """The position of the first pod of each call, and the decisions."""
     for begin in range(0, len(pods), _ARRIVING):
         arriving = pods[begin : begin + _ARRIVING]
-        # Of a uid of its own in each run: what is drawn for a pod follows from it.
-        uids = [f"p{seed}-{index}" for index in range(begin, begin + len(arriving))]
+        uids = [_uid(seed, index) for index in range(begin, begin + len(arriving))]
         _load(engine, list(map(pod_object, arriving, uids)))
         done = 0
         while done < len(uids):
             decisions = engine.schedule(uids[done : done + BATCH_PODS], 0).decisions
             yield begin + done, decisions
             done += len(decisions)
+
+
+def _uid(seed: int, index: int) -> str:
+    """Another one in each run, and like those of pods a random one: what is drawn for a pod
+    follows from it."""
+    return hashlib.sha256(f"{seed}/{index}".encode()).hexdigest()[:32]
 
 
 class _Cluster:

@@ -85,7 +85,7 @@ def node_objects(trace: Trace, names: Sequence[str]) -> Iterator[Json]:
         }
 
 
-def pod_object(pod: TracePod, name: str) -> Json:
+def pod_object(pod: TracePod, uid: str) -> Json:
     """A pod that preempts nobody: in a trace of one priority there is nobody to preempt."""
     annotations: dict[str, str] = {}
     if pod.gpus:
@@ -97,9 +97,9 @@ def pod_object(pod: TracePod, name: str) -> Json:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
-            "name": name,
+            "name": f"pod-{uid}",
             "namespace": NAMESPACE,
-            "uid": name,
+            "uid": uid,
             "annotations": annotations,
         },
         "spec": {
