@@ -148,7 +148,6 @@ def read(name: str) -> Any:
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "explain": lambda: of_explain(small()),
-    "explain-large": lambda: of_explain(large()),
     "simulate": of_simulate,
     "diff": of_diff,
     "plan": lambda: plan_page(read("plan")),

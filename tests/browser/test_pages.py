@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 import pytest
 
 from build.chromium import Browser, Tab, chromium, connected, running
-from tests.browser.sample_pages import HOSTILE, LARGE, PAGES
+from tests.browser.sample_pages import HOSTILE, LARGE, PAGES, large, of_explain
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 _DOWNLOAD_SECONDS_MAX = 30
 # Charts that have a picture which is not of one colour.
@@ -255,7 +255,8 @@ async def test_a_script_that_is_not_the_page_s_own_does_not_run(
 
 
 async def test_a_large_cluster_is_all_there_and_small(tmp_path: Path, address: str) -> None:
-    file = written("explain-large", tmp_path)
+    file = tmp_path / "large.html"
+    file.write_text(of_explain(large()), "utf-8")
     assert file.stat().st_size < 1_500_000
     async with connected(address) as chromium_:
         tab = await opened(chromium_, file)
@@ -265,4 +266,5 @@ async def test_a_large_cluster_is_all_there_and_small(tmp_path: Path, address: s
             ".flatMap((rack) => rack.children).length"
         )
         assert leaves == LARGE
+        assert min(await tab.evaluate(_DRAWN)) > 3
         quiet(tab, file)
