@@ -66,11 +66,11 @@ def read_course(journal: JournalInput) -> JournalCourse | Problem:
             continue
         read.cluster_version = read.cluster_version or epoch.header.cluster_version
         _EpochWalk(read).walk(epoch)
-    if not read.begins_ns or not (read.nodes or read.pods):
+    if not any(isinstance(each, NodeIs) for each in read.others):
         first = next(iter(read.problems), None)
         hint = "record one with `kpolicy run --journal` or `kpolicy snapshot record --follow`"
         source = str(journal.epochs[0].segments[0].path.parent) if journal.epochs else "journal"
-        return first or Problem(JOURNAL_GAP, source, "", "the journal has no objects", hint)
+        return first or Problem(JOURNAL_GAP, source, "", "the journal has no nodes", hint)
     return JournalCourse(read)
 
 

@@ -92,15 +92,19 @@ def _beginning(snapshot: Snapshot) -> Beginning:
     return Beginning(tuple(nodes), tuple(pods), "\n".join(others).encode())
 
 
-def unknown_nodes(model: Scenario, inputs: Inputs) -> Iterator[Problem]:
-    """Nodes of changes that are never there, and nodes that are there twice."""
+def wrong_nodes(model: Scenario, inputs: Inputs) -> Iterator[Problem]:
+    """Nodes of changes that are never there, nodes that are there twice, and no nodes at all."""
     recorded = {name_of(node) for node in inputs.beginning.nodes}
     written = set()
     for group in model.nodes:
         added = sum(change.count for change in model.changes if change.add == group.name)
+        if not group.count + added:
+            continue
         is_one = group.count + added == 1
         numbers = range(1, group.count + added + 1)
         written |= {group.name} if is_one else {f"{group.name}-{number}" for number in numbers}
+    if not recorded | written:
+        yield Problem("KP511", ("snapshot",), "there are no nodes in the snapshot")
     for path, name in nodes_named(model):
         if name not in recorded | written:
             near = did_you_mean(name, sorted(recorded | written))
@@ -111,7 +115,7 @@ def unknown_nodes(model: Scenario, inputs: Inputs) -> Iterator[Problem]:
 
 def course_of(file: ScenarioFile, model: Scenario, inputs: Inputs) -> ScenarioCourse | Diagnostic:
     """`model` is that of the file, or with other values."""
-    problem = next(unknown_nodes(model, inputs), None)
+    problem = next(wrong_nodes(model, inputs), None)
     return (
         file.finding(problem) if problem else ScenarioCourse(model, inputs.beginning, inputs.trace)
     )

@@ -93,6 +93,17 @@ def test_nodes_that_changes_name_are_there_at_some_time(tmp_path: Path) -> None:
     assert "`n-3`" in found.message
 
 
+def test_a_snapshot_without_nodes(tmp_path: Path) -> None:
+    (tmp_path / "empty.json").write_text('{"kind": "List", "apiVersion": "v1", "items": []}')
+    file = read(document(snapshot="empty.json", nodes=[]), tmp_path).file
+    assert file is not None
+    inputs = read_inputs(file)
+    assert not isinstance(inputs, Diagnostic)
+    found = course_of(file, file.model, inputs)
+    assert isinstance(found, Diagnostic)
+    assert (found.code, found.field) == ("KP511", "snapshot")
+
+
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
