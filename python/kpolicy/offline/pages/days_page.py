@@ -10,7 +10,7 @@ from typing import Any, Final
 from kpolicy.api_times import time_of
 from kpolicy.offline.limits import PAGE_BARS_MAX
 from kpolicy.offline.pages.bar_chart import Bars, BarSeries
-from kpolicy.offline.pages.data_table import Column, DataTable
+from kpolicy.offline.pages.data_table import Column, DataTable, Value
 from kpolicy.offline.pages.page_frame import Figure, Page, Part, Section
 from kpolicy.offline.pages.time_series import Line, TimeSeries
 
@@ -106,8 +106,8 @@ def _waiting(
 def _sums(resources: Mapping[str, Mapping[str, float]]) -> DataTable:
     figures = ("allocation", "peak", "fragmentation", "imbalance")
     columns = [Column("resource"), *(Column(figure, "percent") for figure in figures)]
-    rows: list[Sequence[str | float]] = [
-        (name, *(each[figure] for figure in figures)) for name, each in resources.items()
+    rows: list[list[Value]] = [
+        [name, *(each[figure] for figure in figures)] for name, each in resources.items()
     ]
     return DataTable("In the mean, and the peak of allocation", columns, rows)
 
