@@ -66,8 +66,8 @@ def _work(
     following = iter(enumerate(cells))
     under_way: dict[Any, int] = {}
     while True:
-        while len(under_way) < ahead and (given := next(following, None)) is not None:
-            place, cell = given
+        while len(under_way) < ahead and (upcoming := next(following, None)) is not None:
+            place, cell = upcoming
             under_way[task.remote(shared, cell, VERSION)] = place
         if not under_way:
             return

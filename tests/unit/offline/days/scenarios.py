@@ -34,7 +34,7 @@ def course(folder: Path | None = None, **fields: Any) -> ScenarioCourse:
     assert file is not None
     inputs = read_inputs(file)
     assert not hasattr(inputs, "code"), inputs
-    made = course_of(file, file.model, inputs)  # type: ignore[arg-type]
+    made = course_of(file, file.model, inputs)
     assert isinstance(made, ScenarioCourse), made
     return made
 
