@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from ray.cluster_utils import Cluster
 
+from kpolicy.offline.sweeps.cell_runner import run_cells
 from kpolicy.offline.sweeps.outcomes import SweepError
-from kpolicy.offline.sweeps.runner import run_cells
 from tests.ray_cluster.work import Slow
 from tests.unit.offline.days.scenarios import NODE, POD, document
 

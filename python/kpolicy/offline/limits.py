@@ -85,6 +85,8 @@ CELL_TRIES_MAX: Final = 3
 CELLS_MAX: Final = 100_000
 # Cells that a Ray cluster is given ahead.
 RAY_CELLS_AHEAD_MAX: Final = 1_000
+# How long the address of a Ray cluster may take to answer.
+RAY_CONNECT_S: Final = 10.0
 
 # --- benchmarks ----------------------------------------------------------------------------------
 # The largest cluster that kpolicy is designed for. The engine numbers nodes and pods with 32 bits.

@@ -82,9 +82,9 @@ def _setting(written: str) -> tuple[str, list[str]]:
 def _sweep(args: argparse.Namespace) -> int:
     from kpolicy.cli.simulated_days import load_days, write_whole
     from kpolicy.offline.reports.sweep_text import sweep_csv, sweep_text
+    from kpolicy.offline.sweeps.cell_runner import run_cells
     from kpolicy.offline.sweeps.days_cells import DaysWork, Sweep, cells_of
     from kpolicy.offline.sweeps.outcomes import SweepError
-    from kpolicy.offline.sweeps.runner import run_cells
 
     if args.ray_address and args.engine != "ray":
         raise CannotWorkError("--ray-address goes with --engine ray")

@@ -5,10 +5,11 @@ Ray is an extra of its own (`kpolicy[ray]`): nothing else of kpolicy knows it.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kpolicy.offline.limits import CELL_TRIES_MAX, RAY_CELLS_AHEAD_MAX
+from kpolicy.offline.limits import CELL_TRIES_MAX, RAY_CELLS_AHEAD_MAX, RAY_CONNECT_S
 from kpolicy.offline.sweeps.outcomes import NO_CLUSTER, NO_RAY, Outcome, SweepError, gone, worked
 from kpolicy.version import VERSION
 
@@ -23,6 +24,7 @@ def on_ray(
 ) -> None:
     """`jobs`: how many cells the cluster is given at once."""
     ray = _ray()
+    _check_reachable(address)
     try:
         # Without an address: the one of RAY_ADDRESS, or a cluster of this machine alone.
         ray.init(
@@ -32,14 +34,30 @@ def on_ray(
             logging_level="error",
         )
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
-        first = next(iter(str(error).splitlines()), type(error).__name__)
-        where = address or "this machine"
-        hint = "see `ray status`; the address is as `ray start --head` prints it"
-        raise SweepError(NO_CLUSTER, f"no Ray cluster at {where}: {first}", hint) from error
+        raise _no_cluster(address, error) from error
     try:
         _work(ray, work, cells, take, min(jobs or RAY_CELLS_AHEAD_MAX, RAY_CELLS_AHEAD_MAX))
     finally:  # cells that still run end with this process's job
         ray.shutdown()
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself would try for many minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        return  # Ray's own names, such as `auto`
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=RAY_CONNECT_S):
+            return
+    except (OSError, OverflowError) as error:
+        raise _no_cluster(address, error) from error
+
+
+def _no_cluster(address: str, error: Exception) -> SweepError:
+    first = next(iter(str(error).splitlines()), type(error).__name__)
+    where = address or "this machine"
+    hint = "see `ray status`; the address is as `ray start --head` prints it"
+    return SweepError(NO_CLUSTER, f"no Ray cluster at {where}: {first}", hint)
 
 
 def _ray() -> Any:
@@ -66,8 +84,8 @@ def _work(
     following = iter(enumerate(cells))
     under_way: dict[Any, int] = {}
     while True:
-        while len(under_way) < ahead and (given := next(following, None)) is not None:
-            place, cell = given
+        while len(under_way) < ahead and (upcoming := next(following, None)) is not None:
+            place, cell = upcoming
             under_way[task.remote(shared, cell, VERSION)] = place
         if not under_way:
             return

@@ -126,8 +126,8 @@ def test_a_sweep_sets_params_of_policies(scenario: str, tmp_path: Path, capsys: 
 def test_what_cannot_be_done_is_said(
     arguments: list[str], message: str, scenario: str, capsys: Capture
 ) -> None:
-    given = [scenario if word == "SCENARIO" else word for word in arguments]
-    assert cli.main(given) == 2
+    words = [scenario if word == "SCENARIO" else word for word in arguments]
+    assert cli.main(words) == 2
     error = capsys.readouterr().err
     assert message in error
     assert "bug" not in error

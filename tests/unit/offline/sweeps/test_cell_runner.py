@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kpolicy.offline.sweeps.cell_runner import run_cells
 from kpolicy.offline.sweeps.outcomes import SweepError
-from kpolicy.offline.sweeps.runner import run_cells
 from tests.unit.offline.sweeps.cells import KilledOnce, always_killed, broken_at_3, squared
 
 SQUARES = [cell * cell for cell in range(12)]
