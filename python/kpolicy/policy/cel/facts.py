@@ -384,7 +384,11 @@ _POD_SET: Final = _object(
 
 _NODE_DEVICES: Final = _object(
     "NodeDevices",
-    dict.fromkeys(("count", "free"), Member(INT, (STRING,), column="int", method=True)),
+    {
+        **dict.fromkeys(("count", "free"), Member(INT, (STRING,), column="int", method=True)),
+        **dict.fromkeys(("countOfClass", "freeOfClass"), Member(INT, (STRING,), method=True)),
+        **dict.fromkeys(("countWith", "freeWith"), Member(INT, (STRING,) * 3, method=True)),
+    },
 )
 
 _NODE_GPUS: Final = _object(

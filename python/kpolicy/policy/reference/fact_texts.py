@@ -401,6 +401,24 @@ MEMBERS: Final[Mapping[str, Mapping[str, Text]]] = MappingProxyType(
                 "How many of them no claim has anything of.",
                 "node.devices.free('gpu.example.com') >= 1",
             ),
+            "countOfClass": Text(
+                "How many devices of these slices the selectors of a DeviceClass accept.",
+                "node.devices.countOfClass('gpu') == 0",
+            ),
+            "freeOfClass": Text(
+                "How many of them no claim has anything of.",
+                "node.devices.freeOfClass('gpu') == 0",
+            ),
+            "countWith": Text(
+                "How many devices of a driver have this value of an attribute. The value is "
+                "written as text, also that of a number, a bool or a version; the domain of the "
+                "attribute may be left out where it is the driver.",
+                "node.devices.countWith('gpu.example.com', 'model', 'H100') == 0",
+            ),
+            "freeWith": Text(
+                "How many of them no claim has anything of.",
+                "node.devices.freeWith('gpu.example.com', 'model', 'H100') == 0",
+            ),
         },
         "NodeGpus": {
             "count": Text(

@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 
+use kpolicy_cel::{Answer, ErrorKind, Fault, Value};
 use rustc_hash::FxHashMap;
 
 use crate::resources::{Allocatable, names};
+use crate::rules::devices::{Counted, Meant, TooMuch, counted, units_of_counting};
 use crate::rules::shared_gpus;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
+use super::pod_facts::no_such_overload;
 use super::pod_set::requested;
 
 fn offered(offered: &Allocatable, name: &str) -> i64 {
@@ -70,6 +73,38 @@ pub(super) fn devices(cluster: &Cluster, view: NodeView<'_>, driver: &str) -> (i
 /// How many GPUs the node has that pods can share.
 pub(super) fn gpus(view: NodeView<'_>) -> i64 {
     i64::try_from(shared_gpus::free::count(view.node)).unwrap_or(i64::MAX)
+}
+
+/// The devices that the arguments mean: those of a class, or of a driver with the value of an attribute.
+fn meant(args: &[Value]) -> Option<Meant<'_>> {
+    match args {
+        [Value::String(class)] => Some(Meant::OfClass(class)),
+        [Value::String(driver), Value::String(attribute), Value::String(value)] => {
+            Some(Meant::With { driver, attribute, value })
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn meant_devices(
+    cluster: &Cluster,
+    view: NodeView<'_>,
+    args: &[Value],
+    of: fn(Counted) -> i64,
+) -> Answer {
+    let Some(meant) = meant(args) else { return no_such_overload() };
+    match counted(cluster, &view.node.name, meant) {
+        Ok(counted) => of(counted).into(),
+        Err(TooMuch) => {
+            let message = "a selector of the class takes too much work on a device";
+            Answer::Failed(Fault::new(ErrorKind::CostExceeded, message))
+        }
+    }
+}
+
+/// What counting them takes.
+pub(super) fn walking_devices(cluster: &Cluster, view: NodeView<'_>, args: &[Value]) -> u64 {
+    meant(args).map_or(0, |meant| units_of_counting(cluster, &view.node.name, meant))
 }
 
 /// The names that an image may be listed by: one without a tag means the latest.

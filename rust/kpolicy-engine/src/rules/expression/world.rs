@@ -40,6 +40,7 @@ impl Facts for PodWorld<'_> {
                 | Source::Node(_)
                 | Source::NodeWalk(..)
                 | Source::NodeInCluster(_)
+                | Source::NodeInClusterWalk(..)
                 | Source::PodOnNode(_)
                 | Source::PodOnNodeWalk(..)
                 | Source::DomainName
@@ -112,7 +113,9 @@ impl Facts for NodeWorld<'_> {
             Some(Source::Node(answer) | Source::NodeWalk(answer, _)) => {
                 answer(self.node, &read.args)
             }
-            Some(Source::NodeInCluster(answer)) => answer(cluster, self.node, &read.args),
+            Some(Source::NodeInCluster(answer) | Source::NodeInClusterWalk(answer, _)) => {
+                answer(cluster, self.node, &read.args)
+            }
             Some(Source::PodOnNode(answer) | Source::PodOnNodeWalk(answer, _)) => {
                 answer(pod, self.node)
             }
@@ -129,6 +132,9 @@ impl Facts for NodeWorld<'_> {
         match facts::source(&read.fact) {
             Some(Source::NodeWalk(_, walking) | Source::PodOnNodeWalk(_, walking)) => {
                 walking(self.node)
+            }
+            Some(Source::NodeInClusterWalk(_, walking)) => {
+                walking(self.world.pod.cluster, self.node, &read.args)
             }
             _ => self.world.work(read),
         }

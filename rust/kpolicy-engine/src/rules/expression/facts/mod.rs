@@ -96,6 +96,11 @@ pub(super) enum Source {
     NodeWalk(fn(NodeView<'_>, &[Value]) -> Answer, fn(NodeView<'_>) -> u64),
     /// Of a node, by other objects.
     NodeInCluster(fn(&Cluster, NodeView<'_>, &[Value]) -> Answer),
+    /// As `NodeInCluster`, where answering walks these objects; what that takes.
+    NodeInClusterWalk(
+        fn(&Cluster, NodeView<'_>, &[Value]) -> Answer,
+        fn(&Cluster, NodeView<'_>, &[Value]) -> u64,
+    ),
     PodOnNode(fn(&Pod, NodeView<'_>) -> Answer),
     /// As `PodOnNode`, where answering walks something of the node; what that takes.
     PodOnNodeWalk(fn(&Pod, NodeView<'_>) -> Answer, fn(NodeView<'_>) -> u64),
@@ -141,6 +146,7 @@ impl Source {
             Self::Node(_)
             | Self::NodeWalk(..)
             | Self::NodeInCluster(_)
+            | Self::NodeInClusterWalk(..)
             | Self::NodePath
             | Self::PodOnNode(_)
             | Self::PodOnNodeWalk(..)
@@ -167,6 +173,7 @@ impl Source {
             | Self::Node(_)
             | Self::NodeWalk(..)
             | Self::NodeInCluster(_)
+            | Self::NodeInClusterWalk(..)
             | Self::NodePath
             | Self::DomainName
             | Self::Allocation(_) => false,

@@ -10,7 +10,8 @@ use crate::rules::expression::api_path;
 use crate::rules::expression::columns::NodeColumns;
 use crate::rules::expression::lanes::{self, Lanes};
 use crate::rules::expression::node_facts::{
-    allocatable, capacity, condition, devices, fits, free, gpus, has_image, is_ready, utilization,
+    allocatable, capacity, condition, devices, fits, free, gpus, has_image, is_ready,
+    meant_devices, utilization, walking_devices,
 };
 use crate::rules::expression::pod_facts::{self, PodObject, entry, keyed, map};
 use crate::rules::expression::pod_set::{PodTotal, requested};
@@ -49,6 +50,20 @@ const fn fact(
     answer: fn(NodeView<'_>, &[Value]) -> Answer,
 ) -> Row {
     Row { name, arguments, result, parts, source: Source::Node(answer), lanes }
+}
+
+/// Driver, attribute and value.
+const OF_ATTRIBUTE: &[&str] = &["string", "string", "string"];
+
+/// What slices and claims say of the devices of a class, or with a value of an attribute.
+const fn of_meant_devices(
+    name: &'static str,
+    arguments: &'static [&'static str],
+    answer: fn(&Cluster, NodeView<'_>, &[Value]) -> Answer,
+) -> Row {
+    let source = Source::NodeInClusterWalk(answer, walking_devices);
+    let parts = Parts::of(&[Part::Claims]);
+    Row { name, arguments, result: "int", parts, source, lanes: Lanes::None }
 }
 
 /// What slices and claims say of the devices of a driver.
@@ -108,7 +123,7 @@ fn condition_text(view: NodeView<'_>, args: &[Value]) -> Option<Arc<str>> {
     condition(view, kind).map(Into::into)
 }
 
-pub(super) static ROWS: [Row; 48] = [
+pub(super) static ROWS: [Row; 52] = [
     fact("name", &[], "string", EXISTENCE, Lanes::Names, |view, _| {
         Arc::clone(&view.node.name).into()
     }),
@@ -266,6 +281,18 @@ pub(super) static ROWS: [Row; 48] = [
     }),
     fact("gpus.kinds", &[], "list(int)", OF_GPUS, Lanes::None, |view, _| {
         numbers(shared::kinds(view.load))
+    }),
+    of_meant_devices("devices.countOfClass", &["string"], |cluster, view, args| {
+        meant_devices(cluster, view, args, |counted| counted.all)
+    }),
+    of_meant_devices("devices.freeOfClass", &["string"], |cluster, view, args| {
+        meant_devices(cluster, view, args, |counted| counted.free)
+    }),
+    of_meant_devices("devices.countWith", OF_ATTRIBUTE, |cluster, view, args| {
+        meant_devices(cluster, view, args, |counted| counted.all)
+    }),
+    of_meant_devices("devices.freeWith", OF_ATTRIBUTE, |cluster, view, args| {
+        meant_devices(cluster, view, args, |counted| counted.free)
     }),
     Row {
         name: "hasImage",
