@@ -23,9 +23,10 @@ ELSEWHERE = frozenset(
     }
 )
 # What they describe takes a cluster: test_policy_source.py, test_why.py, test_devices.py,
-# test_plugins.py and nemeses/test_upgrade.py of tests/e2e do it, and no output is shown.
+# test_plugins.py and nemeses/test_upgrade.py of tests/e2e do it, and no output is shown. Pages are
+# opened by tests/browser.
 NOTHING_SHOWN = frozenset(
-    {"devices", "plugins", "policy-delivery", "upgrading", "why-is-a-pod-pending"}
+    {"devices", "pages", "plugins", "policy-delivery", "upgrading", "why-is-a-pod-pending"}
 )
 # How many commands each guide has at least.
 COMMANDS = {
