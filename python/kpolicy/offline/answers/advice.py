@@ -61,7 +61,7 @@ class Sums:
         """By kind, how many pods one suggestion of it would place each; the most pods first."""
         placed: Counter[tuple[str, str]] = Counter()
         for each in self.advice:
-            for kind in {(one["of"], one["kind"]) for one in each.get("suggestions", ())}:
+            for kind in {(found["of"], found["kind"]) for found in each.get("suggestions", ())}:
                 placed[kind] += len(each["pods"])
         ordered = sorted(placed.items(), key=lambda item: (-item[1], item[0]))
         return [{"of": of, "kind": kind, "pods": pods} for (of, kind), pods in ordered]

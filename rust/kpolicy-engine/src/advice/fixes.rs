@@ -1,7 +1,7 @@
 //! What could be changed so that one rule does not reject one node any more. Whether it is enough is
 //! for the cycle to say.
 
-use crate::model::{Effect, Requirement, SelectorOperator, Toleration, TolerationOperator};
+use crate::model::{Effect, Labels, Requirement, SelectorOperator, Toleration, TolerationOperator};
 use crate::resources::names;
 use crate::rules::node_selection::{NAME_FIELD, can_be_parsed};
 use crate::rules::tolerations::Operators;
@@ -160,22 +160,29 @@ fn label(node: &Node, name: &NodeName, world: &World<'_>) -> Alternatives {
         selector_misses(node, world).map(|(key, value)| set(key, Some(value))).collect();
     let Some(misses) = term_misses(node, world) else { return Vec::new() };
     for Dropped { is_field, requirement, .. } in &misses {
-        let Some(value) = wanted_value(requirement).filter(|_| !is_field) else {
-            return Vec::new();
-        };
-        changes.push(set(&requirement.key, value.as_deref()));
+        match wanted(requirement).filter(|_| !is_field) {
+            Some(Wanted::Value(value)) => changes.push(set(&requirement.key, Some(&value))),
+            Some(Wanted::Absence) => changes.push(set(&requirement.key, None)),
+            None => return Vec::new(),
+        }
     }
     if changes.is_empty() { Vec::new() } else { vec![changes] }
 }
 
-/// A value of the label that meets a requirement: inside, `None` is to have no such label.
-fn wanted_value(requirement: &Requirement) -> Option<Option<Box<str>>> {
+/// What a label has to be for a requirement.
+enum Wanted {
+    Value(Box<str>),
+    Absence,
+}
+
+/// `None`: no label meets it.
+fn wanted(requirement: &Requirement) -> Option<Wanted> {
     let bound = || requirement.values.first().and_then(|bound| bound.parse::<i64>().ok());
-    let beside = |by: i64| Some(Some(bound()?.checked_add(by)?.to_string().into()));
+    let beside = |by: i64| Some(Wanted::Value(bound()?.checked_add(by)?.to_string().into()));
     match requirement.operator {
-        SelectorOperator::In => requirement.values.first().map(|value| Some(value.clone())),
-        SelectorOperator::Exists => Some(Some("".into())),
-        SelectorOperator::NotIn | SelectorOperator::DoesNotExist => Some(None),
+        SelectorOperator::In => requirement.values.first().cloned().map(Wanted::Value),
+        SelectorOperator::Exists => Some(Wanted::Value("".into())),
+        SelectorOperator::NotIn | SelectorOperator::DoesNotExist => Some(Wanted::Absence),
         SelectorOperator::Gt => beside(1),
         SelectorOperator::Lt => beside(-1),
         SelectorOperator::Invalid => None,
@@ -188,7 +195,7 @@ fn selector_misses<'a>(
 ) -> impl Iterator<Item = (&'a str, &'a str)> {
     let selector = world.pod.template.node_affinity.selector.iter();
     let labels = &node.object.meta.labels;
-    selector.flat_map(|own| own.iter()).filter(|(key, value)| labels.get(key) != Some(value))
+    selector.flat_map(Labels::iter).filter(|(key, value)| labels.get(key) != Some(value))
 }
 
 /// The requirements of a term that the node does not meet, of the term with the fewest. `None`: no

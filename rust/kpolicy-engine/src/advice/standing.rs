@@ -7,7 +7,7 @@ use crate::judging::{PreparedFilters, ahead_of, nominated};
 use crate::model::Taint;
 use crate::program::Profile;
 use crate::resources::{Amounts, names};
-use crate::rules::{Code, Stage, node_resources_fit};
+use crate::rules::{Code, FilterRule, Stage, node_resources_fit};
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
 use super::world::World;
@@ -171,7 +171,7 @@ fn in_order(cluster: &Cluster) -> impl Iterator<Item = NodeView<'_>> {
 fn fits(profile: &Profile, failing: &[(usize, Code)]) -> bool {
     let is_fit = |filter: usize| {
         let rule = profile.filters.get(filter);
-        rule.and_then(|rule| rule.builtin()) == Some(node_resources_fit::NAME)
+        rule.and_then(FilterRule::builtin) == Some(node_resources_fit::NAME)
     };
     !failing.iter().any(|(filter, _)| is_fit(*filter))
 }
