@@ -23,6 +23,7 @@ DECIDING = (
     "explain",
     "hash",
     "lint",
+    "plan",
     "replay",
     "run",
     "simulate",
