@@ -48,6 +48,9 @@ WITHOUT_FILE = {
     "KP605": "of `kpolicy convert`: tests/unit/cli/verbs/test_documents_convert.py",
     "KP608": "of `kpolicy convert`: tests/unit/cli/verbs/test_documents_convert.py",
     "KP504": "of a recorded file: tests/unit/offline/snapshot_lint/test_lint_snapshot.py",
+    "KP510": "of a scenario: tests/unit/offline/days/test_read_scenario.py",
+    "KP511": "of a scenario: tests/unit/offline/days/test_read_scenario.py",
+    "KP512": "of a scenario: tests/unit/offline/days/test_read_scenario.py",
 }
 
 
