@@ -19,6 +19,7 @@ use crate::changes;
 use crate::programs::facts_of;
 use crate::seen::Seen;
 use crate::wakes::{BEGINS_NS, Parked};
+pub(crate) use crate::world::Fault;
 use crate::world::{Step, World};
 
 /// Where and how the engine was at odds with itself.
@@ -47,16 +48,6 @@ pub(crate) struct Run<'w> {
     /// Pods as they were when they were placed: what their nodes hold until a bind is confirmed.
     pub placed: BTreeMap<String, Value>,
     pub seen: Seen,
-}
-
-/// A fault that is planted, to see that it is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
-    None,
-    /// One of the two engines does not hear of changes of nodes that it knows.
-    MissesNodes,
-    /// Wakes because of updates of nodes are not reported.
-    LosesWakes,
 }
 
 pub(crate) fn feed(engine: &mut Engine, object: &Value) -> Vec<Wake> {

@@ -31,6 +31,16 @@ pub(crate) enum Step {
     Pass(i64, i64),
 }
 
+/// A fault that is planted, to see that it is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// One of the two engines does not hear of changes of nodes that it knows.
+    MissesNodes,
+    /// Wakes because of updates of nodes are not reported.
+    LosesWakes,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct World {
     pub seed: u64,

@@ -96,7 +96,8 @@ impl TypicalPods {
                 && idle.cpu_milli >= pod.cpu_milli
                 && fitting >= count
                 && is_model_among(idle.model, &pod.models);
-            pod.frequency * if can_host { too_little } else { total } as f64
+            let fragment = if can_host { too_little } else { total };
+            pod.frequency * fragment as f64
         };
         self.0.iter().map(of_pod).sum()
     }
