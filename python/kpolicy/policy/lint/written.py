@@ -16,7 +16,7 @@ from kpolicy.policy.cel.tree import Tree
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.lint.formulas import Formulas
 from kpolicy.policy.lint.lookups import Guards, Terms
-from kpolicy.policy.models.scheduling_policy import Predicate, Priority, Rule, Spec
+from kpolicy.policy.models.scheduling_policy import Hold, Predicate, Priority, Rule, Spec
 from kpolicy.policy.yaml.nodes import Path
 from kpolicy.quick_dataclass import dataclass
 
@@ -152,7 +152,7 @@ class WrittenPolicy:
             return None
         return WrittenExpression(path, tree, compiled.text)
 
-    def _conditions(self, at: Path, holder: Spec | Rule) -> tuple[WrittenExpression, ...]:
+    def _conditions(self, at: Path, holder: Spec | Rule | Hold) -> tuple[WrittenExpression, ...]:
         return tuple(filter(None, map(self._at, condition_paths(at, holder))))
 
     def _rules(self) -> Iterator[RuleExpression]:
