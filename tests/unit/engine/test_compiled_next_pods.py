@@ -129,8 +129,8 @@ def test_what_fails_is_told_once_for_pods_that_are_alike_and_they_come_last() ->
     cluster.come("number", cpu=2, labels={"a": "", "class": ""})
     cluster.come("no-class", labels={"a": ""})
     assert cluster.next(9) == ["number", "no-number", "like-it"]
-    told = [(fault.uid, fault.rule, fault.code) for fault in cluster.faults]
-    assert told == [("no-number", "queue.order", "KR111"), ("no-class", "class", "KR102")]
+    failed = [(fault.uid, fault.rule, fault.code) for fault in cluster.faults]
+    assert failed == [("no-number", "queue.order", "KR111"), ("no-class", "class", "KR102")]
     assert cluster.faults[0].message == "it gave NaN, which is no number"
     cluster.faults = []
     cluster.now_s = 60

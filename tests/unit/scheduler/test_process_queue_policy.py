@@ -109,8 +109,8 @@ async def test_an_order_that_fails_is_logged_once_for_pods_that_are_alike(
             await until(lambda: len(scheduled(control_plane)) == 3)
             async with aiohttp.ClientSession() as session:
                 page = await (await session.get(scheduler.url + "/debug/queue")).json()
-    told = [record for record in caplog.records if getattr(record, "rule", "") == "queue.order"]
-    assert sorted(record.__dict__["code"] for record in told) == ["KR102", "KR106"]
+    logged = [record for record in caplog.records if getattr(record, "rule", "") == "queue.order"]
+    assert sorted(record.__dict__["code"] for record in logged) == ["KR102", "KR106"]
     shown = {(failed["rule"], failed["code"], failed["pod"]) for failed in page["failedRules"]}
     assert ("queue.order", "KR106", "default/ranked") in shown
     assert len(shown) == 2

@@ -16,15 +16,15 @@ def idle_preemption(policy: Policy) -> Iterator[Diagnostic]:
     preemption = policy.model.spec.preemption
     if preemption is None or preemption.policy != "Never":
         return
-    says = {
+    written = {
         "freesDevices": preemption.frees_devices,
         "victims": preemption.victims is not None,
         "order": preemption.order is not None,
     }
-    for field, is_said in says.items():
+    for field, is_written in written.items():
         path = (*_AT, field)
         node = find(policy.tree, path)
-        if not is_said or node is None:
+        if not is_written or node is None:
             continue
         # The value alone is exchanged, so that the fix fits every layout.
         edits = (Edit(node.span, "false"),) if field == "freesDevices" else ()
