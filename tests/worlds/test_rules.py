@@ -15,7 +15,7 @@ def test_the_compiled_rules_are_up_to_date() -> None:
 def test_there_are_rules_of_every_kind() -> None:
     rules = json.loads(COMPILED.read_text())
     filters, scores = rules["filters"], rules["scores"]
-    assert (len(filters), len(scores)) == (91, 12)
+    assert (len(filters), len(scores)) == (93, 12)
     assert {rule["onError"] for rule in filters} == {"accept", "reject"}
     assert {rule["enforcement"] for rule in filters} == {"deny", "audit"}
     assert {rule["failurePolicy"] for rule in filters} == {"Fail", "Ignore"}

@@ -88,7 +88,8 @@ _ADVICE_OPTIONAL: Final[dict[str, Any]] = {
     "decisions": whole_number_of("How many decisions the search took."),
     "isComplete": {"type": "boolean", "description": "Whether the search came to its end."},
     "heldBy": object_of(
-        {"rule": text_of("What keeps the pod from being tried."), "reason": text_of("Why.")}
+        {"rule": text_of("What keeps the pod from being tried."), "reason": text_of("Why.")},
+        "What holds the pod.",
     ),
     "message": text_of("Why no node is looked at."),
     "node": {"type": ["string", "null"], "description": "Where the pod is, or would be placed."},

@@ -24,9 +24,17 @@ ELSEWHERE = frozenset(
 )
 # What they describe takes a cluster: test_policy_source.py, test_why.py, test_devices.py,
 # test_plugins.py and nemeses/test_upgrade.py of tests/e2e do it, and no output is shown. Pages are
-# opened by tests/browser.
+# opened by tests/browser; the trace of shared-gpus is filled by tests/unit/benches/fill.
 NOTHING_SHOWN = frozenset(
-    {"devices", "pages", "plugins", "policy-delivery", "upgrading", "why-is-a-pod-pending"}
+    {
+        "devices",
+        "pages",
+        "plugins",
+        "policy-delivery",
+        "shared-gpus",
+        "upgrading",
+        "why-is-a-pod-pending",
+    }
 )
 # How many commands each guide has at least.
 COMMANDS = {

@@ -18,7 +18,7 @@ SCENARIO = re.compile(r"^## ([^\n]+)\n\n```yaml\n(.*?)```\n\n```findings\n(.*?)`
 # expression language's own.
 ELSEWHERE = {"KP109", "KP110", "KP111", "KP112", "KP119", "KP124", "KP130", "KP142"}
 # Codes of what a process allows: a page has no process.
-ELSEWHERE |= {"KP131", "KP132", "KP133", "KP135", "KP136"}
+ELSEWHERE |= {"KP131", "KP132", "KP133", "KP135", "KP136", "KP139"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ def problems(value: Any, schema: dict[str, Any], at: str = "") -> list[str]:
         "boolean": bool,
         "object": dict,
         "array": list,
+        "null": type(None),
     }
     known = {"type", "required", "properties", "items", "enum", "const", "title", "description"}
     assert set(schema) <= known
@@ -63,7 +64,9 @@ def problems(value: Any, schema: dict[str, Any], at: str = "") -> list[str]:
         return [f"{at} is not {schema['const']}"]
     if "enum" in schema and value not in schema["enum"]:
         return [f"{at} is not one of {schema['enum']}"]
-    if "type" in schema and not isinstance(value, types[schema["type"]]):  # type: ignore[arg-type]
+    wanted = schema.get("type", [])
+    kinds = [types[each] for each in ([wanted] if isinstance(wanted, str) else wanted)]
+    if kinds and not any(isinstance(value, kind) for kind in kinds):  # type: ignore[arg-type]
         return [f"{at} is no {schema['type']}"]
     found = [f"{at}.{name} is missing" for name in schema.get("required", ()) if name not in value]
     for name, below in schema.get("properties", {}).items():

@@ -191,12 +191,13 @@ impl Change {
                 "from": quantity(resource, *from), "to": quantity(resource, *to)}),
             Self::Toleration(own) => json!({"key": own.key, "operator": "Equal",
                 "value": own.value, "effect": own.effect.map(effect_name)}),
-            Self::Selector { key, value } => json!({"key": key, "value": value}),
+            Self::Selector { key, value } | Self::PodLabel { key, value } => {
+                json!({"key": key, "value": value})
+            }
             Self::Requirement(dropped) => dropped.to_json(),
             Self::Constraint { position, key, .. } => {
                 json!({"position": position, "topologyKey": key})
             }
-            Self::PodLabel { key, value } => json!({"key": key, "value": value}),
             Self::Untaint { node, taint } => json!({"node": &*node.name, "key": taint.key,
                 "value": taint.value, "effect": effect_name(taint.effect)}),
             Self::Uncordon { node } => json!({"node": &*node.name}),

@@ -22,7 +22,8 @@ pub(super) fn with(pod: &Pod, changes: &[Change]) -> Option<PodParts> {
             Change::Toleration(toleration) => {
                 let own = parts.tolerations.take();
                 let own = own.unwrap_or_else(|| pod.template.tolerations.to_vec().into());
-                parts.tolerations = Some([&own[..], &[toleration.clone()]].concat().into());
+                parts.tolerations =
+                    Some([&own[..], std::slice::from_ref(toleration)].concat().into());
             }
             Change::Selector { key, .. } => {
                 let affinity = parts.node_affinity.get_or_insert_with(|| node_affinity(pod));
@@ -112,7 +113,7 @@ fn without_requirements(selector: &NodeSelector, dropped: &[&Dropped]) -> Option
             let is_it = |one: &&Dropped| {
                 (one.term, one.is_field, one.position) == (term, is_field, position)
             };
-            dropped.iter().any(|one| is_it(one))
+            dropped.iter().any(is_it)
         };
         let left = own.iter().enumerate().filter(|(position, _)| !is_dropped(*position));
         left.map(|(_, requirement)| requirement.clone()).collect()

@@ -7,7 +7,7 @@ use crate::judging::{PreparedFilters, ahead_of, nominated};
 use crate::model::Taint;
 use crate::program::Profile;
 use crate::resources::{Amounts, names};
-use crate::rules::{Code, FilterRule, Stage, node_resources_fit};
+use crate::rules::{Code, FilterRule, PreparedFilter, Stage, node_resources_fit};
 use crate::snapshot::{Cluster, NodeSlot, NodeView, Pod};
 
 use super::world::World;
@@ -53,7 +53,7 @@ impl Standing {
         for filter in &prepared {
             let checks = filter.is_some_and(|own| matches!(own.stage(), Stage::Check));
             asked.push(checks);
-            rests_on_pods.push(checks && filter.is_some_and(|own| own.rests_on_pods()));
+            rests_on_pods.push(checks && filter.is_some_and(PreparedFilter::rests_on_pods));
         }
         for view in in_order(world.cluster()) {
             let mut failing = Vec::new();
@@ -72,7 +72,7 @@ impl Standing {
                 if fits(profile, &failing) { Vec::new() } else { short(world, view, &ahead) };
             nodes.push(NodeStanding { slot: view.slot, failing, short });
         }
-        Self { nodes, rests_on_pods, asked, fresh }
+        Self { fresh, nodes, rests_on_pods, asked }
     }
 
     fn nothing() -> Self {
@@ -148,7 +148,7 @@ impl Column<'_> {
 }
 
 fn columns<'a>(prepared: &PreparedFilters<'a>, cluster: &Cluster) -> Vec<Column<'a>> {
-    let column = |filter: &Option<&'a dyn crate::rules::PreparedFilter>| {
+    let column = |filter: Option<&'a dyn PreparedFilter>| {
         let Some(filter) = filter else { return Column::Passes };
         match filter.stage() {
             Stage::Skip => Column::Passes,
@@ -161,7 +161,7 @@ fn columns<'a>(prepared: &PreparedFilters<'a>, cluster: &Cluster) -> Vec<Column<
             }
         }
     };
-    prepared.iter().map(column).collect()
+    prepared.iter().copied().map(column).collect()
 }
 
 fn in_order(cluster: &Cluster) -> impl Iterator<Item = NodeView<'_>> {

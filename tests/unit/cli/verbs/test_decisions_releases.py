@@ -27,6 +27,7 @@ DECIDING = (
     "replay",
     "run",
     "simulate",
+    "sweep",
     "test",
     "why",
 )
@@ -36,6 +37,7 @@ NEEDED = {
     "why": ("web",),
     "diff": ("-s", "cluster.json"),
     "replay": ("journal",),
+    "sweep": ("--scenario", "days.yaml"),
 }
 BALANCE = """\
 apiVersion: kpolicy.dev/v1alpha1

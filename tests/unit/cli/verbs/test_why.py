@@ -30,6 +30,15 @@ shop/search is pending: none of 3 nodes takes it
 
   preemption: no potential nodes
 
+  nearest to taking it
+    n1  Insufficient cpu (4 of 6 cpu free) [NodeResourcesFit]
+    n2  Insufficient cpu (3 of 6 cpu free) [NodeResourcesFit]
+    n3  node(s) didn't match Pod's node affinity/selector [NodeAffinity]; Insufficient cpu \
+(2 of 6 cpu free) [NodeResourcesFit]
+
+  would place it, the smallest change first
+    1.  request 4 cpu instead of 6  → n1
+
   what to do
     NodeResourcesFit  add a node with enough room, free some, or request less: it asks for 6 cpu, \
 and n1 has most free, 4

@@ -32,6 +32,7 @@ STEPS = {
     "namespaceObject",
     "victim",
     "node.devices",
+    "node.gpus",
     "allocation",
     "allocation.all",
     "allocation.before",

@@ -1,3 +1,5 @@
+//! What pods ask of GPUs, what is left of each, and the device that a pod gets.
+
 use serde_json::{Value, json};
 
 use super::{SharedGpus, from_args};
