@@ -16,8 +16,8 @@ from typing import Final
 from benches.fill import authors
 from kpolicy.offline.fill import Filled, Recipe, Trace
 from kpolicy.offline.fill.cells import OPENB, FillCell, FillWork, cells_of, outcomes, trace_at
-from kpolicy.offline.fill.openb import DEFAULT_PODS
 from kpolicy.offline.fill.filled_cluster import Outcome
+from kpolicy.offline.fill.openb import DEFAULT_PODS
 from kpolicy.offline.fill.synthetic import write_synthetic
 from kpolicy.offline.policy_files import read_source
 from kpolicy.offline.reports.columns import columns

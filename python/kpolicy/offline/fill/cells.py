@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from kpolicy.offline.fill.openb import DEFAULT_PODS, read_openb
 from kpolicy.offline.fill.filled_cluster import Outcome
+from kpolicy.offline.fill.openb import DEFAULT_PODS, read_openb
 from kpolicy.offline.fill.recipe import Recipe
 from kpolicy.offline.fill.run import Filled, run_fill
 from kpolicy.offline.fill.trace import Trace
