@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Final
 
 from benches.fill import authors
-from kpolicy.offline.fill import Filled, Recipe, Trace
-from kpolicy.offline.fill.cells import OPENB, FillCell, FillWork, cells_of, outcomes, trace_at
+from kpolicy.offline.fill import Recipe, Trace
+from kpolicy.offline.fill.cells import OPENB, FillWork, cells_of, outcomes, trace_at
 from kpolicy.offline.fill.filled_cluster import Outcome
 from kpolicy.offline.fill.openb import DEFAULT_PODS
 from kpolicy.offline.fill.synthetic import write_synthetic
 from kpolicy.offline.policy_files import read_source
 from kpolicy.offline.reports.columns import columns
 from kpolicy.offline.snapshots.snapshot_problem import Problem
+from kpolicy.offline.sweeps.cell_runner import run_cells
 from kpolicy.policy.compile import compile_policy, shipped_names, shipped_source
 
 POLICIES: Final = Path(__file__).parent / "policies"
@@ -43,14 +42,6 @@ def program_of(policy: str) -> bytes:
     if compiled.program is None:
         raise ValueError("; ".join(str(finding.message) for finding in compiled.diagnostics))
     return compiled.program.bytes
-
-
-def filled(work: FillWork, cells: Sequence[FillCell], jobs: int) -> list[Filled]:
-    if jobs == 1:
-        return list(map(work, cells))
-    spawned = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=spawned) as pool:
-        return list(pool.map(work, cells))
 
 
 def seeds_of(text: str) -> range:
@@ -123,7 +114,7 @@ def main(words: Sequence[str]) -> int:
     work = FillWork(trace, tuple(programs.values()), recipe)
     cells = cells_of(len(programs), flags.seeds)
     began = time.monotonic()
-    found = outcomes(list(programs), cells, filled(work, cells, flags.jobs))
+    found = outcomes(list(programs), cells, run_cells(work, cells, jobs=flags.jobs))
     if flags.output == "json":
         print(json.dumps([outcome.line(PERCENTS) for outcome in found]))
     else:

@@ -69,7 +69,7 @@ def write_days_page(args: argparse.Namespace, document: Mapping[str, Any]) -> No
 def write_sweep_page(args: argparse.Namespace, document: Mapping[str, Any]) -> None:
     from kpolicy.offline.pages.sweep_page import sweep_page
 
-    _write(args.html, sweep_page(document, f"in the days of {args.scenario}"))
+    _write(args.html, sweep_page(document, f"on {args.trace or args.scenario}"))
 
 
 def _whose(args: argparse.Namespace) -> str:

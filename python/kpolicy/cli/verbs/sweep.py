@@ -1,12 +1,14 @@
-"""`kpolicy sweep`: simulates days for several policies, parameters and seeds, side by side."""
+"""`kpolicy sweep`: simulates days, or fills the cluster of a trace, for several policies,
+parameters and seeds, side by side.
+"""
 
 from __future__ import annotations
 
 import argparse
 import itertools
 import re
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kpolicy.cli.findings_text import printable
 from kpolicy.cli.input_output import (
@@ -35,8 +37,12 @@ from kpolicy.offline.limits import CELLS_MAX, JOBS_MAX
 
 if TYPE_CHECKING:
     from kpolicy.cli.simulated_days import JournalDays, ScenarioInput
-    from kpolicy.offline.sweeps.days_cells import Values, Variant
+    from kpolicy.cli.swept_trace import TraceInput
+    from kpolicy.offline.days.course import Course
+    from kpolicy.offline.sweeps.days_cells import Cell, Values, Variant
     from kpolicy.policy.assembly.assemble import Program
+
+    Days: TypeAlias = ScenarioInput | JournalDays | TraceInput
 
 _EPILOG: Final = """\
 A cell is one policy with one seed and one value of each --set. Cells are simulated side by side, on
@@ -45,6 +51,9 @@ standard deviation; --csv has a row for each cell.
 
 --set nodes.worker.count=10,20 sets a field of the scenario, by its path; items of lists are named,
 or numbered from 0. --set params.NAME=V1,V2 sets a param of the policies.
+
+With --trace, the pods of a trace arrive until they ask for 130 % of its GPUs, and the table has how
+much of the GPUs is allocated, and how much is left in pieces that its pods cannot use.
 
 With --engine ray, cells run on a Ray cluster (`pip install 'kpolicy[ray]'`): the one of
 --ray-address or of RAY_ADDRESS, or one that is begun on this machine. The results are the same. A
@@ -80,25 +89,27 @@ def _setting(written: str) -> tuple[str, list[str]]:
 
 
 def _sweep(args: argparse.Namespace) -> int:
-    from kpolicy.cli.simulated_days import load_days, write_whole
+    from kpolicy.cli.simulated_days import write_whole
     from kpolicy.offline.reports.sweep_text import sweep_csv, sweep_text
     from kpolicy.offline.sweeps.cell_runner import run_cells
-    from kpolicy.offline.sweeps.days_cells import DaysWork, Sweep, cells_of
+    from kpolicy.offline.sweeps.days_cells import Sweep, cells_of
     from kpolicy.offline.sweeps.outcomes import SweepError
 
+    if bool(args.scenario) == bool(args.trace):
+        raise CannotWorkError("give --scenario FILE, or --trace openb:DIR")
     if args.ray_address and args.engine != "ray":
         raise CannotWorkError("--ray-address goes with --engine ray")
     names = [name for name, _ in args.set]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise CannotWorkError(f"--set {twice[0]} is there twice; give its values at once")
-    days = load_days(args.scenario)
+    days = _load(args)
     combinations = _combinations(args)
     courses = {values: days.course(dict(values)) for values in map(_of_scenario, combinations)}
     variants = list(_variants(args, days, combinations, list(courses)))
     cells = cells_of(variants, args.seeds)
     if len(cells) > CELLS_MAX:
         raise CannotWorkError(f"these are {len(cells):,} cells; at most {CELLS_MAX:,} may be")
-    work = DaysWork(tuple(courses.values()), tuple(variants))
+    work, shown = _work(days, courses.values(), variants)
     try:
         with refusals_reported(), progress_bar("simulating cells") as progress:
             results = run_cells(
@@ -111,7 +122,7 @@ def _sweep(args: argparse.Namespace) -> int:
             )
     except SweepError as error:
         raise CannotWorkError(str(error)) from error
-    sweep = Sweep(tuple(variants), cells, tuple(results))
+    sweep = Sweep(tuple(variants), cells, tuple(results), shown)
     if args.csv:
         write_whole(args.csv, sweep_csv(sweep))
     if args.output == "json":
@@ -123,6 +134,25 @@ def _sweep(args: argparse.Namespace) -> int:
     if args.html is not None:
         write_sweep_page(args, {"cells": sweep.cell_lines(), "variants": sweep.summary()})
     return FINE
+
+
+def _load(args: argparse.Namespace) -> Days:
+    from kpolicy.cli.simulated_days import load_days
+    from kpolicy.cli.swept_trace import load_trace
+
+    return load_trace(args.trace) if args.trace else load_days(args.scenario)
+
+
+def _work(
+    days: Days, courses: Iterable[Course | None], variants: Sequence[Variant]
+) -> tuple[Callable[[Cell], dict[str, float]], Mapping[str, str]]:
+    from kpolicy.cli.swept_trace import TraceInput
+    from kpolicy.offline.sweeps import days_cells, trace_cells
+
+    if isinstance(days, TraceInput):
+        return trace_cells.TraceWork(days.trace, tuple(variants)), trace_cells.SHOWN
+    made = tuple(course for course in courses if course is not None)
+    return days_cells.DaysWork(made, tuple(variants)), days_cells.SHOWN
 
 
 def _combinations(args: argparse.Namespace) -> list[Values]:
@@ -138,7 +168,7 @@ def _of_scenario(values: Values) -> Values:
 
 def _variants(
     args: argparse.Namespace,
-    days: ScenarioInput | JournalDays,
+    days: Days,
     combinations: Sequence[Values],
     courses: Sequence[Values],
 ) -> Iterator[Variant]:
@@ -155,9 +185,7 @@ def _variants(
             yield Variant(name, values, course, programs[policy, params])
 
 
-def _program(
-    args: argparse.Namespace, days: ScenarioInput | JournalDays, policy: str, params: Values
-) -> Program:
+def _program(args: argparse.Namespace, days: Days, policy: str, params: Values) -> Program:
     from kpolicy.cli.verb import params_of
 
     lines = "\n".join(f"{name.removeprefix(_PARAMS)}={value}" for name, value in params)
@@ -165,21 +193,29 @@ def _program(
     return load_program(
         argparse.Namespace(**{**vars(args), "param": list(own.items())}),
         all_sources([policy] if policy else []),
-        every_pod=args.every_pod,
+        # The pods of a trace name no scheduler.
+        every_pod=args.every_pod or bool(args.trace),
         cluster_version=days.cluster_version,
     )
 
 
 SWEEP: Final = Verb(
     "sweep",
-    "Simulate days for several policies, seeds and values of parameters, and compare the figures.",
+    "Simulate days, or fill the cluster of a trace, for several policies, seeds and values of "
+    "parameters, and compare the figures.",
     _sweep,
     (
         argument(
             "--scenario",
-            required=True,
+            default="",
             metavar="FILE|DIR|-",
             help="the days: a document of kind Scenario, or the folder of a journal",
+        ),
+        argument(
+            "--trace",
+            default="",
+            metavar="openb:DIR",
+            help="fill the cluster of this trace of shared GPUs instead: the folder of openb",
         ),
         repeatable(
             "--policy",

@@ -8,7 +8,7 @@ import io
 from kpolicy.api_times import NANOSECONDS
 from kpolicy.offline.days.durations import duration_text
 from kpolicy.offline.reports.columns import columns, percent
-from kpolicy.offline.sweeps.days_cells import SHOWN, Spread, Sweep
+from kpolicy.offline.sweeps.days_cells import Spread, Sweep
 
 _SHARES = ("allocation", "fragmentation", "imbalance")
 
@@ -16,10 +16,10 @@ _SHARES = ("allocation", "fragmentation", "imbalance")
 def sweep_text(sweep: Sweep) -> list[str]:
     """The mean of each figure over seeds, and its standard deviation."""
     names = [name for name, _ in sweep.variants[0].values]
-    rows = [["policy", *names, *SHOWN.values()]]
+    rows = [["policy", *names, *sweep.shown.values()]]
     for variant, spreads in sweep.spreads():
         values = [value for _, value in variant.values]
-        figures = [_figure(name, spreads[name]) for name in SHOWN if name in spreads]
+        figures = [_figure(name, spreads[name]) for name in sweep.shown if name in spreads]
         rows.append([variant.policy, *values, *figures])
     return columns(rows, right=range(1 + len(names), len(rows[0])))
 

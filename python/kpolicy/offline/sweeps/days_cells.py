@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any, Final, NamedTuple
@@ -83,11 +83,13 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """`results` are in the order of `cells`: those of one variant after those of another."""
+    """`results` are in the order of `cells`: those of one variant after those of another. `shown`:
+    the figures of the table, with their headings."""
 
     variants: tuple[Variant, ...]
     cells: tuple[Cell, ...]
     results: tuple[dict[str, float], ...]
+    shown: Mapping[str, str]
 
     def spreads(self) -> Iterator[tuple[Variant, dict[str, Spread]]]:
         for place, variant in enumerate(self.variants):

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kpolicy import cli
+from kpolicy.offline.fill.synthetic import write_synthetic
 from tests.tree.sources import ROOT
 from tests.unit.offline.days.scenarios import NODE, POD, document
 
@@ -107,6 +108,22 @@ def test_a_sweep_sets_params_of_policies(scenario: str, tmp_path: Path, capsys: 
     assert placed[0] == 0 < placed[1]
 
 
+def test_policies_fill_the_cluster_of_a_trace(tmp_path: Path, capsys: Capture) -> None:
+    write_synthetic(tmp_path)
+    command = ["sweep", "--trace", f"openb:{tmp_path}", "--seeds", "1,2", "--jobs", "1"]
+    policies = ["gpus-least-fragmentation", str(ROOT / "benches/fill/policies/random.yaml")]
+    for policy in policies:
+        command += ["--policy", policy]
+    assert cli.main([*command, "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["cells"]) == 4
+    of = {each["policy"]: each["figures"] for each in found["variants"]}
+    allocated = [of[policy]["at 100% gpu allocation"]["mean"] for policy in policies]
+    assert 1 > allocated[0] > allocated[1] > 0.5
+    assert cli.main(command) == 0
+    assert "fragments at 100%" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -120,6 +137,9 @@ def test_a_sweep_sets_params_of_policies(scenario: str, tmp_path: Path, capsys: 
         (["sweep", "--scenario", "SCENARIO", "--set", "duration"], "write NAME=V1,V2"),
         (["sweep", "--scenario", "SCENARIO", "--ray-address", "x"], "goes with --engine ray"),
         (["sweep", "--scenario", JOURNAL, "--set", "duration=1h"], "a journal has no values"),
+        (["sweep"], "give --scenario FILE, or --trace openb:DIR"),
+        (["sweep", "--trace", "x"], "UnknownTrace: x: no kind of trace that is known"),
+        (["sweep", "--trace", "openb:nowhere"], "NotReadable: nowhere"),
     ],
     ids=lambda value: "-".join(value)[:40] if isinstance(value, list) else "",
 )
