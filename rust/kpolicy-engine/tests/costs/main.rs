@@ -75,7 +75,7 @@ fn lanes(measured: &[Measured], nodes: usize, labelled: Labelled) -> Vec<u64> {
 fn a_first_decision_costs_so_much_a_node_whichever_labels_nodes_lack() {
     let mut measured = builtins();
     let (filters, scores) = (catalog::filter_names().len(), catalog::score_names().len());
-    assert_eq!((filters, scores), (20, 18));
+    assert_eq!((filters, scores), (21, 19));
     assert_eq!(measured.len(), filters + scores);
     let policies = policies();
     assert_eq!(policies.len(), 23);

@@ -103,7 +103,7 @@ impl Advised {
                     return Err(format!("less of change {position} would do: {suggestion}"));
                 }
             }
-            smaller = changes.clone();
+            smaller.clone_from(changes);
             smaller.remove(position);
             if self.places(ending, uid, &smaller)? {
                 return Err(format!("it is placed without change {position}: {suggestion}"));
