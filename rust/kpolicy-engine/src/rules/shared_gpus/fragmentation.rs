@@ -166,15 +166,19 @@ mod tests {
         Idle { cpu_milli, free, model: Some("A") }
     }
 
+    fn shown(fragment: f64) -> String {
+        format!("{fragment:.1}")
+    }
+
     #[test]
     fn what_no_typical_pod_can_use_is_a_fragment() {
         let halves = typical(&json!([{"cpuMilli": 4000, "gpus": 1, "gpuMilli": 500}]));
-        let fragment = |cpu_milli, free: &[i64]| halves.fragment(idle(cpu_milli, free));
-        assert_eq!(fragment(8000, &[1000, 400]), 400.0, "too little of the second device");
-        assert_eq!(fragment(2000, &[1000, 400]), 1400.0, "too little CPU");
-        assert_eq!(fragment(8000, &[400, 400]), 800.0);
-        assert_eq!(fragment(8000, &[1000, 500]), 0.0);
-        assert_eq!(fragment(0, &[]), 0.0);
+        let fragment = |cpu_milli, free: &[i64]| shown(halves.fragment(idle(cpu_milli, free)));
+        assert_eq!(fragment(8000, &[1000, 400]), "400.0", "too little of the second device");
+        assert_eq!(fragment(2000, &[1000, 400]), "1400.0", "too little CPU");
+        assert_eq!(fragment(8000, &[400, 400]), "800.0");
+        assert_eq!(fragment(8000, &[1000, 500]), "0.0");
+        assert_eq!(fragment(0, &[]), "0.0");
     }
 
     #[test]
@@ -183,11 +187,11 @@ mod tests {
             {"cpuMilli": 1000, "gpus": 1, "gpuMilli": 500, "weight": 3},
             {"cpuMilli": 1000, "gpus": 2, "weight": 1},
         ]));
-        assert_eq!(mixed.fragment(idle(8000, &[1000, 600])), 0.25 * 1600.0);
+        assert_eq!(shown(mixed.fragment(idle(8000, &[1000, 600]))), "400.0", "a quarter of all");
         let of_cpu = typical(&json!([{"cpuMilli": 1000}]));
-        assert_eq!(of_cpu.fragment(idle(8000, &[1000])), 1000.0, "it uses no device");
+        assert_eq!(shown(of_cpu.fragment(idle(8000, &[1000]))), "1000.0", "it uses no device");
         let of_another_model = typical(&json!([{"gpus": 1, "models": ["B"]}]));
-        assert_eq!(of_another_model.fragment(idle(8000, &[1000])), 1000.0);
+        assert_eq!(shown(of_another_model.fragment(idle(8000, &[1000]))), "1000.0");
     }
 
     #[test]
