@@ -19,6 +19,7 @@ from kpolicy.engine import Applied, ClaimWork, Decision, KeptNode
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler.binding.device_claims import DeviceClaims, HeldClaim
 from kpolicy.scheduler.binding.pre_binds import PreBinds
+from kpolicy.scheduler.binding.reservations import Reservation
 from kpolicy.scheduler.delivery.last_good import ConfigMapStore, LastGood
 from kpolicy.scheduler.delivery.sources import ConfigMapSource
 from kpolicy.scheduler.extenders import extended_pods
@@ -124,7 +125,9 @@ async def _keep_nothing(self: ConfigMapStore, kept: LastGood) -> None:
     """Nothing is kept, but the write is reported as done."""
 
 
-async def _unasked(self: PreBinds, pod: Attempt, decision: Decision) -> None:
+async def _unasked(
+    self: PreBinds, pod: Attempt, decision: Decision, reservation: Reservation
+) -> None:
     """The pod is bound before its volumes."""
 
 

@@ -47,7 +47,7 @@ COMMANDS = {
     "rolling-out": 12,
     "simulate-days": 7,
     "spot-and-on-demand": 12,
-    "what-would-place-a-pod": 6,
+    "what-would-place-a-pod": 5,
 }
 HERE = [guide for guide in GUIDES if guide.stem not in ELSEWHERE | NOTHING_SHOWN]
 
