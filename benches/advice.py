@@ -105,13 +105,13 @@ def _sorts() -> dict[str, dict[str, Any]]:
     """Specs of pods that fit nowhere, each for another reason."""
     tape = {DISK: "tape"}
     every_app = {"matchExpressions": [{"key": "app", "operator": "Exists"}]}
-    apart = [{"labelSelector": every_app, "topologyKey": ZONE}]
+    apart = [{"labelSelector": every_app, "namespaceSelector": {}, "topologyKey": ZONE}]
     return {
         "too large": _requests("200", "256Mi"),
-        "crowded out": _requests("31500m", "256Mi"),
+        "crowded out": _requests("31900m", "256Mi"),
         "no such label": _requests("100m", "256Mi") | {"nodeSelector": tape},
         "label and size": _requests("200", "300Gi") | {"nodeSelector": tape},
-        "one full node": _requests("31500m", "1Gi") | {"nodeSelector": {HOSTNAME: "node-7"}},
+        "one full node": _requests("31900m", "1Gi") | {"nodeSelector": {HOSTNAME: "node-7"}},
         "away from all": _requests("100m", "256Mi")
         | {"affinity": {"podAntiAffinity": {REQUIRED: apart}}},
     }
