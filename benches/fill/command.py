@@ -13,25 +13,26 @@ from typing import Final
 
 from benches.fill import authors
 from kpolicy.offline.fill import Recipe, Trace
-from kpolicy.offline.fill.cells import OPENB, FillWork, cells_of, outcomes, trace_at
-from kpolicy.offline.fill.filled_cluster import Outcome
-from kpolicy.offline.fill.openb import DEFAULT_PODS
+from kpolicy.offline.fill.openb import DEFAULT_PODS, OPENB, trace_at
 from kpolicy.offline.fill.synthetic import write_synthetic
 from kpolicy.offline.policy_files import read_source
 from kpolicy.offline.reports.columns import columns
 from kpolicy.offline.snapshots.snapshot_problem import Problem
 from kpolicy.offline.sweeps.cell_runner import run_cells
+from kpolicy.offline.sweeps.days_cells import Sweep, Variant, cells_of
+from kpolicy.offline.sweeps.trace_cells import SHOWN, TraceWork, allocation, fragmentation
+from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import compile_policy, shipped_names, shipped_source
 
 POLICIES: Final = Path(__file__).parent / "policies"
 # In the order in which the paper has them.
 SIX: Final = tuple(authors.THEIRS)
-PERCENTS: Final = (80, 90, 100, 130)
 SYNTHETIC: Final = "synthetic"
+FRAGMENTS_AT: Final = (80, 90, 100)
 _BAD_INPUT: Final = 2
 
 
-def program_of(policy: str) -> bytes:
+def program_of(policy: str) -> Program:
     """By the name of a shipped policy or of one of this comparison, or by its file."""
     ours = POLICIES / f"{policy}.yaml"
     if policy in shipped_names():
@@ -41,7 +42,7 @@ def program_of(policy: str) -> bytes:
     compiled = compile_policy([source])
     if compiled.program is None:
         raise ValueError("; ".join(str(finding.message) for finding in compiled.diagnostics))
-    return compiled.program.bytes
+    return compiled.program
 
 
 def seeds_of(text: str) -> range:
@@ -49,21 +50,21 @@ def seeds_of(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def table(found: Sequence[Outcome], trace: Trace, folder: Path) -> list[str]:
-    head = ["policy", *(f"allocated at {p} %" for p in PERCENTS[2:]), "authors", "difference"]
-    head += [f"fragments at {p} %" for p in PERCENTS[:3]]
+def table(found: Sweep, trace: Trace, folder: Path) -> list[str]:
+    head = ["policy", "allocated at 100 %", "allocated at 130 %", "authors", "difference"]
+    head += [f"fragments at {percent} %" for percent in FRAGMENTS_AT]
     rows = []
-    for outcome in found:
-        theirs = authors.allocated(folder, trace.name, outcome.policy, 100)
-        ours = outcome.allocated(100)
+    for variant, spreads in found.spreads():
+        theirs = authors.allocated(folder, trace.name, variant.policy, 100)
+        ours = spreads[allocation(100)]
         rows.append(
             [
-                outcome.policy,
-                f"{ours.mean:.2f} ± {ours.deviation:.2f}",
-                f"{outcome.allocated(130).mean:.2f}",
+                variant.policy,
+                f"{100 * ours.mean:.2f} ± {100 * ours.deviation:.2f}",
+                f"{100 * spreads[allocation(130)].mean:.2f}",
                 f"{theirs:.2f}" if theirs else "-",
-                f"{ours.mean - theirs:+.2f}" if theirs else "-",
-                *(f"{outcome.fragments(percent).mean:.2f}" for percent in PERCENTS[:3]),
+                f"{100 * ours.mean - theirs:+.2f}" if theirs else "-",
+                *(f"{100 * spreads[fragmentation(at)].mean:.2f}" for at in FRAGMENTS_AT),
             ]
         )
     gpus = trace.capacity_milli // 1000
@@ -111,12 +112,14 @@ def main(words: Sequence[str]) -> int:
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return _BAD_INPUT
-    work = FillWork(trace, tuple(programs.values()), recipe)
-    cells = cells_of(len(programs), flags.seeds)
+    variants = tuple(Variant(name, (), 0, program) for name, program in programs.items())
+    work = TraceWork(trace, variants, recipe)
+    cells = cells_of(variants, flags.seeds)
     began = time.monotonic()
-    found = outcomes(list(programs), cells, run_cells(work, cells, jobs=flags.jobs))
+    results = run_cells(work, cells, jobs=flags.jobs)
+    found = Sweep(variants, cells, tuple(results), SHOWN)
     if flags.output == "json":
-        print(json.dumps([outcome.line(PERCENTS) for outcome in found]))
+        print(json.dumps(found.summary()))
     else:
         print("\n".join(table(found, trace, folder)))
     print(f"{len(cells)} runs in {time.monotonic() - began:.0f} s", file=sys.stderr)

@@ -23,7 +23,7 @@ class TraceInput:
 
 
 def load_trace(written: str) -> TraceInput:
-    from kpolicy.offline.fill.cells import trace_at
+    from kpolicy.offline.fill.openb import trace_at
     from kpolicy.offline.snapshots.snapshot_problem import Problem
 
     found = trace_at(written)

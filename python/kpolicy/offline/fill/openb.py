@@ -16,6 +16,9 @@ from kpolicy.offline.snapshots.snapshot_problem import NOT_READABLE, Problem
 
 WRONG_HEADER: Final = "WrongHeader"
 BAD_ROW: Final = "BadRow"
+UNKNOWN_TRACE: Final = "UnknownTrace"
+# How a flag begins that names such a trace.
+OPENB: Final = "openb:"
 NODES_FILE: Final = "openb_node_list_gpu_node.csv"
 DEFAULT_PODS: Final = "default"
 _NODE_COLUMNS: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
@@ -31,6 +34,14 @@ _Fields = dict[str, str]
 
 def pods_file(variant: str) -> str:
     return f"openb_pod_list_{variant}.csv"
+
+
+def trace_at(written: str, variant: str = DEFAULT_PODS) -> Trace | Problem:
+    """The trace that a flag names: `openb:FOLDER`."""
+    if not written.startswith(OPENB):
+        hint = f"write {OPENB}FOLDER"
+        return Problem(UNKNOWN_TRACE, written, "", "no kind of trace that is known", hint)
+    return read_openb(Path(written.removeprefix(OPENB)), variant)
 
 
 def read_openb(folder: Path, variant: str = DEFAULT_PODS) -> Trace | Problem:

@@ -46,15 +46,6 @@ class Filled:
     allocated: tuple[float, ...]
     fragments: tuple[float, ...]
 
-    def line(self) -> dict[str, Any]:
-        return {
-            "seed": self.seed,
-            "arrived": self.arrived,
-            "placed": self.placed,
-            "allocated": [round(value, 2) for value in self.allocated],
-            "fragments": [round(value, 2) for value in self.fragments],
-        }
-
 
 def run_fill(trace: Trace, program: bytes, seed: int, recipe: Recipe | None = None) -> Filled:
     """`program` is that of a policy that serves the scheduler name `kpolicy`. Where its

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kpolicy.offline.fill.recipe import Recipe
@@ -12,12 +12,22 @@ from kpolicy.offline.sweeps.days_cells import Cell, Variant
 
 # Of the demand that arrived, in percent of the GPUs of the cluster.
 _POINTS: Final = (80, 90, 100, 130)
+
+
+def allocation(percent: int) -> str:
+    return f"at {percent}% gpu allocation"
+
+
+def fragmentation(percent: int) -> str:
+    return f"at {percent}% gpu fragmentation"
+
+
 # The figures of the table, and its headings; the others are in CSV and JSON.
 SHOWN: Final = {
-    "at 90% gpu allocation": "allocated at 90%",
-    "at 100% gpu allocation": "at 100%",
-    "at 130% gpu allocation": "at 130%",
-    "at 100% gpu fragmentation": "fragments at 100%",
+    allocation(90): "allocated at 90%",
+    allocation(100): "at 100%",
+    allocation(130): "at 130%",
+    fragmentation(100): "fragments at 100%",
 }
 
 
@@ -27,13 +37,13 @@ class TraceWork:
 
     trace: Trace
     variants: tuple[Variant, ...]
+    recipe: Recipe = field(default_factory=Recipe)
 
     def __call__(self, cell: Cell) -> dict[str, float]:
-        filled = run_fill(
-            self.trace, self.variants[cell.variant].program.bytes, cell.seed, Recipe()
-        )
+        program = self.variants[cell.variant].program
+        filled = run_fill(self.trace, program.bytes, cell.seed, self.recipe)
         figures: dict[str, float] = {"arrived": filled.arrived, "placed": filled.placed}
         for point in _POINTS:
-            figures[f"at {point}% gpu allocation"] = filled.allocated[point] / 100
-            figures[f"at {point}% gpu fragmentation"] = filled.fragments[point] / 100
+            figures[allocation(point)] = filled.allocated[point] / 100
+            figures[fragmentation(point)] = filled.fragments[point] / 100
         return figures

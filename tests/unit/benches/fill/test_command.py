@@ -10,14 +10,14 @@ import pytest
 from benches.fill import authors
 from benches.fill.command import SIX, main, seeds_of
 from kpolicy.offline.fill.synthetic import write_synthetic
+from kpolicy.offline.sweeps.trace_cells import allocation
 
 
 def test_all_six_fill_a_made_up_trace(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--seeds", "1..2", "--output", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [outcome["policy"] for outcome in found] == list(SIX)
-    allocated = {outcome["policy"]: outcome["allocated"]["100"]["mean"] for outcome in found}
-    assert all(outcome["seeds"] == [1, 2] for outcome in found)
+    allocated = {each["policy"]: each["figures"][allocation(100)]["mean"] for each in found}
     # Of so few nodes best fit leaves hardly less of use.
     compared = ("random", "clustering", "packing", "gpus-least-fragmentation")
     assert sorted(compared, key=lambda policy: allocated[policy]) == list(compared)
