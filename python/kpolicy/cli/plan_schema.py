@@ -78,8 +78,7 @@ _CHANGE: Final = object_of(
 )
 _MEASURES: Final = {
     "resources": any_object(
-        "By resource: `allocatable`, `used`, `fullness`, `free`, `stranded`, `fragmentation` and "
-        "`typical`, what a usual pod asks for that asks for the resource."
+        "By resource: `allocatable`, `used`, `fullness`, `free`, `stranded` and `fragmentation`."
     ),
     "spread": any_object("By label of nodes: `skew`, and pods by its `values`."),
     "columns": any_object("By column: sums over the nodes in use, and nodes `withoutValue`."),

@@ -13,17 +13,13 @@ from operator import add, sub
 from typing import Any
 
 from kpolicy.offline.days.pod_texts import PodTexts, milli
-from kpolicy.offline.limits import FRAGMENT_SHAPES_MAX
+from kpolicy.offline.fragmentation import UsualPods, Vector
 from kpolicy.offline.snapshots.inventory import PODS, allocatable
-
-Vector = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Fullness:
-    """One resource at one moment. `fragmentation`: the part of what is free that is on nodes where
-    a usual pod does not fit, over all kinds of pods as often as they come. `imbalance`: the
-    standard deviation of how full nodes are."""
+    """One resource at one moment. `imbalance`: the standard deviation of how full nodes are."""
 
     allocatable: int
     requested: int
@@ -84,7 +80,11 @@ class ClusterBook:
             name: tuple(max(0, amount) for amount in map(sub, offered, self._requested[name]))
             for name, offered in self._offered.items()
         }
-        stranded = self._stranded(free)
+        usual = UsualPods.of(self._came, len(self.resources))
+        stranded = usual.stranded(
+            (amounts, self._places_taken[name] < self._places[name])
+            for name, amounts in free.items()
+        )
         return {
             resource: self._of(position, resource, free, stranded[position])
             for position, resource in enumerate(self.resources)
@@ -105,21 +105,3 @@ class ClusterBook:
             stranded / left if left else 0.0,
             sqrt(variance),
         )
-
-    def _stranded(self, free: Mapping[str, Vector]) -> list[float]:
-        """Of each resource, how much is free where the usual pods do not fit."""
-        shapes = self._came.most_common(FRAGMENT_SHAPES_MAX)
-        total = sum(count for _, count in shapes)
-        sums = [0.0] * len(self.resources)
-        for name, amounts in free.items():
-            has_place = self._places_taken[name] < self._places[name]
-            misfits = sum(
-                count
-                for shape, count in shapes
-                if not (has_place and all(map(int.__le__, shape, amounts)))
-            )
-            if misfits:
-                part = misfits / total
-                for position, amount in enumerate(amounts):
-                    sums[position] += part * amount
-        return sums

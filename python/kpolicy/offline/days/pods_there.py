@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kpolicy.api_times import api_time
-from kpolicy.offline.days.cluster_book import Vector
 from kpolicy.offline.days.pod_texts import PodTexts
+from kpolicy.offline.fragmentation import Vector
 
 
 @dataclass(slots=True)

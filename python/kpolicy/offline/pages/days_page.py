@@ -19,7 +19,7 @@ _SHARES: Final = {
     "allocation": ("Allocation", "The part of the cluster that pods ask for."),
     "fragmentation": (
         "Fragmentation",
-        "The part of what is free that lies on nodes where a usual pod does not fit.",
+        "The part of what is free that lies on nodes where usual pods do not fit.",
     ),
     "imbalance": ("Imbalance", "The standard deviation of how full nodes are."),
 }

@@ -18,7 +18,7 @@ from kpolicy.offline.pages.page_frame import Figure, Page, Part, Section
 _SIDES: Final = ("before", "old", "new")
 _FIGURES: Final = {
     "fullness": "What pods ask for, as a share of what nodes have.",
-    "fragmentation": "Of what is free, the share on nodes where a usual pod does not fit.",
+    "fragmentation": "Of what is free, the share on nodes where usual pods do not fit.",
 }
 _CHANGES: Final = {
     "placed": "newly placed",

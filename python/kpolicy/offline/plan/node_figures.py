@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
 from typing import Any, Final
 
 from kpolicy.offline.answers.diff_overview import NO_VALUE, usual_labels
+from kpolicy.offline.fragmentation import UsualPods, Vector
 from kpolicy.offline.plan.node_measures import (
     ColumnSum,
     Measures,
@@ -22,6 +22,7 @@ from kpolicy.quick_dataclass import dataclass
 
 _ZONE: Final = "topology.kubernetes.io/zone"
 _RACK: Final = "rack"
+_MILLI: Final = 1_000
 # Before, old and new.
 _STATES: Final = range(3)
 
@@ -111,55 +112,34 @@ Used = Sequence[Mapping[str, Mapping[str, float]]]
 def _resources(
     nodes: Mapping[str, Amounts], takes_pods: set[str], used: Used, pods: Sequence[Amounts]
 ) -> dict[str, ResourceUse]:
-    names = sorted({name for amounts in nodes.values() for name in amounts})
+    offered = sorted({name for amounts in nodes.values() for name in amounts})
+    # Also what no node has: a pod that asks for it fits nowhere.
+    others = sorted({name for amounts in pods for name in amounts} - set(offered))
+    names = (*offered, *others)
+    usual = UsualPods.of(Counter(_vector(amounts, names) for amounts in pods), len(names))
+    sums: dict[str, list[tuple[float, float, float]]] = {name: [] for name in offered}
+    for held in used:
+        free = [_vector(_left(nodes[node], held[node]), names) for node in sorted(takes_pods)]
+        stranded = usual.stranded((each, True) for each in free)
+        for position, name in enumerate(offered):
+            held_sum = sum(on[name] for on in held.values() if name in on)
+            free_sum = sum(each[position] for each in free)
+            sums[name].append((held_sum, free_sum / _MILLI, stranded[position] / _MILLI))
     return {
-        name: _resource(name, nodes, takes_pods, used, typical_pod(name, pods)) for name in names
+        name: ResourceUse(
+            sum(amounts.get(name, 0.0) for amounts in nodes.values()),
+            *(Triple(*each) for each in zip(*sums[name], strict=True)),
+        )
+        for name in offered
     }
 
 
-def typical_pod(resource: str, pods: Sequence[Amounts]) -> dict[str, float]:
-    """Of every resource, the median of what those pods ask that ask for this one."""
-    asking = [amounts for amounts in pods if amounts.get(resource)]
-    names = sorted({name for amounts in asking for name in amounts})
-    medians = {name: median(amounts.get(name, 0.0) for amounts in asking) for name in names}
-    return {name: amount for name, amount in medians.items() if amount}
+def _left(amounts: Amounts, used: Amounts) -> dict[str, float]:
+    return {name: max(0.0, amount - used.get(name, 0.0)) for name, amount in amounts.items()}
 
 
-def _resource(
-    name: str,
-    nodes: Mapping[str, Amounts],
-    takes_pods: set[str],
-    used: Used,
-    typical: Amounts,
-) -> ResourceUse:
-    sums: list[tuple[float, float, float]] = []
-    for held in used:
-        held_sum = free = stranded = 0.0
-        for node, amounts in nodes.items():
-            if name not in amounts:
-                continue
-            of = held[node]
-            held_sum += of[name]
-            left = amounts[name] - of[name]
-            if node in takes_pods and left > 0:
-                free += left
-                if typical and not _fits(typical, amounts, of):
-                    stranded += left
-        sums.append((held_sum, free, stranded))
-    of_all = sum(amounts.get(name, 0.0) for amounts in nodes.values())
-    used_by, free_by, stranded_by = (Triple(*each) for each in zip(*sums, strict=True))
-    return ResourceUse(of_all, used_by, free_by, stranded_by, typical)
-
-
-# Sums of fractions such as 0.1 are a little off.
-_SLACK: Final = 1e-9
-
-
-def _fits(pod: Amounts, node: Amounts, used: Amounts) -> bool:
-    return all(
-        node.get(name, 0.0) - used.get(name, 0.0) >= amount * (1 - _SLACK)
-        for name, amount in pod.items()
-    )
+def _vector(amounts: Amounts, names: Sequence[str]) -> Vector:
+    return tuple(round(amounts.get(name, 0.0) * _MILLI) for name in names)
 
 
 def _column(values: Mapping[str, float], in_use: Sequence[set[str]]) -> ColumnSum:

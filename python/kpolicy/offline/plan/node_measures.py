@@ -1,9 +1,5 @@
-"""What nodes hold before, under the old and under the new policy: how full they are, how much free
-room no usual pod can use, how pods are spread, and sums of columns such as cost.
-
-The free amount of a resource on a node is stranded if a usual pod that asks for the resource does
-not fit on the node. A usual pod asks of every resource for the median of what pods ask that ask for
-this one. Fragmentation is the part of the free amount that is stranded.
+"""What a plan measures of nodes before and under both policies: how full they are, how much of their
+room is stranded (`offline.fragmentation`), how pods are spread, and sums of columns such as cost.
 """
 
 from __future__ import annotations
@@ -43,14 +39,12 @@ def _rounded(value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
-    """`free` and `stranded` are on nodes that take pods. `typical` is what a usual pod that asks
-    for the resource asks for, empty if none does."""
+    """`free` and `stranded` are on nodes that take pods."""
 
     allocatable: float
     used: Triple
     free: Triple
     stranded: Triple
-    typical: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def fullness(self) -> Triple:
@@ -68,7 +62,6 @@ class ResourceUse:
             "free": self.free.line(),
             "stranded": self.stranded.line(),
             "fragmentation": self.fragmentation.line(),
-            "typical": {name: _rounded(amount) for name, amount in self.typical.items()},
         }
 
 
@@ -157,7 +150,7 @@ class NodeUse:
 
 
 def merged(parts: Sequence[Measures]) -> Measures:
-    """Sums over inputs. What is usual is of the last input that has the resource."""
+    """Sums over inputs."""
     if len(parts) == 1:
         return parts[0]
     total = Measures()
@@ -196,7 +189,6 @@ def _added(first: ResourceUse, second: ResourceUse) -> ResourceUse:
         first.used.plus(second.used),
         first.free.plus(second.free),
         first.stranded.plus(second.stranded),
-        second.typical or first.typical,
     )
 
 
