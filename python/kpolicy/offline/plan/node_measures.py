@@ -1,5 +1,5 @@
-"""What a plan measures of nodes before and under both policies: how full they are, how much of their
-room is stranded (`offline.fragmentation`), how pods are spread, and sums of columns such as cost.
+"""What a plan measures of nodes before and under both policies: how full they are, how much room is
+stranded (`offline.fragmentation`), how pods are spread, and sums of columns such as cost.
 """
 
 from __future__ import annotations
