@@ -9,7 +9,7 @@ from typing import Any
 
 from kpolicy import compile_policy
 from kpolicy.engine import Engine, Scheduled
-from kpolicy.journal.engine_calls import Held
+from kpolicy.journal.engine_calls import Call, Held, record_parts
 from kpolicy.journal.journal_thread import Journal
 from kpolicy.journal.limits import DISK_BYTES
 from kpolicy.journal.segment_files import SegmentFiles
@@ -20,6 +20,10 @@ from tests.manual_clock import ManualClock
 NOW_NS = 1_767_225_600_000_000_000
 SEED = 7
 KINDS = {"nodes": "Node", "pods": "Pod"}
+
+
+def record_bytes(call: Call, answer: Any, at_ns: int) -> bytes:
+    return b"".join(record_parts(call, answer, at_ns))
 
 
 def program(policy: str = "", *, every_pod: bool = True) -> bytes:

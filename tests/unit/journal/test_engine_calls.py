@@ -27,10 +27,10 @@ from kpolicy.journal.engine_calls import (
     Held,
     call_of,
     decided_fields,
-    record_bytes,
     records,
 )
 from tests.tree.sources import ROOT
+from tests.unit.journal.journaled_engine import record_bytes
 
 # Parts of calls: the engine's wrapper makes these itself whenever objects were read.
 WITHIN = {"wanted_selectors", "load_selectors"}

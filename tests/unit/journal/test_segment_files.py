@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from kpolicy.journal import segment_files
-from kpolicy.journal.engine_calls import Call, record_bytes
+from kpolicy.journal.engine_calls import Call
 from kpolicy.journal.segment_files import JournalFullError, SegmentFiles
 from kpolicy.journal.segment_format import SegmentHeader
 from kpolicy.offline.journal_replay.journal_input import EpochReader, read_journal
+from tests.unit.journal.journaled_engine import record_bytes
 
 BOUND = 1 << 20
 NOISE = random.Random(1)
