@@ -129,7 +129,8 @@ class Call(NamedTuple):
 
 
 def record_parts(call: Call, answer: Any, at_ns: int) -> tuple[bytes, ...]:
-    """The parts of the record of a call that is not only a reading one. Those of a watch or a list are large, and are not copied."""
+    """The parts of the record of a call that is not only a reading one. Those of a watch or a list
+    are large, and are not copied."""
     line, payload = _arguments(call)
     answered = answer_bytes(call.name, answer)
     size = len(line) + len(payload)

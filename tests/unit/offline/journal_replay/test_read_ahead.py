@@ -11,14 +11,21 @@ import pytest
 
 from kpolicy.engine import Engine
 from kpolicy.journal import segment_files
-from kpolicy.journal.engine_calls import BrokenRecordError, Call, record_bytes
+from kpolicy.journal.engine_calls import BrokenRecordError, Call
 from kpolicy.offline.journal_replay.journal_input import Epoch, EpochReader, read_journal
 from kpolicy.offline.journal_replay.read_ahead import read_ahead
 from kpolicy.offline.journal_replay.same_decisions import replayed_epoch
 from kpolicy.offline.limits import PIECES_AHEAD
 from kpolicy.offline.snapshots.snapshot_problem import CUT_OFF
 from tests.unit.engine.test_compiled_read_lines import KERNEL
-from tests.unit.journal.journaled_engine import NOW_NS, JournaledEngine, lines, pending, program
+from tests.unit.journal.journaled_engine import (
+    NOW_NS,
+    JournaledEngine,
+    lines,
+    pending,
+    program,
+    record_bytes,
+)
 
 ROUNDS = 40
 

@@ -9,12 +9,19 @@ import pytest
 
 from kpolicy.engine import Engine, EngineFault, JudgedNodes, KeptNode, RefusedNode
 from kpolicy.journal import engine_calls
-from kpolicy.journal.engine_calls import Call, record_bytes
+from kpolicy.journal.engine_calls import Call
 from kpolicy.offline.journal_replay import same_decisions
 from kpolicy.offline.journal_replay.journal_input import read_journal
 from kpolicy.offline.journal_replay.same_decisions import ReplayedEpoch, replayed_epoch
 from kpolicy.testing import node
-from tests.unit.journal.journaled_engine import NOW_NS, JournaledEngine, lines, pending, program
+from tests.unit.journal.journaled_engine import (
+    NOW_NS,
+    JournaledEngine,
+    lines,
+    pending,
+    program,
+    record_bytes,
+)
 
 
 def replay(folder: Path, **options: Any) -> ReplayedEpoch:
