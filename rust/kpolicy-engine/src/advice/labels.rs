@@ -43,7 +43,7 @@ fn pairs(rule: &FilterRule, world: &World<'_>) -> Vec<(Box<str>, Box<str>)> {
         }
         if nodes.any_has_label(key) {
             let domains = nodes.domains(key);
-            let values = domains.values().into_iter().take(LABELS_MAX);
+            let values = domains.values_in_use().into_iter().take(LABELS_MAX);
             pairs.extend(values.map(|value| (Box::from(&**key), Box::from(value))));
         }
     }

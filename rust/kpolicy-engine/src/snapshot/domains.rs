@@ -75,9 +75,17 @@ impl Domains {
         self.values.len()
     }
 
-    /// All values that nodes have or had, sorted.
-    pub(crate) fn values(&self) -> Vec<&str> {
-        let mut values: Vec<&str> = self.values.iter().skip(1).map(AsRef::as_ref).collect();
+    /// All values that nodes have, sorted. A value that a node had keeps its id, and is none of them.
+    pub(crate) fn values_in_use(&self) -> Vec<&str> {
+        let mut is_in_use = vec![false; self.values.len()];
+        for id in self.ids() {
+            if let Some(is_in_use) = is_in_use.get_mut(*id as usize) {
+                *is_in_use = true;
+            }
+        }
+        let each = self.values.iter().zip(is_in_use).skip(1);
+        let mut values: Vec<&str> =
+            each.filter_map(|(value, is_in_use)| is_in_use.then_some(&**value)).collect();
         values.sort_unstable();
         values
     }
@@ -317,6 +325,16 @@ mod tests {
         }
         assert!(nodes / 2 < kept && kept < 2 * nodes, "{kept} of {}", 2 * nodes);
         assert_ne!(version(&cluster, "other"), other, "it was asked for longest ago");
+    }
+
+    #[test]
+    fn values_that_no_node_has_any_more_are_not_told() {
+        let mut cluster = Cluster::default();
+        cluster.set_node(node("a", "y"));
+        cluster.set_node(node("b", "x"));
+        assert_eq!(cluster.nodes().domains("zone").values_in_use(), ["x", "y"]);
+        cluster.remove_node("a");
+        assert_eq!(cluster.nodes().domains("zone").values_in_use(), ["x"]);
     }
 
     #[test]
