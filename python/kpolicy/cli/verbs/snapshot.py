@@ -35,6 +35,7 @@ from kpolicy.cli.verb import (
     whole_number,
 )
 from kpolicy.cli.verbs.followed_cluster import follow_cluster
+from kpolicy.cli.verbs.journal_snapshot import snapshot_of_journal
 from kpolicy.cli.verbs.setting_values import size
 
 if TYPE_CHECKING:
@@ -321,6 +322,8 @@ Reads what `kubectl get … -o json` or `-o yaml` prints, and exports of kube-sc
 scheduler configuration of an export is left out; `kpolicy convert` reads it. So are the fields that
 `kpolicy snapshot record` leaves out.
 
+Of a journal, writes the cluster as the API server had shown it at a moment: at --at, or at its end.
+
 exit: 0 written, 2 could not work
 """
 
@@ -343,6 +346,10 @@ def _from(args: argparse.Namespace) -> int:
     from kpolicy.offline.snapshot_file.reader import Origin
 
     refuse_terminal(args.output)
+    if is_journal(args.snapshot):
+        return snapshot_of_journal(args)
+    if args.at is not None:
+        raise CannotWorkError("--at needs a journal: other files are of one moment")
     snapshots = [load_snapshot([argument]) for argument in args.snapshot]
     if any(snapshot.recordings for snapshot in snapshots):
         raise CannotWorkError(
@@ -383,7 +390,8 @@ _MERGE: Final = Verb(
 )
 _FROM: Final = Verb(
     "from",
-    "Write a snapshot from the output of kubectl, or from an export of kube-scheduler-simulator.",
+    "Write a snapshot from the output of kubectl, from an export of kube-scheduler-simulator, or "
+    "from a moment of a journal.",
     _from,
     (
         SNAPSHOT_FILES,
@@ -392,6 +400,12 @@ _FROM: Final = Verb(
             type=moment,
             metavar="TIME",
             help="when these files were written: the time that rules read as `now`",
+        ),
+        argument(
+            "--at",
+            type=moment,
+            metavar="TIME",
+            help="of a journal: the cluster as it was then (default: at its end)",
         ),
         _WRITTEN,
     ),
