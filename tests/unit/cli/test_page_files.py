@@ -48,7 +48,10 @@ def test_a_page_is_written_and_the_answer_is_printed_as_without_it(
 @pytest.mark.parametrize("output", ["table", "json"])
 @pytest.mark.parametrize(
     ("asked", "titled"),
-    [("default/giant", "What would place the pod"), ("--namespace=default", "Pending pods by rule")],
+    [
+        ("default/giant", "What would place the pod"),
+        ("--namespace=default", "Pending pods by rule"),
+    ],
 )
 def test_why_writes_a_page_of_a_pod_and_of_a_namespace(
     asked: str, titled: str, output: str, files: tuple[str, str, Path], capsys: Capture

@@ -74,7 +74,9 @@ def test_a_recorded_case_passes_and_fails_when_the_policy_changes(
     assert cli.main(["fmt", "--check", "tests"]) == 0
     (folder / "policy.yaml").write_text(POLICY.replace("nvme", "hdd").replace("other", "two"))
     assert cli.main(["test", "tests"]) == 1
-    assert "1 failed" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "1 failed" in printed
+    assert "coverage  policy.yaml " in printed
 
 
 def test_a_second_case_is_added_and_a_case_of_the_same_name_is_not(capsys: Capture) -> None:

@@ -1,4 +1,4 @@
-"""The pages of why: suggestions in their order, the nearest nodes by rules, runners-up, and sums."""
+"""The pages of why: suggestions in order, the nearest nodes by rules, runners-up, and sums."""
 
 from __future__ import annotations
 
