@@ -147,6 +147,20 @@ def test_a_moment_of_a_redacted_journal_says_so(folder: Path, capsys: Capture) -
     ]
 
 
+def test_names_of_a_redaction_are_told_with_its_key(folder: Path, capsys: Capture) -> None:
+    Path("key").write_bytes(bytes(range(100, 132)))
+    kept = ("--keep-namespace", "default")
+    printed(capsys, "snapshot", "redact", "journal", "--key", "key", *kept, "-o", "out")
+    told = printed(capsys, "snapshot", "names", "--key", "key", "default/huge", "n0", *kept)
+    words = dict(line.split() for line in told.splitlines())
+    assert words["default/huge"].startswith("default/x")
+    explained = printed(capsys, "replay", "out", "--pod", words["default/huge"])
+    assert "Insufficient cpu" in explained
+    assert words["n0"] in explained
+    assert "give the file" in refused(capsys, "snapshot", "names", "--key", "random", "n0")
+    assert "cannot be read" in refused(capsys, "snapshot", "names", "--key", "none", "n0")
+
+
 def test_a_moment_that_the_journal_does_not_have_writes_nothing(
     folder: Path, capsys: Capture
 ) -> None:
