@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from kpolicy.cli.advised_cluster import of_snapshot
+from kpolicy.offline.answers.advice import Scope
 from kpolicy.offline.answers.pod_decisions import explain, simulate
 from kpolicy.offline.answers.policy_diff import diff
 from kpolicy.offline.pages.bar_chart import Bars, BarSeries
@@ -25,6 +27,7 @@ from kpolicy.offline.pages.shown_cluster import shown_cluster
 from kpolicy.offline.pages.simulate_page import simulate_page
 from kpolicy.offline.pages.sweep_page import sweep_page
 from kpolicy.offline.pages.time_series import Line, TimeSeries
+from kpolicy.offline.pages.why_page import why_all_page, why_page
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.compile import compile_policy, shipped_source
@@ -116,6 +119,16 @@ def of_diff() -> str:
     return diff_page({"differences": lines, **found.line()}, shown_cluster(small()))
 
 
+def of_why(key: str) -> str:
+    cluster = of_snapshot(small(), program("kube-scheduler-default"), HOSTILE)
+    return why_page(cluster.why(key).line(), shown_cluster(small()), HOSTILE)
+
+
+def of_why_all() -> str:
+    cluster = of_snapshot(small(), program("kube-scheduler-default"), HOSTILE)
+    return why_all_page(cluster.sums(Scope("default")).line(), HOSTILE)
+
+
 def of_every_chart() -> str:
     names = [f"{HOSTILE} {at}" for at in range(40)]
     rows = [Row(name, name) for name in names]
@@ -148,6 +161,9 @@ def read(name: str) -> Any:
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "explain": lambda: of_explain(small()),
+    "why-pending": lambda: of_why("default/too-large"),
+    "why-placed": lambda: of_why("default/running"),
+    "why-all": of_why_all,
     "simulate": of_simulate,
     "diff": of_diff,
     "plan": lambda: plan_page(read("plan")),

@@ -37,6 +37,10 @@ class AdvisedCluster:
     judge: str
     work: Explaining | None
 
+    @property
+    def snapshot(self) -> Snapshot | None:
+        return None if self.work is None else self.work.snapshot
+
     def why(self, key: str) -> Why:
         """Raises `CannotWorkError` where the pod is not there, or the policy does not serve it."""
         from kpolicy.offline.answers.advice import advice_in, request_on

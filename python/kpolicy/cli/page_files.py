@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kpolicy.api_times import api_time
 from kpolicy.cli.input_output import write_back
 
 if TYPE_CHECKING:
@@ -27,6 +28,23 @@ def write_explain_page(
     document = {"explanations": [json.loads(bytes(line)) for line in lines]}
     cluster = None if snapshot is None else shown_cluster(snapshot)
     _write(args.html, explain_page(document, cluster, _whose(args)))
+
+
+def write_why_page(
+    args: argparse.Namespace, document: Mapping[str, Any], snapshot: Snapshot | None
+) -> None:
+    """`document` is of one pod, or of the pods of a namespace or a group."""
+    from kpolicy.offline.pages.shown_cluster import shown_cluster
+    from kpolicy.offline.pages.why_page import why_all_page, why_page
+
+    on = ", ".join(args.snapshot) or "the cluster of kubectl"
+    at = f" at {api_time(args.at)}" if args.at is not None else ""
+    if "pod" in document:
+        cluster = None if snapshot is None else shown_cluster(snapshot)
+        about = f"judged by {document['judgedBy']}, on {on}{at}"
+        _write(args.html, why_page(document, cluster, about))
+    else:
+        _write(args.html, why_all_page(document, f"on {on}{at}"))
 
 
 def write_simulate_page(

@@ -114,7 +114,8 @@ SNAPSHOT_HELP: Final = (
 )
 
 
-def _param(written: str) -> tuple[str, Any]:
+def named_value(written: str) -> tuple[str, Any]:
+    """`NAME=JSON`; a value that is not JSON is text."""
     name, equals, value = written.partition("=")
     if not name or not equals:
         raise argparse.ArgumentTypeError("write NAME=JSON")
@@ -127,7 +128,7 @@ def _param(written: str) -> tuple[str, Any]:
 def params_of(lines: str) -> dict[str, Any]:
     """The params of `KPOLICY_PARAM`, which has one on each line."""
     try:
-        return dict(_param(line) for line in lines.splitlines() if line.strip())
+        return dict(named_value(line) for line in lines.splitlines() if line.strip())
     except argparse.ArgumentTypeError as error:
         raise CannotWorkError(f"KPOLICY_PARAM: {error}, one on a line") from error
 
@@ -194,7 +195,7 @@ PATHS: Final = argument("paths", nargs="*", metavar="FILE|DIR|-", default=["-"])
 PARAM: Final = repeatable(
     "--param",
     metavar="NAME=JSON",
-    type=_param,
+    type=named_value,
     help="sets a param of the policies, whatever else sets it; a value that is not JSON is text; "
     "repeatable",
 )

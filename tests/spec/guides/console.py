@@ -3,7 +3,8 @@ tests.spec.guides.console`.
 
 The `$ ` lines of ```` ```console ```` blocks run one after the other in one folder, in which
 `kpolicy`, `python/` and `docs/` are those of this tree. A file is written as in a shell: after
-`cat > FILE <<'END'`, its lines have `> ` in front.
+`cat > FILE <<'END'`, its lines have `> ` in front. Guides that need a cluster are run by
+`tests.e2e.guide_on_cluster`.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[3]
 GUIDES: Final = sorted((ROOT / "docs" / "guides").glob("*.md"))
+# Runs the lines of a command, and returns what it prints.
+Run = Callable[[str], str]
+ON_A_CLUSTER: Final = frozenset({"from-a-decision-to-a-fix"})
 # Durations are never equal.
 _DURATION: Final = re.compile(r" +[0-9][0-9.,]* ms$", re.MULTILINE)
 _BLOCK: Final = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -26,7 +30,12 @@ _BLOCK: Final = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 def replayed(guide: Path, folder: Path) -> tuple[str, int]:
     """The guide with what its commands print in `folder`, and how many commands there are."""
-    environment = _prepared(folder)
+    environment = prepared(folder)
+    return replayed_by(guide, lambda command: _printed(command, folder, environment))
+
+
+def replayed_by(guide: Path, run: Run) -> tuple[str, int]:
+    """The guide with what its commands print, and how many commands there are."""
     count = 0
 
     def block(found: re.Match[str]) -> str:
@@ -35,7 +44,7 @@ def replayed(guide: Path, folder: Path) -> tuple[str, int]:
         for command in _commands(found[1]):
             count += 1
             typed = "\n> ".join(command).replace("\n> \n", "\n>\n")
-            shown += f"$ {typed}\n{_printed(chr(10).join(command), folder, environment)}"
+            shown += f"$ {typed}\n{shown_lines(run(chr(10).join(command)))}"
         return f"```console\n{shown}```"
 
     return _BLOCK.sub(block, guide.read_text("utf-8")), count
@@ -61,7 +70,8 @@ def _is_open(command: list[str]) -> bool:
     return found is not None and command[-1] != found[1]
 
 
-def _prepared(folder: Path) -> dict[str, str]:
+def prepared(folder: Path) -> dict[str, str]:
+    """Makes the folder ready; returns the environment of the commands."""
     binaries = folder / ".bin"
     binaries.mkdir()
     command = binaries / "kpolicy"
@@ -92,13 +102,18 @@ def _printed(command: str, folder: Path, environment: dict[str, str]) -> str:
         stdin=subprocess.DEVNULL,
     )
     assert done.returncode in (0, 1), (command, done.returncode, done.stdout)
-    shown = _DURATION.sub("  - ms", done.stdout)
+    return done.stdout
+
+
+def shown_lines(printed: str) -> str:
+    """What a command printed, as a page shows it."""
+    shown = _DURATION.sub("  - ms", printed)
     lines = [line.rstrip() for line in shown.rstrip().splitlines()]
     return "".join(f"{line}\n" for line in lines)
 
 
 def main() -> None:
-    for guide in GUIDES:
+    for guide in (each for each in GUIDES if each.stem not in ON_A_CLUSTER):
         with tempfile.TemporaryDirectory() as folder:
             text, _ = replayed(guide, Path(folder))
         guide.write_text(text, "utf-8")

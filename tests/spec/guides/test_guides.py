@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.spec.guides.console import GUIDES, replayed
+from tests.spec.guides.console import GUIDES, ON_A_CLUSTER, replayed
 
-# Guides whose commands need more than their own files are checked by tests/docs.
-ELSEWHERE = frozenset(
+# Guides whose commands need more than their own files are checked by tests/docs, and those that
+# need a cluster by tests/e2e/test_guides.py.
+ELSEWHERE = ON_A_CLUSTER | frozenset(
     {
         "autoscalers",
         "comparing-policies",

@@ -45,6 +45,30 @@ def test_a_page_is_written_and_the_answer_is_printed_as_without_it(
     assert f"policy {policy}, on {snapshot}" in page.read_text()
 
 
+@pytest.mark.parametrize("output", ["table", "json"])
+@pytest.mark.parametrize(
+    ("asked", "titled"),
+    [
+        ("default/giant", "What would place the pod"),
+        ("--namespace=default", "Pending pods by rule"),
+    ],
+)
+def test_why_writes_a_page_of_a_pod_and_of_a_namespace(
+    asked: str, titled: str, output: str, files: tuple[str, str, Path], capsys: Capture
+) -> None:
+    policy, snapshot, page = files
+    words = ["why", asked, "--policy", policy, "--snapshot", snapshot, "--output", output]
+    assert main(words) == 0
+    plain = capsys.readouterr()
+    assert main([*words, "--html", str(page)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == plain.out
+    assert f"{page} is written\n" in printed.err
+    assert titled in titles(page)
+    assert ("Map of the nodes" in titles(page)) is asked.startswith("default/")
+    assert f"on {snapshot}" in page.read_text()
+
+
 def test_the_page_of_explain_has_a_section_for_each_pod(
     files: tuple[str, str, Path], capsys: Capture
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import secrets
 import shutil
 import sys
 from collections.abc import Sequence
@@ -35,6 +34,8 @@ from kpolicy.cli.verb import (
     whole_number,
 )
 from kpolicy.cli.verbs.followed_cluster import follow_cluster
+from kpolicy.cli.verbs.journal_snapshot import snapshot_of_journal
+from kpolicy.cli.verbs.redacted_names import KEEP_NAMESPACE, NAMES, redaction_key
 from kpolicy.cli.verbs.setting_values import size
 
 if TYPE_CHECKING:
@@ -192,15 +193,13 @@ _RECORD: Final = Verb(
 )
 
 
-RANDOM: Final = "random"
-_RANDOM_BYTES: Final = 32
-_KEY_BYTES_MAX: Final = 1 << 16
 _REDACT_EPILOG: Final = """\
 Replaced: names, namespaces, uids, images and values of labels; a name is replaced by the same word
 everywhere. Kept: keys of labels and taints, names of resources, drivers and schedulers, numbers,
 times, and values of well-known labels (zones, regions, architectures, instance types). Left out:
 everything that no rule reads, and annotations. The same key gives the same names, so that snapshots
-can be compared. Keep the key secret: with it, original names can be found by trying.
+can be compared; `kpolicy snapshot names` says which. Keep the key secret: with it, original names
+can be found by trying.
 
 exit: 0 written, 2 could not work
 """
@@ -211,7 +210,7 @@ def _redact(args: argparse.Namespace) -> int:
     from kpolicy.offline.redaction.redact import redacted_origin, redactor
     from kpolicy.offline.snapshot_file.writer import Writer
 
-    key = _key(args.key)
+    key = redaction_key(args.key)
     if is_journal(args.snapshot):
         return _redact_journal(args, key)
     refuse_terminal(args.output)
@@ -260,27 +259,6 @@ def _redact_journal(args: argparse.Namespace, key: bytes) -> int:
     return 0
 
 
-def _key(written_key: str) -> bytes:
-    from kpolicy.offline.redaction.redact import KEY_BYTES_MIN
-
-    if written_key == RANDOM:
-        return secrets.token_bytes(_RANDOM_BYTES)
-    try:
-        with Path(written_key).open("rb") as file:
-            key = file.read(_KEY_BYTES_MAX).rstrip(b"\r\n")
-    except OSError as error:
-        raise CannotWorkError(
-            f"the key {written_key} cannot be read: {error.strerror or error}; "
-            f"`--key {RANDOM}` makes one"
-        ) from error
-    if len(key) < KEY_BYTES_MIN:
-        raise CannotWorkError(
-            f"the key in {written_key} has {len(key)} bytes; at least {KEY_BYTES_MIN} are needed, "
-            "for example from `head -c 32 /dev/urandom`"
-        )
-    return key
-
-
 _REDACT: Final = Verb(
     "redact",
     "Replace the names in a snapshot. The same policy makes the same decisions on the result.",
@@ -298,11 +276,7 @@ _REDACT: Final = Verb(
             metavar="KEY",
             help="keep the values of this label, because a policy names them; repeatable",
         ),
-        repeatable(
-            "--keep-namespace",
-            metavar="NS",
-            help="keep the name of this namespace; repeatable",
-        ),
+        KEEP_NAMESPACE,
         destination("required", required=True),
     ),
     _REDACT_EPILOG,
@@ -320,6 +294,8 @@ _FROM_EPILOG: Final = """\
 Reads what `kubectl get … -o json` or `-o yaml` prints, and exports of kube-scheduler-simulator. The
 scheduler configuration of an export is left out; `kpolicy convert` reads it. So are the fields that
 `kpolicy snapshot record` leaves out.
+
+Of a journal, writes the cluster as the API server had shown it at a moment: at --at, or at its end.
 
 exit: 0 written, 2 could not work
 """
@@ -343,6 +319,10 @@ def _from(args: argparse.Namespace) -> int:
     from kpolicy.offline.snapshot_file.reader import Origin
 
     refuse_terminal(args.output)
+    if is_journal(args.snapshot):
+        return snapshot_of_journal(args)
+    if args.at is not None:
+        raise CannotWorkError("--at needs a journal: other files are of one moment")
     snapshots = [load_snapshot([argument]) for argument in args.snapshot]
     if any(snapshot.recordings for snapshot in snapshots):
         raise CannotWorkError(
@@ -383,7 +363,8 @@ _MERGE: Final = Verb(
 )
 _FROM: Final = Verb(
     "from",
-    "Write a snapshot from the output of kubectl, or from an export of kube-scheduler-simulator.",
+    "Write a snapshot from the output of kubectl, from an export of kube-scheduler-simulator, or "
+    "from a moment of a journal.",
     _from,
     (
         SNAPSHOT_FILES,
@@ -392,6 +373,12 @@ _FROM: Final = Verb(
             type=moment,
             metavar="TIME",
             help="when these files were written: the time that rules read as `now`",
+        ),
+        argument(
+            "--at",
+            type=moment,
+            metavar="TIME",
+            help="of a journal: the cluster as it was then (default: at its end)",
         ),
         _WRITTEN,
     ),
@@ -434,6 +421,7 @@ SNAPSHOT: Final = Verb(
     verbs=(
         _RECORD,
         _REDACT,
+        NAMES,
         _MERGE,
         _FROM,
         Verb(

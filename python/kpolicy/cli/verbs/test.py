@@ -31,6 +31,7 @@ from kpolicy.cli.verb import (
     Verb,
     argument,
     formats,
+    named_value,
     repeatable,
     whole_number,
 )
@@ -50,7 +51,8 @@ difference fails the test.
 
 With --record, the decision of --policy about a pod of a snapshot becomes a test: `kpolicy test
 --record web.test.yaml --snapshot cluster.kpsnap --pod shop/web-0 --policy gpu-pools`. The pod is
-decided as if it were pending. The document is added to the file, after its test has passed.
+decided as if it were pending. The document is added to the file, after its test has passed. With
+--expect, the test says what should have been decided instead, and fails until the policy does so.
 
 exit: 0 all tests passed, 1 a test failed or coverage is too low, 2 could not work
 """
@@ -79,8 +81,8 @@ def _main(args: argparse.Namespace) -> int:
         from kpolicy.cli.verbs.test_record import record
 
         return record(args)
-    if args.snapshot or args.live or args.pod or args.name:
-        raise CannotWorkError("--snapshot, --live, --pod and --name go with --record FILE")
+    if args.snapshot or args.live or args.pod or args.name or args.expect:
+        raise CannotWorkError("--snapshot, --live, --pod, --name, --expect go with --record FILE")
     if args.watch:
         return _watch(args)
     run = _run(args, _session(args))
@@ -295,6 +297,13 @@ TEST: Final = Verb(
         *CLUSTER,
         argument("--pod", default="", metavar="NS/NAME", help="for --record: the pod to decide"),
         argument("--name", default="", metavar="TEXT", help="for --record: the name of the test"),
+        repeatable(
+            "--expect",
+            metavar="FIELD=JSON",
+            type=named_value,
+            help="for --record: what should have been decided, as a field of `expect`, such as "
+            "node=worker-1; the test need not pass yet; repeatable",
+        ),
         argument(
             "--cross-check",
             action="store_true",

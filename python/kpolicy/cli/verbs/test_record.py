@@ -20,7 +20,7 @@ from kpolicy.cli.verb import FINE, CannotWorkError
 
 
 def record(args: argparse.Namespace) -> int:
-    """Appends a document to the file, after its test has passed."""
+    """Appends a document to the file, after its test has passed; with --expect, it may fail."""
     if bool(args.snapshot) == args.live or not args.pod:
         raise CannotWorkError("--record needs --pod NS/NAME, and --snapshot FILE or --live")
     if "-" in (*args.snapshot, *args.policy):
@@ -57,9 +57,10 @@ def _record(args: argparse.Namespace, files: Sequence[str]) -> int:
         [_beside(file, name) for name in files],
         params=dict(args.param),
     )
-    text = recorded_case(explained[0], inputs, args.name)
-    _append(file, text, args)
-    print(f"recorded {explained[0]['pod']} in {file}", file=sys.stderr)
+    text = recorded_case(explained[0], inputs, args.name, dict(args.expect))
+    passes = _append(file, text, args)
+    fails = "" if passes else "; the test fails until the policy decides as it expects"
+    print(f"recorded {explained[0]['pod']} in {file}{fails}", file=sys.stderr)
     return FINE
 
 
@@ -81,15 +82,19 @@ def _beside(file: Path, name: str) -> str:
     return os.path.relpath(name, file.parent) if Path(name).exists() else name
 
 
-def _append(file: Path, text: str, args: argparse.Namespace) -> None:
-    """Writes the document if its test passes and the file has no other of its name."""
+def _append(file: Path, text: str, args: argparse.Namespace) -> bool:
+    """Writes the document if the file has no other of its name, and its test passes or expects
+    what --expect says. Returns whether it passes."""
     from kpolicy.offline.policy_tests.session import Choice, Session
     from kpolicy.policy.yaml.source import Source
 
     choice = Choice(release=args.release, feature_gates=args.feature_gates)
     run = Session([Source(str(file), text)], choice).run()
-    if run.failed or not run.passed or run.all_diagnostics():
-        why = "; ".join(found.message for found in run.all_diagnostics()) or "its test fails"
+    passes = bool(run.passed) and not run.failed
+    of_tests = (found for _, test in run.tests() for found in test.diagnostics)
+    diagnostics = (*run.all_diagnostics(), *of_tests)
+    if diagnostics or not (passes or args.expect):
+        why = "; ".join(found.message for found in diagnostics) or "its test fails"
         raise CannotWorkError(f"the case cannot be written: {why}")
     before = ""
     if file.exists():
@@ -104,3 +109,4 @@ def _append(file: Path, text: str, args: argparse.Namespace) -> None:
                 "record into another file, or use --update"
             )
     write_back(file, (f"{before}\n---\n{text}" if before else text).encode())
+    return passes

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kpolicy.cli.findings_text import printable
 from kpolicy.cli.input_output import (
@@ -32,6 +32,7 @@ from kpolicy.cli.running_scheduler import SCHEDULER, explained, scheduler_url
 from kpolicy.cli.verb import (
     CLUSTER,
     FOLLOWED,
+    HTML,
     OUTPUT,
     PARAM,
     SNAPSHOT_HELP,
@@ -48,9 +49,12 @@ if TYPE_CHECKING:
     from kpolicy.cluster.api import ApiClient
     from kpolicy.offline.answers.advice import Scope, Sums
     from kpolicy.offline.answers.why import Why
+    from kpolicy.offline.snapshots.cluster_snapshot import Snapshot
     from kpolicy.policy.assembly.assemble import Program
     from kpolicy.policy.yaml.source import Source
 
+# With the cluster's objects, if they are here and not only in a scheduler.
+_Answer: TypeAlias = "tuple[Why | Sums, Snapshot | None]"
 _EPILOG: Final = """\
 POD is NAME, pod/NAME or NAMESPACE/NAME. Without --scheduler, the cluster is listed (pods, nodes and
 what else rules read; never Secrets) and judged here: pods of kube-scheduler by its default profile,
@@ -73,7 +77,11 @@ def _why(args: argparse.Namespace) -> int:
         raise CannotWorkError("name a POD, or a namespace with --namespace for all its pods")
     if args.at is not None and not args.snapshot:
         raise CannotWorkError("--at needs a journal as --snapshot")
-    answer = _recorded(args) if args.snapshot else run_async(_answer(args))
+    answer, snapshot = _recorded(args) if args.snapshot else run_async(_answer(args))
+    if args.html:
+        from kpolicy.cli.page_files import write_why_page
+
+        write_why_page(args, answer.line(), snapshot)
     if args.output == "json":
         write_document("why" if args.pod else "why-all", answer.line())
     elif args.output == "jsonl":
@@ -85,14 +93,14 @@ def _why(args: argparse.Namespace) -> int:
     return 0
 
 
-def _recorded(args: argparse.Namespace) -> Why | Sums:
+def _recorded(args: argparse.Namespace) -> _Answer:
     from kpolicy.cli.advised_cluster import recorded_cluster
 
     cluster = recorded_cluster(args)
     if not args.pod:
-        return cluster.sums(_scope(args))
+        return cluster.sums(_scope(args)), cluster.snapshot
     namespace, name = _named(args, "default")
-    return cluster.why(f"{namespace}/{name}")
+    return cluster.why(f"{namespace}/{name}"), cluster.snapshot
 
 
 def _scope(args: argparse.Namespace) -> Scope:
@@ -101,7 +109,7 @@ def _scope(args: argparse.Namespace) -> Scope:
     return Scope(args.namespace, args.group)
 
 
-async def _answer(args: argparse.Namespace) -> Why | Sums:
+async def _answer(args: argparse.Namespace) -> _Answer:
     from kpolicy.clock import SystemClock
     from kpolicy.cluster.api import ApiClient
 
@@ -116,19 +124,21 @@ async def _answer(args: argparse.Namespace) -> Why | Sums:
         if url := scheduler_url(args):
             why = await _asked(args, url, pod)
             if why is not None:
-                return why
-        return (await _judged(args, client, pod)).why(f"{namespace}/{name}")
+                return why, None
+        cluster = await _judged(args, client, pod)
+        return cluster.why(f"{namespace}/{name}"), cluster.snapshot
 
 
-async def _summed_up(args: argparse.Namespace, client: ApiClient) -> Sums:
+async def _summed_up(args: argparse.Namespace, client: ApiClient) -> _Answer:
     from kpolicy.cli.running_scheduler import summed_up
     from kpolicy.offline.answers.advice import sums_of
 
     if url := scheduler_url(args):
         line = await summed_up(args, url, _scope(args))
         if line is not None:
-            return sums_of(json.loads(line))
-    return (await _judged(args, client, None)).sums(_scope(args))
+            return sums_of(json.loads(line)), None
+    cluster = await _judged(args, client, None)
+    return cluster.sums(_scope(args)), cluster.snapshot
 
 
 def _named(args: argparse.Namespace, context_namespace: str) -> tuple[str, str]:
@@ -284,6 +294,7 @@ WHY: Final = Verb(
             help="how many nodes a table of scores shows (default: %(default)s)",
         ),
         OUTPUT,
+        HTML,
     ),
     _EPILOG,
 )

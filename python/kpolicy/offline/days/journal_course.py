@@ -4,8 +4,7 @@ showed them. What was decided is left out; a pod stays on a node for as long as 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from kpolicy.offline.days.course import (
 )
 from kpolicy.offline.days.pod_texts import PodTexts, pod_texts
 from kpolicy.offline.journal_replay.journal_input import Epoch, EpochReader, JournalInput
+from kpolicy.offline.journal_replay.journal_objects import page_items, watch_events
 from kpolicy.offline.limits import SAMPLES_DEFAULT
 from kpolicy.offline.snapshots.cluster_snapshot import as_pending, has_ended, node_of
 from kpolicy.offline.snapshots.json_objects import Json, mapping_at, name_of, uid_of
@@ -189,26 +189,14 @@ def _comes(uid: str, pod: _Pod, shared: dict[str, PodTexts]) -> PodComes:
 
 
 def _items(body: bytes) -> Iterable[Json]:
-    document = _json(body)
-    items = document.get("items")
-    return [item for item in items if _is_object(item)] if isinstance(items, list) else []
+    return [item for item in page_items(body) if _is_object(item)]
 
 
 def _events(lines: bytes) -> Iterator[tuple[str, Json]]:
-    for line in lines.splitlines():
-        event = _json(line)
-        item = event.get("object")
-        if isinstance(item, dict) and _is_object(item) and event.get("type") != "BOOKMARK":
-            yield str(event.get("type")), item
+    for kind, item in watch_events(lines):
+        if _is_object(item) and kind != "BOOKMARK":
+            yield kind, item
 
 
 def _is_object(item: Any) -> bool:
-    return isinstance(item, Mapping) and bool(mapping_at(item, "metadata").get("name"))
-
-
-def _json(text: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
+    return isinstance(item, dict) and bool(mapping_at(item, "metadata").get("name"))

@@ -13,8 +13,8 @@ verb:
 3. Add the page to `tests/browser/sample_pages.py`: the test in Chromium then opens it, clicks
    through it, and checks what holds for every page.
 
-`plan_page`, `days_page` and `sweep_page` take what `plan`, `simulate --scenario` and `sweep` print.
-What `why` prints has an `explanation`: a page of it is `explain_page` with this one explanation.
+`plan_page`, `days_page` and `sweep_page` take what `plan`, `simulate --scenario` and `sweep` print;
+`why_page` and `why_all_page` take what `why` prints.
 
 `vendor/` is built by `make pages-library`.
 """

@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 from kpolicy.engine import Opinion, Outcome, Verdict
 from kpolicy.engine.opinions import ACTED_ON
 from kpolicy.journal.engine_calls import Call
-from kpolicy.offline.answers.differences import Rejection
 from kpolicy.offline.journal_replay.decided_pods import DecidedPod
 from kpolicy.offline.journal_replay.journal_input import JournalInput
+from kpolicy.offline.journal_replay.journal_objects import json_of, page_items, watch_events
 from kpolicy.offline.journal_replay.other_policy import OtherPolicy
 from kpolicy.offline.journal_replay.same_decisions import Progress
 from kpolicy.offline.limits import REASONS_MAX
@@ -52,6 +52,14 @@ class _Judged(NamedTuple):
     at_ns: int
 
 
+class _Rejection(NamedTuple):
+    """Why a policy does not put a pod on a node: the rule, if one rejects it, and what the pod is
+    told."""
+
+    rule: str
+    message: str
+
+
 class _Judging(OtherPolicy):
     """Keeps every opinion. `preferred`: the nodes that another policy wants, decision by decision,
     which are taken where they are as good."""
@@ -61,13 +69,14 @@ class _Judging(OtherPolicy):
         program: Program,
         preferred: Sequence[str] | None = None,
         progress: Progress | None = None,
+        until_ns: int | None = None,
     ) -> None:
-        super().__init__(program, progress=progress)
+        super().__init__(program, progress=progress, until_ns=until_ns)
         self.judged: list[_Judged] = []
         self.class_of: dict[str, PodClass] = {}
         self.labels_of: dict[str, Mapping[str, Any]] = {}
         # Why the first pods do not get the preferred node, by uid; without a rule, for its score.
-        self.rejections: dict[str, Rejection] = {}
+        self.rejections: dict[str, _Rejection] = {}
         self._preferred = preferred
 
     def opinions(self, acted: Sequence[DecidedPod], at_ns: int) -> list[Opinion]:
@@ -88,15 +97,15 @@ class _Judging(OtherPolicy):
             self.rejections[pod.uid] = self._rejection(pod.uid, wanted, at_ns)
         return opinion
 
-    def _rejection(self, uid: str, node: str, at_ns: int) -> Rejection:
+    def _rejection(self, uid: str, node: str, at_ns: int) -> _Rejection:
         request = json.dumps({"uids": [uid], "nodes": [node]}).encode()
-        explained = _document(self.engine.explain(request, at_ns))
+        explained = json_of(self.engine.explain(request, at_ns))
         status = explained.get("preFilter") or next(
             (each.get("filter") for each in explained.get("nodes", ()) if each["name"] == node),
             None,
         )
         rule = str(status["plugin"]) if status else ""
-        return Rejection("new", rule, (str(explained.get("message", "")),), node)
+        return _Rejection(rule, str(explained.get("message", "")))
 
     def count_opinions(
         self, acted: Sequence[DecidedPod], opinions: Sequence[Opinion], at_ns: int
@@ -111,14 +120,14 @@ class _Judging(OtherPolicy):
         super().see(call)
         match call:
             case Call("list_page", ("nodes", bytes() as body, *_)):
-                self._see_nodes(_items(body))
+                self._see_nodes(page_items(body))
             case Call("watch", ("nodes", bytes() as lines, *_)):
-                self._see_nodes([_document(line).get("object") for line in lines.splitlines()])
+                self._see_nodes([item for _, item in watch_events(lines)])
             case Call("list_page", ("pods", bytes() as body, *_)):
-                self._see_pods(_items(body))
+                self._see_pods(page_items(body))
             case Call("watch", ("pods", bytes() as lines, *_)):
-                added = [line for line in lines.splitlines() if b'"ADDED"' in line]
-                self._see_pods([_document(line).get("object") for line in added])
+                added = b"\n".join(line for line in lines.splitlines() if b'"ADDED"' in line)
+                self._see_pods([item for _, item in watch_events(added)])
 
     def _see_nodes(self, nodes: Sequence[Any]) -> None:
         for node in nodes:
@@ -130,19 +139,6 @@ class _Judging(OtherPolicy):
             metadata = pod.get("metadata") if isinstance(pod, dict) else None
             if isinstance(metadata, dict):
                 self.class_of[str(metadata.get("uid"))] = class_of_pod(pod)
-
-
-def _document(text: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
-def _items(body: bytes) -> list[Any]:
-    items = _document(body).get("items")
-    return items if isinstance(items, list) else []
 
 
 def journal_plan(
@@ -166,7 +162,10 @@ def journal_plan(
     _replay(second, journal)
     last = {was.uid: (was, is_now) for was, is_now in zip(first.judged, second.judged, strict=True)}
     pairs = [pair for pair in last.values() if pair[0].is_served or pair[1].is_served]
-    changes = [change for was, is_now in pairs if (change := _change(second, was, is_now))]
+    rejections = {**_old_rejections(old, journal, first, second), **second.rejections}
+    changes = [
+        change for was, is_now in pairs if (change := _change(second, rejections, was, is_now))
+    ]
     where = [("", was.node, is_now.node) for was, is_now in pairs]
     times = [judged.at_ns for judged in first.judged]
     began = [epoch.header.began_ns for epoch in journal.epochs]
@@ -194,18 +193,41 @@ def _replay(judging: _Judging, journal: JournalInput) -> None:
         judging.replay(epoch)
 
 
-def _change(judging: _Judging, was: _Judged, is_now: _Judged) -> PodChanged | None:
+def _old_rejections(
+    old: Program, journal: JournalInput, first: _Judging, second: _Judging
+) -> dict[str, _Rejection]:
+    """Why the old policy does not place the first pods that only the new one places. The old one is
+    asked again, about the nodes of the new one."""
+    last = {was.uid: number for number, was in enumerate(first.judged)}
+    placed = [
+        number
+        for number in sorted(last.values())
+        if second.judged[number].node and not first.judged[number].node
+    ][:REASONS_MAX]
+    if not placed:
+        return {}
+    wanted = [""] * len(first.judged)
+    for number in placed:
+        wanted[number] = second.judged[number].node
+    again = _Judging(old, wanted, until_ns=first.judged[placed[-1]].at_ns)
+    _replay(again, journal)
+    return again.rejections
+
+
+def _change(
+    judging: _Judging, rejections: Mapping[str, _Rejection], was: _Judged, is_now: _Judged
+) -> PodChanged | None:
     if was.node == is_now.node:
         return None
     change = Change.PARKED
     if is_now.node:
         change = Change.MOVED if was.node else Change.PLACED
     of = judging.class_of.get(was.uid) or PodClass(was.pod)
-    why = judging.rejections.get(was.uid)
+    why = rejections.get(was.uid)
     changed = PodChanged(was.pod, of, change, Cause.RULES, was.node, is_now.node)
     if why is None:
         return changed
-    return replace(changed, rule=why.rule, message="" if is_now.node else why.reasons[0])
+    return replace(changed, rule=why.rule, message="" if is_now.node else why.message)
 
 
 def _classes(

@@ -1,4 +1,6 @@
-"""A PolicyTest made from a decision about a recorded cluster: what holds now, as expectations."""
+"""A PolicyTest made from a decision about a recorded cluster. Its expectations are what holds now,
+or what should.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,19 @@ class CaseInputs:
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
-def recorded_case(explained: Mapping[str, Any], inputs: CaseInputs, name: str = "") -> str:
-    """The text of the document. `explained`: a line of `kpolicy explain --output jsonl`."""
+def recorded_case(
+    explained: Mapping[str, Any],
+    inputs: CaseInputs,
+    name: str = "",
+    expected: Mapping[str, Any] | None = None,
+) -> str:
+    """The text of the document. `explained`: a line of `kpolicy explain --output jsonl`;
+    `expected`: what should have been decided."""
     pod = explained["pod"]
-    expect = _expectations(explained)
+    expect = dict(expected) if expected else _expectations(explained)
+    outcome = "is decided as it should be" if expected else _outcome(explained)
     test: dict[str, Any] = {
-        "name": name or f"{pod} {_outcome(explained)}",
+        "name": name or f"{pod} {outcome}",
         "podFrom": {"snapshot": pod},
     }
     if inputs.params:

@@ -5,6 +5,7 @@ It can be wrong by itself, or name rules that its profile does not have (KP501).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path as File
@@ -361,7 +362,7 @@ class _Reading:
     files: list[str] = field(default_factory=list)
 
     def policy(self, index: int, name: str) -> list[Source]:
-        path = File(self.suite.file).parent / name
+        path = self._beside(name)
         if path.is_dir():
             files = [
                 file
@@ -381,8 +382,14 @@ class _Reading:
         self.diagnostics.append(self.suite.remark("KP501", message, ("policies", index), hint=hint))
         return []
 
+    def _beside(self, name: str) -> File:
+        """Without `FOLDER/..` in it, unless a symbolic link gives that another meaning."""
+        path = File(self.suite.file).parent / name
+        plain = File(os.path.normpath(path))
+        return plain if plain.exists() and path.exists() and plain.samefile(path) else path
+
     def snapshot(self, names: Sequence[str], at: Path) -> Snapshot:
-        paths = [str(File(self.suite.file).parent / name) for name in names]
+        paths = [str(self._beside(name)) for name in names]
         self.files += paths
         snapshot = Snapshot.load(paths)
         for problem in snapshot.problems:

@@ -8,7 +8,7 @@ comparing bytes. Policies stay as they are.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -24,16 +24,18 @@ from kpolicy.journal.engine_calls import (
     framed,
 )
 from kpolicy.journal.segment_files import SegmentFiles
-from kpolicy.object_kinds import OBJECT_KINDS
 from kpolicy.offline.journal_replay.journal_input import EpochReader, JournalInput
+from kpolicy.offline.journal_replay.journal_objects import (
+    KINDS,
+    json_of,
+    page_items,
+    typed,
+    watch_events,
+)
 from kpolicy.offline.redaction.redact import Redactor, fingerprint
 from kpolicy.offline.snapshots.json_objects import Json, is_read, name_of
 from kpolicy.offline.snapshots.snapshot_problem import Problem
 
-_KINDS: Final[Mapping[str, tuple[str, str]]] = {
-    kind.resource: (kind.name, f"{kind.group}/{kind.version}" if kind.group else kind.version)
-    for kind in OBJECT_KINDS
-}
 # Calls about names that nobody compares in a redacted journal.
 _LEFT_OUT: Final = frozenset(
     {"filter", "candidates", "settle_room", "second_opinions", "load_objects", "keep"}
@@ -86,25 +88,15 @@ def redact_journal(
 def _objects(call: Call) -> Iterator[Json]:
     match call.arguments:
         case (str() as resource, bytes() as body, *_):
-            items = _page(body) if call.name == "list_page" else _events(body)
+            items = page_items(body) if call.name == "list_page" else _changed(body)
             for item in items:
-                yield _typed(resource, item)
+                yield typed(resource, item)
         case _:
             return
 
 
-def _page(body: bytes) -> list[Any]:
-    items = _json(body).get("items")
-    return items if isinstance(items, list) else []
-
-
-def _events(lines: bytes) -> Iterator[Any]:
-    return (_json(line).get("object") for line in lines.splitlines())
-
-
-def _typed(resource: str, item: Any) -> Json:
-    kind, version = _KINDS[resource]
-    return {"apiVersion": version, "kind": kind, **(item if isinstance(item, dict) else {})}
+def _changed(lines: bytes) -> Iterator[Any]:
+    return (item for _, item in watch_events(lines))
 
 
 class _Redacting:
@@ -137,9 +129,9 @@ class _Redacting:
         return framed(record.name, record.at_ns, text, record.answer)
 
     def _list(self, resource: str, body: bytes) -> bytes:
-        kind, version = _KINDS[resource]
-        page = _json(body)
-        items = [self._object(resource, item) for item in _page(body)]
+        kind, version = KINDS[resource]
+        page = json_of(body)
+        items = [self._object(resource, item) for item in page_items(body)]
         metadata = page.get("metadata")
         return _bytes(
             {
@@ -153,7 +145,7 @@ class _Redacting:
     def _lines(self, resource: str, lines: bytes) -> bytes:
         kept = []
         for line in lines.splitlines():
-            event = _json(line)
+            event = json_of(line)
             kind, item = event.get("type"), event.get("object")
             if kind in ("BOOKMARK", "ERROR"):
                 kept.append(_bytes({"type": kind, "object": _version_alone(item)}))
@@ -162,7 +154,7 @@ class _Redacting:
         return b"\n".join(kept) + b"\n"
 
     def _object(self, resource: str, item: Any) -> Json | None:
-        whole = _typed(resource, item)
+        whole = typed(resource, item)
         if not is_read(whole) or not name_of(whole):
             return None
         redacted = self._redactor.of(whole)
@@ -186,7 +178,7 @@ class _Redacting:
         return list((named | empty).values())
 
     def _mark(self, answer: bytes) -> bytes:
-        mark = _json(answer)
+        mark = json_of(answer)
         assumed = [(self._uid(str(uid)), self._name(str(node))) for uid, node in mark["assumed"]]
         return _bytes(mark | {"assumed": assumed})
 
@@ -199,14 +191,6 @@ def _version_alone(item: Any) -> dict[str, Any]:
     version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
     kept = {name: item[name] for name in ("kind", "code", "reason") if name in item}
     return kept | ({"metadata": {"resourceVersion": version}} if version else {})
-
-
-def _json(text: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def _bytes(document: Any) -> bytes:

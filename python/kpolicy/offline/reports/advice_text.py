@@ -12,7 +12,7 @@ from kpolicy.offline.reports.columns import columns, counted, listed
 
 _PODS_SHOWN: Final = 3
 _RULES_SHOWN: Final = 3
-_SITUATIONS: Final = {
+SITUATIONS: Final = {
     "fitsNowhere": "fit nowhere",
     "fits": "would fit now",
     "held": "are held before any node is looked at",
@@ -55,23 +55,25 @@ def _nearest(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _against(node: Mapping[str, Any]) -> Iterator[str]:
-    short = {each["resource"]: each for each in node.get("short", ())}
     for rule in node["rules"]:
-        reasons = ", ".join(rule["reasons"]) or "rejected"
-        if rule["rule"] == "NodeResourcesFit" and short:
-            amounts = ", ".join(
-                f"{each['free']} of {each['asked']} {each['resource']} free"
-                for each in short.values()
-            )
-            reasons = f"{reasons} ({amounts})"
-        yield f"{reasons} [{rule['rule']}]"
+        yield f"{against_text(node, rule)} [{rule['rule']}]"
+
+
+def against_text(node: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
+    """What a rule says of one of the nearest nodes, with the amounts that are short."""
+    reasons = ", ".join(rule["reasons"]) or "rejected"
+    short = node.get("short", ()) if rule["rule"] == "NodeResourcesFit" else ()
+    amounts = ", ".join(
+        f"{each['free']} of {each['asked']} {each['resource']} free" for each in short
+    )
+    return f"{reasons} ({amounts})" if amounts else reasons
 
 
 def _suggestions(advice: Mapping[str, Any]) -> list[str]:
     if "suggestions" not in advice:
         return []
     rows = [
-        [f"{number}.", "; ".join(map(change_text, each["changes"])), f"→ {each['node']}"]
+        [f"{number}.", changes_text(each), f"→ {each['node']}"]
         for number, each in enumerate(advice["suggestions"], start=1)
     ]
     lines = ["", "  would place it, the smallest change first", *columns(rows, indent="    ")]
@@ -82,7 +84,11 @@ def _suggestions(advice: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def change_text(change: Mapping[str, Any]) -> str:
+def changes_text(suggestion: Mapping[str, Any]) -> str:
+    return "; ".join(map(_change_text, suggestion["changes"]))
+
+
+def _change_text(change: Mapping[str, Any]) -> str:
     """A change as an order to whoever makes it."""
     sort = change["change"]
     if sort == "nodeLabel" and change["value"] is None:
@@ -112,11 +118,12 @@ def _decided(advice: Mapping[str, Any]) -> list[str]:
     rows = []
     for other in others:
         rules = [f"{rule['rule']} {rule['by']:+,}" for rule in other["rules"]]
-        rows.append([other["node"], _ahead(other["by"]), listed(rules, _RULES_SHOWN)])
+        rows.append([other["node"], ahead_text(other["by"]), listed(rules, _RULES_SHOWN)])
     return ["", f"  {advice['node']} beside the best others", *columns(rows, indent="    ")]
 
 
-def _ahead(by: int) -> str:
+def ahead_text(by: int) -> str:
+    """How a node stands beside another one that scores `by` less."""
     if by == 0:
         return "equal"
     return f"{by:,} ahead" if by > 0 else f"{-by:,} behind"
@@ -127,7 +134,7 @@ def sums_text(sums: Sums) -> list[str]:
     lines = [f"{sums.scope}: {counted(sums.pods, 'pod')}, {placed:,} on nodes"]
     if not sums.pending:
         return [*lines, "no pod is pending"]
-    rows = [[f"{pods:,}", _SITUATIONS.get(name, name)] for name, pods in sums.situations.items()]
+    rows = [[f"{pods:,}", SITUATIONS.get(name, name)] for name, pods in sums.situations.items()]
     lines += ["", "  pending pods", *columns(rows, right=(0,), indent="    ")]
     if sums.by_rule:
         rows = [[f"{pods:,}", rule] for rule, pods in sums.by_rule.items()]
@@ -139,7 +146,7 @@ def sums_text(sums: Sums) -> list[str]:
         if each.get("suggestions"):
             lines += ["", f"  {listed(each['pods'], _PODS_SHOWN)}"]
             first = each["suggestions"][0]
-            text = "; ".join(map(change_text, first["changes"]))
+            text = changes_text(first)
             lines.append(f"    {text} → {first['node']}")
     if sums.left_out:
         lines += ["", f"  {counted(sums.left_out, 'more pod')} without advice: too many kinds"]

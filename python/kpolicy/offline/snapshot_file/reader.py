@@ -65,6 +65,11 @@ class Header:
     kpolicy_version: str = VERSION
 
 
+_JOURNAL_HINT: Final = (
+    "`kpolicy replay` reads it, and `kpolicy snapshot from` writes a moment of it as a snapshot"
+)
+
+
 def header_json(header: Header) -> dict[str, Any]:
     origin, content = header.origin, header.content
     versions = origin.resource_versions
@@ -186,7 +191,7 @@ def _read_header(name: str, packed: bytes) -> Header | Problem:
     version = int.from_bytes(packed[len(MAGIC) : len(MAGIC) + 2], "big")
     if version == JOURNAL_FORMAT:
         message = "a segment of a journal, which is not the snapshot of one moment"
-        return Problem(JOURNAL_SEGMENT, name, "", message, "`kpolicy replay` reads it")
+        return Problem(JOURNAL_SEGMENT, name, "", message, _JOURNAL_HINT)
     if version > FORMAT_VERSION:
         message = f"written in format {version}; this kpolicy reads up to format {FORMAT_VERSION}"
         return Problem(NEWER_FORMAT, name, "", message, "use a newer kpolicy")

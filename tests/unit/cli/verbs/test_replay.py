@@ -115,6 +115,65 @@ def test_a_redacted_journal_is_judged(capsys: Capture) -> None:
     assert "JournalSegment: " in refused(capsys, "snapshot", "info", "journal")
 
 
+def test_a_moment_of_a_journal_is_a_snapshot(folder: Path, capsys: Capture) -> None:
+    printed(capsys, "snapshot", "from", "journal", "-o", "end.kpsnap")
+    early = ("--at", "2026-01-01T00:00:30Z")
+    printed(capsys, "snapshot", "from", "journal", *early, "-o", "early.kpsnap")
+    counts, times = zip(
+        *(
+            (header.content.counts, header.origin.recorded)
+            for name in ("end", "early")
+            for header in [Snapshot.load(f"{name}.kpsnap").recordings[0].header]
+        ),
+        strict=True,
+    )
+    assert counts == ({"Node": 2, "Pod": 4}, {"Node": 2, "Pod": 3})
+    assert times == ("2026-01-01T00:01:00Z", "2026-01-01T00:00:00Z")
+    # As the pod was explained in the journal, it is explained in the snapshot.
+    in_journal = printed(capsys, "replay", "journal", "--pod", "huge")
+    assert printed(capsys, "explain", "--snapshot", "end.kpsnap", "--pod", "huge") == in_journal
+
+
+def test_a_moment_of_a_redacted_journal_says_so(folder: Path, capsys: Capture) -> None:
+    Path("key").write_bytes(bytes(range(100, 132)))
+    printed(capsys, "snapshot", "redact", "journal", "--key", "key", "-o", "out")
+    printed(capsys, "snapshot", "from", "out", "-o", "moment.kpsnap")
+    assert "redacted  names" in printed(capsys, "snapshot", "info", "moment.kpsnap")
+    printed(capsys, "snapshot", "from", "journal", "-o", "plain.kpsnap")
+    printed(capsys, "snapshot", "redact", "plain.kpsnap", "--key", "key", "-o", "same.kpsnap")
+    moment, same = (Snapshot.load(f"{name}.kpsnap") for name in ("moment", "same"))
+    assert [item["metadata"]["name"] for _, item in moment.objects()] == [
+        item["metadata"]["name"] for _, item in same.objects()
+    ]
+
+
+def test_names_of_a_redaction_are_told_with_its_key(folder: Path, capsys: Capture) -> None:
+    Path("key").write_bytes(bytes(range(100, 132)))
+    kept = ("--keep-namespace", "default")
+    printed(capsys, "snapshot", "redact", "journal", "--key", "key", *kept, "-o", "out")
+    told = printed(capsys, "snapshot", "names", "--key", "key", "default/huge", "n0", *kept)
+    words = dict(line.split() for line in told.splitlines())
+    assert words["default/huge"].startswith("default/x")
+    explained = printed(capsys, "replay", "out", "--pod", words["default/huge"])
+    assert "Insufficient cpu" in explained
+    assert words["n0"] in explained
+    assert "give the file" in refused(capsys, "snapshot", "names", "--key", "random", "n0")
+    assert "cannot be read" in refused(capsys, "snapshot", "names", "--key", "none", "n0")
+
+
+def test_a_moment_that_the_journal_does_not_have_writes_nothing(
+    folder: Path, capsys: Capture
+) -> None:
+    for flags, message in (
+        (("journal", "--at", "2025-01-01T00:00:00Z"), "BeforeJournal: "),
+        (("journal", "--at", "2027-01-01T00:00:00Z"), "AfterJournal: "),
+        (("journal", "--recorded", "2026-01-01T00:00:00Z"), "use --at"),
+        (("list.json", "--at", "2026-01-01T00:00:00Z"), "--at needs a journal"),
+    ):
+        assert message in refused(capsys, "snapshot", "from", *flags, "-o", "d.kpsnap")
+    assert not (folder / "d.kpsnap").exists()
+
+
 def test_snapshots_from_other_files_and_put_together(folder: Path, capsys: Capture) -> None:
     items = [node("n1"), pod("web")]
     Path("list.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))

@@ -74,7 +74,9 @@ def test_a_recorded_case_passes_and_fails_when_the_policy_changes(
     assert cli.main(["fmt", "--check", "tests"]) == 0
     (folder / "policy.yaml").write_text(POLICY.replace("nvme", "hdd").replace("other", "two"))
     assert cli.main(["test", "tests"]) == 1
-    assert "1 failed" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "1 failed" in printed
+    assert "coverage  policy.yaml " in printed
 
 
 def test_a_second_case_is_added_and_a_case_of_the_same_name_is_not(capsys: Capture) -> None:
@@ -91,6 +93,24 @@ def test_a_second_case_is_added_and_a_case_of_the_same_name_is_not(capsys: Captu
     assert "2 passed" in capsys.readouterr().out
     assert record("cases.test.yaml", first) == 2
     assert "has a document of this name" in capsys.readouterr().err
+
+
+def test_what_should_have_been_decided_fails_until_it_is(folder: Path, capsys: Capture) -> None:
+    chosen = pods()[0]
+    wanted = ["--policy", "policy.yaml", "--expect", "decision=place", "--expect", "errors=[]"]
+    assert record("a.test.yaml", chosen, *wanted) == 0
+    assert "the test fails until the policy decides as it expects" in capsys.readouterr().err
+    (document,) = documents("a.test.yaml")
+    assert document["tests"][0]["expect"] == {"decision": "place", "errors": []}
+    assert cli.main(["test", "a.test.yaml"]) == 1
+    assert "expected decision  place" in capsys.readouterr().out
+    (folder / "policy.yaml").write_text(POLICY.replace("==", "!="))
+    assert cli.main(["test", "a.test.yaml"]) == 0
+    assert record("b.test.yaml", chosen, *wanted) == 0
+    assert "fails" not in capsys.readouterr().err
+    assert record("c.test.yaml", chosen, "--expect", "nod=worker-1") == 2
+    assert "unknown field `nod`" in capsys.readouterr().err
+    assert not Path("c.test.yaml").exists()
 
 
 @pytest.mark.parametrize(

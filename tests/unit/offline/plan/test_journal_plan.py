@@ -90,6 +90,7 @@ def test_of_a_pod_that_is_tried_often_the_last_decision_counts(tmp_path: Path) -
     found = planned(tmp_path, FENCED, "")
     (change,) = found.changes
     assert (change.change, change.old, change.new) == (Change.PLACED, "", "n0")
+    assert (change.rule, change.message) == ("not-the-first", "")
     assert (found.decisions, found.counts.pods) == (3, 1)
     assert (found.counts.old.parked, found.counts.new.placed) == (1, 1)
 
