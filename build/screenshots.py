@@ -86,6 +86,7 @@ PAGES: Final = (
         1460,
         False,
     ),
+    ("page-why", ("why", "shop/search-0", "--snapshot", "docs/guides/shop.kpsnap"), 1070, False),
     ("page-simulate", ("simulate", "--policy", "gpu-pools", *_CLUSTER), 1260, True),
     ("page-diff", ("diff", "kube-scheduler-default", "bin-packing", *_CLUSTER), 1160, False),
 )

@@ -65,6 +65,7 @@ def test_a_hundred_thousand_decisions_are_made_again(tmp_path: Path) -> None:
         run(replace(plan, journals=folder))
         total.add(folder)
         assert total.differing == [], f"seed {seed}"
+    assert total.calls.keys() >= CALLS
     left = MANY_DECISIONS - total.decisions
     assert asyncio.run(flowed(tmp_path / "flow", left)).decisions == left
 

@@ -23,6 +23,7 @@ def why_page(document: Document, cluster: ShownCluster | None = None, about: str
     advice, explanation = document.get("advice", {}), document["explanation"]
     is_explained = "nodes" in explanation
     sections = [
+        Section("What holds it", list(_held(document))),
         Section("What would place it", [*suggestions(advice), *nearest(advice)]),
         Section("What decided", list(runners_up(advice))),
     ]
@@ -35,6 +36,15 @@ def why_page(document: Document, cluster: ShownCluster | None = None, about: str
     shown = [section for section in sections if section.parts]
     title = f"Why {document['pod']} is {'where it is' if 'node' in document else 'pending'}"
     return Page(title, shown, list(_figures(document)), about).html()
+
+
+def _held(document: Document) -> Iterator[Part]:
+    """Why no node is looked at."""
+    advice = document.get("advice", {})
+    if "heldBy" in advice:
+        yield f"{advice['heldBy']['reason']} ({advice['heldBy']['rule']})"
+    elif "nodes" not in document["explanation"]:
+        yield str(advice.get("message") or document["explanation"].get("message") or "No node.")
 
 
 def _figures(document: Document) -> Iterator[Figure]:

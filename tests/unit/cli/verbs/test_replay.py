@@ -151,8 +151,8 @@ def test_names_of_a_redaction_are_told_with_its_key(folder: Path, capsys: Captur
     Path("key").write_bytes(bytes(range(100, 132)))
     kept = ("--keep-namespace", "default")
     printed(capsys, "snapshot", "redact", "journal", "--key", "key", *kept, "-o", "out")
-    told = printed(capsys, "snapshot", "names", "--key", "key", "default/huge", "n0", *kept)
-    words = dict(line.split() for line in told.splitlines())
+    listed = printed(capsys, "snapshot", "names", "--key", "key", "default/huge", "n0", *kept)
+    words = dict(line.split() for line in listed.splitlines())
     assert words["default/huge"].startswith("default/x")
     explained = printed(capsys, "replay", "out", "--pod", words["default/huge"])
     assert "Insufficient cpu" in explained

@@ -109,4 +109,4 @@ def test_bad_input_is_two(
 
 def test_a_verb_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["snapshot"]) == 2
-    assert "record|redact|merge|from|info" in capsys.readouterr().err
+    assert "record|redact|names|merge|from|info" in capsys.readouterr().err

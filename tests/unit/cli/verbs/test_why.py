@@ -14,6 +14,7 @@ import pytest
 from kpolicy import cli
 from kpolicy.scheduler.delivery.sources import FixedSource
 from kpolicy.testing import ControlPlane, node, pod
+from tests.unit.offline.pages.page_reading import chart, rows
 from tests.unit.offline.worlds import POLICY
 from tests.unit.scheduler.world import free_port, on_port, policy, running
 
@@ -126,6 +127,24 @@ class TestBesideKubeScheduler:
         assert shown["situation"] == "fits nowhere"
         assert shown["rejectedBy"] == {"NodeResourcesFit": 2, "NodeAffinity": 1}
         assert len(shown["explanation"]["nodes"]) == 3
+
+    async def test_a_page_has_a_map_of_the_listed_nodes(
+        self, folder: Path, capsys: Capture
+    ) -> None:
+        assert await why("shop/search", "--html", "page.html") == 0
+        printed = capsys.readouterr()
+        assert printed.out.startswith(PENDING)
+        assert printed.err == "page.html is written\n"
+        page = (folder / "page.html").read_text()
+        assert [row[3] for row in rows(page, "What would place the pod")]
+        (zone,) = chart(page, "Map of the nodes")["option"]["series"][0]["data"]
+        assert sorted(each["name"] for each in zone["children"]) == ["n1", "n2", "n3"]
+
+    async def test_the_page_of_a_pod_with_gates_says_what_holds_it(self, folder: Path) -> None:
+        assert await why("shop/gated", "--html", "page.html") == 0
+        page = (folder / "page.html").read_text()
+        assert "What holds it" in page
+        assert "team/quota" in page
 
     async def test_what_cannot_be_answered_is_two_with_a_hint(self, capsys: Capture) -> None:
         assert await why("serch", "-n", "shop") == 2

@@ -68,8 +68,8 @@ def test_a_placed_pod_is_shown_beside_the_best_others() -> None:
     assert bars["yAxis"]["data"] == [row[0] for row in others]
     by_rule = {each["name"]: each["data"] for each in bars["series"]}
     for at, row in enumerate(others):
-        told = {rule: values[at] for rule, values in by_rule.items() if values[at]}
-        assert ", ".join(f"{rule} {by:+,}" for rule, by in told.items()) in row[3]
+        drawn = {rule: values[at] for rule, values in by_rule.items() if values[at]}
+        assert ", ".join(f"{rule} {by:+,}" for rule, by in drawn.items()) in row[3]
     assert "What would place the pod" not in titles(page)
     assert any(title.startswith("Scores of 3 nodes") for title in titles(page))
 
