@@ -180,7 +180,7 @@ fmt: $(STAMPS)/python ## Format Rust, Python and Go
 	$(RUSTFMT)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	@if command -v gofmt >/dev/null; then gofmt -l -w tests/cluster/controlplane benches/peer tests/kubernetes_cel/evaluator; fi
+	@if command -v gofmt >/dev/null; then gofmt -l -w tests/cluster/controlplane tests/cluster/karpenter benches/peer tests/kubernetes_cel/evaluator; fi
 
 .PHONY: generated
 generated: dev ## Write the files that follow from others: tables of the engine, the README of the chart

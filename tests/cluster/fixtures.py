@@ -1,5 +1,5 @@
-"""pytest plugin: the binaries of the control plane and of Helm, one running control plane, and a
-namespace for each test.
+"""pytest plugin: the binaries of the control plane, of Helm and of Karpenter's filter, one running
+control plane, and a namespace for each test.
 
 Binaries are built before the clock of any test runs. tests/conftest.py names this module in
 `pytest_plugins`, so that all folders share the one control plane of the session (of the worker,
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
@@ -23,12 +23,18 @@ from tests.cluster import build
 from tests.cluster.build import ControlPlaneBinary
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.helm_build import helm_binary
+from tests.cluster.karpenter_build import karpenter_binary
 
 MARK = "cluster"
 NAME_LENGTH_MAX = 40
 _numbers = itertools.count(1)
 _built = cache(build.control_plane_binary)
 _built_helm = cache(helm_binary)
+_built_karpenter = cache(karpenter_binary)
+_BUILT_BY_FIXTURE: Mapping[str, Callable[[], object]] = {
+    "helm": _built_helm,
+    "karpenter_filter": _built_karpenter,
+}
 
 
 @pytest.hookimpl(trylast=True)
@@ -40,8 +46,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     wanted: list[Callable[[], object]] = []
     if any(item.get_closest_marker(MARK) for item in session.items):
         wanted.append(_built)
-    if any("helm" in getattr(item, "fixturenames", ()) for item in session.items):
-        wanted.append(_built_helm)
+    for fixture, build_for_it in _BUILT_BY_FIXTURE.items():
+        if any(fixture in getattr(item, "fixturenames", ()) for item in session.items):
+            wanted.append(build_for_it)
     capture = session.config.pluginmanager.getplugin("capturemanager")
     for build_it in wanted:
         with capture.global_and_fixture_disabled() if capture is not None else nullcontext():
@@ -56,6 +63,11 @@ def control_plane_binary() -> ControlPlaneBinary:
 @pytest.fixture(scope="session")
 def helm() -> Path:
     return _built_helm()
+
+
+@pytest.fixture(scope="session")
+def karpenter_filter() -> Path:
+    return _built_karpenter()
 
 
 @pytest.fixture(scope="session")

@@ -177,7 +177,7 @@ _NODE: Final = {
 
 _POD_SET: Final = {
     "count": Text(
-        "How many of the pods a selector matches, in the pod's namespace or in those of a list.",
+        "How many of the pods a selector matches, in all namespaces or in those of a list.",
         "PATH.count(selector('app in (web, db)'))",
     ),
     "sum": Text(
