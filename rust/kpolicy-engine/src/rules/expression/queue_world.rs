@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Answer, Facts, Read};
+use kpolicy_cel::{Answer, Budget, Facts, Fault, Read};
 
 use crate::resources::Amounts;
 use crate::snapshot::usage::{TenantUse, Usage};
@@ -136,7 +136,8 @@ impl Facts for QueueWorld<'_> {
         }
     }
 
-    fn work(&self, read: &Read) -> u64 {
-        self.of_cluster().work(read)
+    fn read_charged(&self, read: &Read, budget: &mut Budget) -> Result<Answer, Fault> {
+        budget.charge(self.of_cluster().summing(read))?;
+        Ok(self.read(read))
     }
 }
