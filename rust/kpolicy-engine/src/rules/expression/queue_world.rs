@@ -68,6 +68,14 @@ impl<'a> TenantView<'a> {
         Self { name, sums, all, totals: &totals.amounts }
     }
 
+    /// The same tenant where it, and all tenants together, have other sums.
+    pub(crate) fn with_sums<'b>(self, own: &'b TenantUse, all: &'b TenantUse) -> TenantView<'b>
+    where
+        'a: 'b,
+    {
+        TenantView { sums: Some(own), all: Some(all), ..self }
+    }
+
     pub(crate) fn sums(&self) -> Option<&'a TenantUse> {
         self.sums
     }
