@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 
 use crate::bits::Bits;
+use crate::budget::Budget;
 use crate::error::{ErrorKind, Fault};
 use crate::names::{Catalogue, Name};
 use crate::value::{Key, Value};
@@ -34,6 +35,11 @@ impl Read {
     /// The index of a read that is not in the expression's list.
     pub const DYNAMIC: u32 = u32::MAX;
 
+    /// Whether its arguments are only known while evaluating.
+    pub const fn is_dynamic(&self) -> bool {
+        self.index == Self::DYNAMIC
+    }
+
     /// The only argument as text, for facts keyed by one string (a label, a resource).
     pub fn key(&self) -> Option<&str> {
         match self.args.as_slice() {
@@ -48,10 +54,10 @@ pub trait Facts {
     /// What is known of `read`.
     fn read(&self, read: &Read) -> Answer;
 
-    /// The units that answering takes where the arguments are only known while evaluating: what is
-    /// read with constant arguments is worked out once for all lanes.
-    fn work(&self, _read: &Read) -> u64 {
-        0
+    /// The same, charged for the work beyond [`Catalogue::units`] that answering takes. Most facts take
+    /// none where the arguments are constant, because they are worked out once for all lanes.
+    fn read_charged(&self, read: &Read, _budget: &mut Budget) -> Result<Answer, Fault> {
+        Ok(self.read(read))
     }
 
     /// Whether each reading makes its list or map anew, which is charged by its size.
@@ -106,9 +112,14 @@ pub trait Columns {
     /// What one lane answers. Must agree with [`Columns::column`].
     fn read(&self, lane: usize, read: &Read) -> Answer;
 
-    /// As [`Facts::work`].
-    fn work(&self, _lane: usize, _read: &Read) -> u64 {
-        0
+    /// As [`Facts::read_charged`].
+    fn read_charged(
+        &self,
+        lane: usize,
+        read: &Read,
+        _budget: &mut Budget,
+    ) -> Result<Answer, Fault> {
+        Ok(self.read(lane, read))
     }
 
     /// As [`Facts::is_made`], of any lane.

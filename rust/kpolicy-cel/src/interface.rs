@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use serde_json::{Value as Json, json};
 
 use crate::budget::Budget;
-use crate::error::InvalidExpression;
+use crate::error::{Fault, InvalidExpression};
 use crate::facts::{Answer, Facts, NoFacts, Read};
 use crate::ir::Expression;
 use crate::names::Catalogue;
@@ -24,16 +24,20 @@ struct Variables<'a> {
     facts: &'a dyn Facts,
 }
 
+impl Variables<'_> {
+    fn given(&self, read: &Read) -> Option<Answer> {
+        let value = self.values.get(&*read.fact.text).filter(|_| read.args.is_empty());
+        value.cloned().map(Answer::Known)
+    }
+}
+
 impl Facts for Variables<'_> {
     fn read(&self, read: &Read) -> Answer {
-        match self.values.get(&*read.fact.text) {
-            Some(value) if read.args.is_empty() => Answer::Known(value.clone()),
-            _ => self.facts.read(read),
-        }
+        self.given(read).unwrap_or_else(|| self.facts.read(read))
     }
 
-    fn work(&self, read: &Read) -> u64 {
-        if self.values.contains_key(&*read.fact.text) { 0 } else { self.facts.work(read) }
+    fn read_charged(&self, read: &Read, budget: &mut Budget) -> Result<Answer, Fault> {
+        self.given(read).map_or_else(|| self.facts.read_charged(read, budget), Ok)
     }
 
     fn is_made(&self, read: &Read) -> bool {

@@ -188,7 +188,7 @@ impl<'a> Machine<'a> {
     fn ask(&mut self, node: &Node, fact: &Name, read: Option<u32>, present: bool) -> Evaluated {
         let place = |fault: Fault| fault.at(node.origin);
         if let Some(read) = read.and_then(|read| self.expression.reads.get(read as usize)) {
-            let answer = self.facts.read(read);
+            let answer = self.facts.read_charged(read, self.budget).map_err(place)?;
             if self.facts.is_made(read) {
                 self.budget.charge_made(&answer).map_err(place)?;
             }
@@ -196,8 +196,7 @@ impl<'a> Machine<'a> {
         }
         let args = node.args.iter().map(|arg| self.value(*arg)).collect::<Result<_, _>>()?;
         let read = Read { fact: fact.clone(), args, index: Read::DYNAMIC };
-        self.budget.charge(self.facts.work(&read)).map_err(place)?;
-        let answer = self.facts.read(&read);
+        let answer = self.facts.read_charged(&read, self.budget).map_err(place)?;
         if self.facts.is_made(&read) {
             self.budget.charge_made(&answer).map_err(place)?;
         }

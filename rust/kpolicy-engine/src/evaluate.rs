@@ -1,7 +1,7 @@
 //! Evaluates one expression for a pod and a node of the snapshot. Either may be missing; then its
 //! facts are unknown. The other facts have the values that rules read.
 
-use kpolicy_cel::{Answer, Facts, Read, answer_json};
+use kpolicy_cel::{Answer, Budget, Facts, Fault, Read, answer_json};
 use serde_json::{Value, json};
 
 use crate::rules::expression::{
@@ -56,8 +56,11 @@ impl Facts for World<'_> {
         self.ask(|world| world.read(read))
     }
 
-    fn work(&self, read: &Read) -> u64 {
-        self.ask(|world| world.work(read))
+    fn read_charged(&self, read: &Read, budget: &mut Budget) -> Result<Answer, Fault> {
+        if self.pod.is_none() && rests_on_pod(&read.fact) {
+            return Ok(Answer::Unknown);
+        }
+        self.ask(|world| world.read_charged(read, budget))
     }
 
     fn is_made(&self, read: &Read) -> bool {

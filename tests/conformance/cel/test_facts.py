@@ -45,7 +45,7 @@ def test_a_name_of_the_api_is_answered_by_path() -> None:
 def of_engine() -> dict[str, Fact]:
     rows = {
         name: Fact(tuple(arguments), result, column)
-        for name, arguments, result, column, _ in expression_facts()
+        for name, arguments, result, column, *_ in expression_facts()
     }
     assert len(rows) == len(expression_facts()), "two rows have one name"
     return rows

@@ -219,6 +219,28 @@ def test_what_was_handed_out_counts_until_it_is_known_what_became_of_it() -> Non
     assert cluster.next(9) == ["p"]
 
 
+def test_a_pod_that_is_being_tried_or_has_a_node_is_explained_as_when_it_waited() -> None:
+    cluster = Cluster({"holds": [{"name": "cap", "when": CAP, "message": "too much"}]})
+    cluster.come("p", cpu=4)
+    before = explained(cluster, "p")
+    assert cluster.next(1) == ["p"]
+    assert explained(cluster, "p") == before
+    cluster.come("q", cpu=4)
+    assert explained(cluster, "q") == ["cap"], "what the other is being tried with counts"
+    assert cluster.place(["p"]) == ["p"]
+    assert explained(cluster, "p") == before == []
+    advice = json.loads(cluster.engine.advise(b'{"pods": ["a/p"], "limit": 1}', 0).splitlines()[0])
+    assert "too much" not in json.dumps(advice)
+
+
+def explained(cluster: Cluster, name: str) -> list[str]:
+    """The rules that do not let the pod be tried."""
+    request = json.dumps({"pods": [f"a/{name}"]}).encode()
+    line = json.loads(cluster.engine.explain(request, 0))
+    found = line.get("preEnqueue")
+    return [] if found is None else [found["plugin"]]
+
+
 def test_a_hold_that_errs_holds() -> None:
     hold = {"name": "odd", "when": "int(pod.labels['n']) > 3"}
     cluster = Cluster({"holds": [hold]})

@@ -127,7 +127,7 @@ def fact_wakes() -> dict[str, list[str]]:
     """By the name of a fact: what tries a pod again that was rejected by it."""
     from kpolicy.engine import expression_facts
 
-    return {name: wakes for name, _, _, _, wakes in expression_facts()}
+    return {name: wakes for name, _, _, _, wakes, _ in expression_facts()}
 
 
 def _page_document(page: Page) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from kpolicy.api_times import NANOSECONDS
@@ -20,6 +21,7 @@ _UNITS: Final = {
 }
 
 
+@lru_cache(maxsize=256)  # each pod of a kind has the text of its kind
 def read_duration(text: str) -> int | None:
     """In nanoseconds; None if it is none."""
     if _WHOLE.fullmatch(text) is None:

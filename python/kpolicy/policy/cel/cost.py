@@ -13,14 +13,19 @@ from typing import Final
 from kpolicy.policy.cel import sizes
 from kpolicy.policy.cel.facts import (
     API_PARTS,
+    ATTRIBUTES_MAX,
     CLUSTER_NODES_MAX,
     IMAGE_NAMES_MAX,
+    NODE_DEVICES_MAX,
+    NODE_SLICES_MAX,
     POD_IDENTITIES_MAX,
     PODS_PER_NODE_MAX,
     Time,
 )
 from kpolicy.policy.cel.prices import (
+    DEVICE,
     ELEMENT,
+    ENTRIES_SEARCHED,
     FACT,
     IDENTITIES_A_UNIT,
     IMAGE_NAMES_A_UNIT,
@@ -32,6 +37,8 @@ from kpolicy.policy.cel.prices import (
     POD_MATCHED,
     PODS_COUNT,
     PODS_SUM,
+    SLICE,
+    SLICES_COMPARED,
 )
 from kpolicy.policy.cel.sizes import SIZE_MAX, times
 from kpolicy.policy.cel.tree import (
@@ -63,6 +70,21 @@ _WALKED: Final = MappingProxyType(
         "node.pods.count": PODS_PER_NODE_MAX * POD_MATCHED,
         "node.pods.sum": PODS_PER_NODE_MAX * POD_MATCHED,
         "node.hasImage": IMAGE_NAMES_MAX // IMAGE_NAMES_A_UNIT,
+    }
+)
+# What the selectors of a class are assumed to take on a device. Most devices of a node are alike,
+# and the engine asks about one of them.
+_SELECTORS: Final = 64
+_SLICES: Final = NODE_SLICES_MAX * (SLICE + NODE_SLICES_MAX // SLICES_COMPARED)
+_OF_CLASS: Final = _SLICES + NODE_DEVICES_MAX * (DEVICE + _SELECTORS)
+_WITH: Final = _SLICES + NODE_DEVICES_MAX * (DEVICE + ATTRIBUTES_MAX // ENTRIES_SEARCHED)
+# What facts walk on each node, also where their arguments are known before.
+_ALWAYS_WALKED: Final = MappingProxyType(
+    {
+        "node.devices.countOfClass": _OF_CLASS,
+        "node.devices.freeOfClass": _OF_CLASS,
+        "node.devices.countWith": _WITH,
+        "node.devices.freeWith": _WITH,
     }
 )
 # The roots of facts whose lists and maps each node makes; those of others are made once for all.
@@ -119,16 +141,16 @@ def _of_read(read: Read) -> int:
     root, part, *_ = (*read.name.split("."), "")
     is_made = root in _MADE_BY_NODE and part not in API_PARTS
     made = sizes.made(read.type, read.size) if is_made else 0
-    once = _once(read.name) + made
+    once = price(read.name) + made + _ALWAYS_WALKED.get(read.name, 0)
     if all(map(_is_folded, read.args)):
         return once
     summed = _SUM if read.name.startswith(_SUMMED) else 0
     return once + summed + _WALKED.get(read.name, 0)
 
 
-def _once(name: str) -> int:
-    """What reading a fact takes where its arguments are known before any node is."""
-    if name.endswith((".pods.count", ".pods.sameController")):
+def price(name: str) -> int:
+    """What the engine charges for reading a fact, besides what it walks and makes."""
+    if name.endswith((".pods.count", ".pods.sameController")) or name.startswith("node.devices."):
         return PODS_COUNT
     is_walked = name.endswith(".pods.sum") or name.startswith("node.gpus.")
     return PODS_SUM if is_walked else FACT

@@ -200,6 +200,9 @@ PODS_PER_NODE_MAX: Final = 256
 IMAGE_NAMES_MAX: Final = 250
 # Of one pod, as a rule: the API allows 32 in one claim.
 DEVICES_MAX: Final = 8
+# Devices that slices give one node, and the slices.
+NODE_DEVICES_MAX: Final = 16
+NODE_SLICES_MAX: Final = 4
 CLAIMS_MAX: Final = 8
 # Of one node: the engine looks at no more.
 GPUS_MAX: Final = 16

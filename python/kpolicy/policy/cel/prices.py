@@ -44,3 +44,8 @@ IDENTITIES_A_UNIT: Final = 4
 # Of facts of one node (`rules/expression/facts/node.rs` of the engine).
 POD_MATCHED: Final = 2
 IMAGE_NAMES_A_UNIT: Final = 2
+# Of counting devices (`rules/devices/work.rs` of the engine).
+DEVICE: Final = 1
+ENTRIES_SEARCHED: Final = 8
+SLICE: Final = 8
+SLICES_COMPARED: Final = 4

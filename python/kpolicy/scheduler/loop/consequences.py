@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -53,7 +53,7 @@ class DecidedBatch:
 
 
 def take(
-    queue: Queue, batch: Iterable[Attempt], decisions: Sequence[Decision], now_ns: int
+    queue: Queue, batch: Sequence[Attempt], decisions: Sequence[Decision], now_ns: int
 ) -> DecidedBatch:
     """Puts each pod of the batch into the lane that follows from its decision.
 

@@ -5,7 +5,7 @@ Knows the queue and the engine's answers alone: the live loop and simulated days
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kpolicy.engine import Decision, Verdict
@@ -22,7 +22,7 @@ class Decided(NamedTuple):
 
 
 def into_lanes(
-    queue: Queue, batch: Iterable[Attempt], decisions: Iterable[Decision], now_ns: int
+    queue: Queue, batch: Sequence[Attempt], decisions: Sequence[Decision], now_ns: int
 ) -> list[Decided]:
     """Returns the decisions about pods of the batch, in order. Placed pods stay under way.
 
@@ -30,18 +30,15 @@ def into_lanes(
     amount of work. They are the first of the next batch."""
     found: list[Decided] = []
     popped = {pod.uid: pod for pod in batch}
-    places = {uid: place for place, uid in enumerate(popped)}
-    last = -1  # the last pod with a decision
     took_ns = 0
     for decision in decisions:
         began_ns = took_ns
         took_ns += decision.took_ns
-        last = max(last, places.get(decision.uid, -1))
         pod = popped.pop(decision.uid, None)
         if pod is None:
             continue
         found.append(Decided(pod, decision, began_ns))
-        match Verdict(decision.verdict):
+        match decision.verdict:
             case Verdict.PARKED | Verdict.NOT_READY:
                 held = bool(decision.victims)
                 queue.parked(pod.uid, decision.rejected_by, now_ns, held=held)
@@ -53,6 +50,10 @@ def into_lanes(
                 queue.gone(pod.uid)
             case Verdict.GATED:
                 queue.gated(pod.uid, now_ns)
+    if not popped:
+        return found
+    places = {pod.uid: place for place, pod in enumerate(batch)}
+    last = max((places.get(decision.uid, -1) for decision in decisions), default=-1)
     for uid in popped:
         if 0 <= last < places[uid]:
             queue.undecided(uid)

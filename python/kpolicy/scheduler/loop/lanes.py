@@ -211,9 +211,6 @@ class Lanes:
     def _order(self, pod: QueuedPod) -> Key:
         if self._is_ordered:
             key = pod.sort_key
-            return (int(pod.is_set_aside), key is None, key or (), *_by_priority(pod))
-        return (int(pod.is_set_aside), *_by_priority(pod))
-
-
-def _by_priority(pod: QueuedPod) -> Key:
-    return (-pod.priority, pod.timestamp_ns, pod.created_ns)
+            first = (pod.is_set_aside, key is None, key or ())
+            return (*first, -pod.priority, pod.timestamp_ns, pod.created_ns)
+        return (pod.is_set_aside, -pod.priority, pod.timestamp_ns, pod.created_ns)

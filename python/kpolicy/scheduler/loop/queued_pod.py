@@ -219,9 +219,11 @@ class LaneHeap:
         return self._entries[0][0] if self.first() is not None else None
 
     def pop(self) -> QueuedPod | None:
-        pod = self.first()
-        if pod is not None:
-            heapq.heappop(self._entries)
-            pod.ticket = -1
-            self._live -= 1
-        return pod
+        entries = self._entries
+        while entries:
+            _, ticket, pod = heapq.heappop(entries)
+            if ticket == pod.ticket:
+                pod.ticket = -1
+                self._live -= 1
+                return pod
+        return None

@@ -11,7 +11,7 @@ use super::machine::Machine;
 use super::vector::{NO_CLASS, Vector};
 use crate::bits::Bits;
 use crate::budget::Budget;
-use crate::error::ErrorKind;
+use crate::error::{ErrorKind, Fault};
 use crate::facts::{Answer, Column, Columns, Facts, Read};
 use crate::ir::{Expression, Operation};
 use crate::names::Name;
@@ -35,8 +35,8 @@ impl Facts for Lane<'_> {
         self.columns.read(self.lane, read)
     }
 
-    fn work(&self, read: &Read) -> u64 {
-        self.columns.work(self.lane, read)
+    fn read_charged(&self, read: &Read, budget: &mut Budget) -> Result<Answer, Fault> {
+        self.columns.read_charged(self.lane, read, budget)
     }
 
     fn is_made(&self, read: &Read) -> bool {

@@ -83,6 +83,8 @@ impl Engine {
             || scheduling_gates::gate(pod).is_some()
             // Claims that would be made are named after their pod.
             || dynamic_resources::is_concerned(pod)
+            // Others of its template are asked beside what its tenant has with it.
+            || self.cluster.usage().is_some_and(|usage| usage.is_let_go(&pod.uid))
         {
             return None;
         }

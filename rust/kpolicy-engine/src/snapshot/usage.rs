@@ -139,6 +139,25 @@ impl Usage {
         &self.total
     }
 
+    /// The sums of the pod's tenant and of all tenants, as they are while the pod waits. `entry` is what
+    /// counts of it now, which may have a node or have been let go.
+    pub(crate) fn while_waiting(
+        &self,
+        pod: &Pod,
+        entry: Option<&PodEntry>,
+    ) -> (TenantUse, TenantUse) {
+        let own = self.of(&self.tenant(pod.namespace())).cloned().unwrap_or_default();
+        let change = |mut sums: TenantUse| {
+            if let Some(entry) = entry {
+                let (counted, holds) = self.counted(entry);
+                sums.count(counted, holds, -1);
+            }
+            sums.count(pod, false, 1);
+            sums
+        };
+        (change(own), change(self.total.clone()))
+    }
+
     /// All tenants that have or ask for anything, in the order of names.
     pub(crate) fn in_order(&self) -> Vec<(&Arc<str>, &TenantUse)> {
         let mut all: Vec<_> = self.by_tenant.iter().collect();
@@ -182,7 +201,7 @@ impl Usage {
         }
     }
 
-    pub(super) fn is_let_go(&self, uid: &str) -> bool {
+    pub(crate) fn is_let_go(&self, uid: &str) -> bool {
         self.let_go.contains(uid)
     }
 
@@ -210,12 +229,15 @@ impl Usage {
     }
 
     fn count(&mut self, entry: &PodEntry, sign: i64) {
+        let (pod, holds) = self.counted(entry);
+        self.add(pod, holds, sign);
+    }
+
+    /// The pod whose requests count, and whether its tenant has them.
+    fn counted<'e>(&self, entry: &'e PodEntry) -> (&'e Pod, bool) {
         match &entry.place {
-            Place::On { held, .. } => self.add(held, true, sign),
-            Place::Pending => {
-                let holds = self.let_go.contains(&entry.pod.uid);
-                self.add(&entry.pod, holds, sign);
-            }
+            Place::On { held, .. } => (&**held, true),
+            Place::Pending => (&*entry.pod, self.let_go.contains(&entry.pod.uid)),
         }
     }
 

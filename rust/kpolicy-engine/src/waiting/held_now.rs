@@ -44,14 +44,21 @@ pub(crate) fn seen_now(
     })
 }
 
-/// The pod has not waited at all yet.
+/// The pod has not waited at all yet. What it has already, because it is being tried or is on a node,
+/// counts as asked for, as it does when the queue asks.
 fn asked_now<T>(pod: &Pod, cluster: &Cluster, ask: impl FnOnce(&QueueWorld<'_>) -> T) -> T {
     let mut totals = ClusterTotals::default();
     totals.follow(cluster);
     let sums = DomainSums::default();
+    let usage = cluster.usage();
+    let waiting = usage.map(|usage| usage.while_waiting(pod, cluster.pods().get(&pod.uid)));
+    let tenant = TenantView::of_pod(pod, usage, &totals);
     ask(&QueueWorld {
         pod: PodWorld { pod, cluster },
-        tenant: TenantView::of_pod(pod, cluster.usage(), &totals),
+        tenant: match &waiting {
+            Some((own, all)) => tenant.with_sums(own, all),
+            None => tenant,
+        },
         waited: Waited::default(),
         sums: &sums,
     })

@@ -1,7 +1,7 @@
 //! How many of the devices that slices give a node a rule means: those that a class selects, or those
 //! with a value of an attribute; and how many of them no claim has anything of.
 
-use kpolicy_cel::{Budget, ErrorKind, Value};
+use kpolicy_cel::{Budget, ErrorKind, Fault, Value};
 
 use crate::model::{Attribute, Device, DeviceClass, ResourceSlice};
 use crate::snapshot::Cluster;
@@ -10,11 +10,9 @@ use crate::snapshot::device_selectors::Compiled;
 use super::constraints::attribute_of;
 use super::device_facts::DeviceFacts;
 use super::remembered::Remembered;
-use super::work::{ENTRIES_SEARCHED, TooMuch};
-
-/// What asking a selector about a device is charged as, and what it may spend at most.
-const SELECTOR: u64 = 64;
-const SELECTOR_UNITS_MAX: u64 = 256;
+use super::work::{
+    ASKING, DEVICE, ENTRIES_SEARCHED, SELECTOR, SELECTOR_BYTES, SLICE, SLICES_COMPARED,
+};
 
 /// Which devices are meant.
 #[derive(Debug, Clone, Copy)]
@@ -36,23 +34,43 @@ pub(crate) struct Counted {
 }
 
 /// Counts the devices of slices that name the node, of each pool those of its newest generation. None is
-/// of a class that is not there, or whose selectors err.
-pub(crate) fn counted(cluster: &Cluster, node: &str, meant: Meant<'_>) -> Result<Counted, TooMuch> {
+/// of a class that is not there, or whose selectors err. `budget` is charged for each slice, device and
+/// selector when it is looked at.
+pub(crate) fn counted(
+    cluster: &Cluster,
+    node: &str,
+    meant: Meant<'_>,
+    budget: &mut Budget,
+) -> Result<Counted, Fault> {
     let mut counted = Counted::default();
     let mut asked = match meant {
         Meant::OfClass(name) => match class_of(cluster, name) {
-            Some(class) => Some(Asked::of(class, cluster)),
+            Some(class) => Some(Asked::of(class, cluster, budget)?),
             None => return Ok(counted),
         },
         Meant::With { .. } => None,
     };
-    for (slice, device) in devices(cluster, node) {
+    let own = cluster.objects().device_slices.of_node(node).unwrap_or_default();
+    budget.charge(own.len() as u64 * (SLICE + (own.len() / SLICES_COMPARED) as u64))?;
+    let is_newest = |slice: &&ResourceSlice| {
+        !own.iter().any(|other| {
+            let other = &other.slice;
+            (&other.driver, &other.pool) == (&slice.driver, &slice.pool)
+                && other.generation > slice.generation
+        })
+    };
+    let newest = own.iter().map(|one| &*one.slice).filter(is_newest);
+    for (slice, device) in
+        newest.flat_map(|slice| slice.devices.iter().map(move |each| (slice, each)))
+    {
+        budget.charge(DEVICE)?;
         let is_meant = match (meant, &mut asked) {
             (Meant::With { driver, attribute, value }, _) => {
+                budget.charge((device.attributes.len() / ENTRIES_SEARCHED) as u64)?;
                 *slice.driver == *driver
                     && attribute_of(device, driver, attribute).is_some_and(|own| is(own, value))
             }
-            (Meant::OfClass(_), Some(asked)) => asked.accepts(slice, device)?,
+            (Meant::OfClass(_), Some(asked)) => asked.accepts(slice, device, budget)?,
             (Meant::OfClass(_), None) => false,
         };
         if is_meant {
@@ -66,37 +84,8 @@ pub(crate) fn counted(cluster: &Cluster, node: &str, meant: Meant<'_>) -> Result
     Ok(counted)
 }
 
-/// What counting is charged as.
-pub(crate) fn units_of_counting(cluster: &Cluster, node: &str, meant: Meant<'_>) -> u64 {
-    let of_device: fn(&Device) -> u64 =
-        |device| 1 + (device.attributes.len() / ENTRIES_SEARCHED) as u64;
-    let selectors = match meant {
-        Meant::OfClass(name) => class_of(cluster, name).map_or(0, |class| class.selectors.len()),
-        Meant::With { .. } => 0,
-    };
-    let each = devices(cluster, node).map(|(_, device)| of_device(device));
-    each.map(|units| units + selectors as u64 * SELECTOR).sum()
-}
-
 fn class_of<'c>(cluster: &'c Cluster, name: &str) -> Option<&'c DeviceClass> {
     cluster.objects().device_classes.get("", name).map(|class| &**class)
-}
-
-/// Devices of slices that name the node, without those of older generations of their pools.
-fn devices<'c>(
-    cluster: &'c Cluster,
-    node: &str,
-) -> impl Iterator<Item = (&'c ResourceSlice, &'c Device)> {
-    let own = cluster.objects().device_slices.of_node(node).unwrap_or_default();
-    let is_newest = move |slice: &&ResourceSlice| {
-        !own.iter().any(|other| {
-            let other = &other.slice;
-            (&other.driver, &other.pool) == (&slice.driver, &slice.pool)
-                && other.generation > slice.generation
-        })
-    };
-    let slices = own.iter().map(|one| &*one.slice).filter(is_newest);
-    slices.flat_map(|slice| slice.devices.iter().map(move |device| (slice, device)))
 }
 
 /// Whether an attribute has the value that is written so.
@@ -118,27 +107,42 @@ struct Asked<'c> {
 }
 
 impl<'c> Asked<'c> {
-    fn of(class: &'c DeviceClass, cluster: &'c Cluster) -> Self {
+    fn of(
+        class: &'c DeviceClass,
+        cluster: &'c Cluster,
+        budget: &mut Budget,
+    ) -> Result<Self, Fault> {
         let mut remembered = Remembered::default();
-        let texts = class.selectors.iter();
-        let places =
-            texts.map(|text| Some(remembered.place_of(text.as_deref()?, cluster))).collect();
-        Self { remembered, places }
+        let mut places = Vec::with_capacity(class.selectors.len());
+        for text in &class.selectors {
+            let bytes = text.as_deref().map_or(0, str::len);
+            budget.charge(SELECTOR + (bytes / SELECTOR_BYTES) as u64)?;
+            places.push(text.as_deref().map(|text| remembered.place_of(text, cluster)));
+        }
+        Ok(Self { remembered, places })
     }
 
-    fn accepts(&mut self, slice: &'c ResourceSlice, device: &'c Device) -> Result<bool, TooMuch> {
+    fn accepts(
+        &mut self,
+        slice: &'c ResourceSlice,
+        device: &'c Device,
+        budget: &mut Budget,
+    ) -> Result<bool, Fault> {
         let facts = DeviceFacts { driver: &slice.driver, device };
         for place in &self.places {
             let selector = place.and_then(|place| self.remembered.get_mut(place));
             let Some(selector) = selector else { return Ok(false) };
             let Some(Compiled::Ready(expression, _)) = selector.compiled else { return Ok(false) };
+            budget.charge(selector.units_of_looking(&facts))?;
             let accepts = match selector.known(&facts) {
                 Some(known) => known,
                 None => {
-                    let mut budget = Budget::new(SELECTOR_UNITS_MAX);
-                    let accepts = match expression.evaluate(&facts, &mut budget) {
+                    budget.charge(ASKING)?;
+                    let accepts = match expression.evaluate(&facts, budget) {
                         Ok(Value::Bool(accepts)) => accepts,
-                        Err(error) if error.kind == ErrorKind::CostExceeded => return Err(TooMuch),
+                        Err(error) if error.kind == ErrorKind::CostExceeded => {
+                            return Err(budget.exhausted());
+                        }
                         _ => false,
                     };
                     selector.keep(accepts);

@@ -33,7 +33,7 @@ use crate::snapshot::{Cluster, NodeView};
 
 pub(crate) use allocated::Allocated;
 pub(crate) use comparing::{Compared, Judge, Worth};
-pub(crate) use counted::{Counted, Meant, counted, units_of_counting};
+pub(crate) use counted::{Counted, Meant, counted};
 pub(crate) use stock::Count;
 pub(crate) use supply::{Place, Supply, supplies};
 pub(crate) use work::{CONTAINER_RESOURCE, TooMuch, Work, of_selector};

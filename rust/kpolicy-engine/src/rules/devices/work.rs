@@ -12,6 +12,8 @@ pub(super) const REACHING: u64 = 2;
 pub(super) const REQUIREMENT: u64 = 5;
 /// A device that the node reaches, where some of its pool are in use.
 pub(super) const DEVICE: u64 = 1;
+/// So many slices of a node whose pools and generations are compared with one, for a unit.
+pub(super) const SLICES_COMPARED: usize = 4;
 /// So many devices that the node reaches are a unit where none of the pool is in use, and so many
 /// that are passed over because the attempt itself has given them.
 pub(super) const DEVICES_IN_A_ROW: usize = 4;

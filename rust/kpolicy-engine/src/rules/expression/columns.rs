@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use kpolicy_cel::{
-    Answer, Bits, Column, Columns, Dictionary, Expression, Facts, Name, Read, Value,
+    Answer, Bits, Budget, Column, Columns, Dictionary, Expression, Facts, Fault, Name, Read, Value,
 };
 use rustc_hash::FxHashMap;
 
@@ -139,6 +139,24 @@ impl<'a> NodeColumns<'a> {
         let held = self.held.get(read.index as usize)?.get();
         let is_walked = facts::source(&read.fact).is_some_and(Source::is_walked);
         if is_walked { self.held(read) } else { held }
+    }
+
+    /// What is held of one lane.
+    fn of_lane(&self, lane: usize, read: &Read) -> Option<Answer> {
+        match self.held_for_lane(read)? {
+            Held::Labels(domains) => {
+                let text = domains.value_at(lane);
+                Some(text.map_or(Answer::Absent, |text| Arc::clone(text).into()))
+            }
+            Held::Ints(values) => {
+                Some(values.get(lane).map_or(Answer::Absent, |value| (*value).into()))
+            }
+            Held::Flags(words) => {
+                let word = words.get(lane / 64).copied().unwrap_or_default();
+                Some((word >> (lane % 64) & 1 == 1).into())
+            }
+            Held::Names { .. } | Held::Texts { .. } | Held::Classes(_) | Held::None => None,
+        }
     }
 }
 
@@ -300,8 +318,11 @@ impl Columns for NodeColumns<'_> {
         is_shared(fact)
     }
 
-    fn work(&self, lane: usize, read: &Read) -> u64 {
-        self.on_node(lane).map_or(0, |world| world.work(read))
+    fn read_charged(&self, lane: usize, read: &Read, budget: &mut Budget) -> Result<Answer, Fault> {
+        if let Some(answer) = self.of_lane(lane, read) {
+            return Ok(answer);
+        }
+        self.on_node(lane).map_or(Ok(Answer::Absent), |world| world.read_charged(read, budget))
     }
 
     fn is_made(&self, read: &Read) -> bool {
@@ -309,20 +330,7 @@ impl Columns for NodeColumns<'_> {
     }
 
     fn read(&self, lane: usize, read: &Read) -> Answer {
-        match self.held_for_lane(read) {
-            Some(Held::Labels(domains)) => {
-                let text = domains.value_at(lane);
-                return text.map_or(Answer::Absent, |text| Arc::clone(text).into());
-            }
-            Some(Held::Ints(values)) => {
-                return values.get(lane).map_or(Answer::Absent, |value| (*value).into());
-            }
-            Some(Held::Flags(words)) => {
-                let word = words.get(lane / 64).copied().unwrap_or_default();
-                return (word >> (lane % 64) & 1 == 1).into();
-            }
-            _ => {}
-        }
-        self.on_node(lane).map_or(Answer::Absent, |world| world.read(read))
+        self.of_lane(lane, read)
+            .unwrap_or_else(|| self.on_node(lane).map_or(Answer::Absent, |world| world.read(read)))
     }
 }

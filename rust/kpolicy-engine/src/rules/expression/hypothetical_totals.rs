@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Answer, Expression, Facts, Read};
+use kpolicy_cel::{Answer, Budget, Expression, Facts, Fault, Read};
 
 use crate::rules::prices::POD_MATCHED;
 use crate::snapshot::{Cluster, NodeSlot, Pod};
@@ -93,8 +93,11 @@ impl Facts for HypotheticalWorld<'_> {
         }
     }
 
-    fn work(&self, read: &Read) -> u64 {
-        self.world.work(read)
+    fn read_charged(&self, read: &Read, budget: &mut Budget) -> Result<Answer, Fault> {
+        match self.totals.find(self.world.node.slot, read) {
+            Some(total) => Ok(total.into()),
+            None => self.world.read_charged(read, budget),
+        }
     }
 
     fn is_made(&self, read: &Read) -> bool {

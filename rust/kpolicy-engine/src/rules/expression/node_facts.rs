@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use kpolicy_cel::{Answer, ErrorKind, Fault, Value};
+use kpolicy_cel::{Answer, Budget, Fault, Value};
 use rustc_hash::FxHashMap;
 
 use crate::resources::{Allocatable, names};
-use crate::rules::devices::{Counted, Meant, TooMuch, counted, units_of_counting};
+use crate::rules::devices::{Counted, Meant, counted};
 use crate::rules::shared_gpus;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
@@ -90,21 +90,11 @@ pub(super) fn meant_devices(
     cluster: &Cluster,
     view: NodeView<'_>,
     args: &[Value],
+    budget: &mut Budget,
     of: fn(Counted) -> i64,
-) -> Answer {
-    let Some(meant) = meant(args) else { return no_such_overload() };
-    match counted(cluster, &view.node.name, meant) {
-        Ok(counted) => of(counted).into(),
-        Err(TooMuch) => {
-            let message = "a selector of the class takes too much work on a device";
-            Answer::Failed(Fault::new(ErrorKind::CostExceeded, message))
-        }
-    }
-}
-
-/// What counting them takes.
-pub(super) fn walking_devices(cluster: &Cluster, view: NodeView<'_>, args: &[Value]) -> u64 {
-    meant(args).map_or(0, |meant| units_of_counting(cluster, &view.node.name, meant))
+) -> Result<Answer, Fault> {
+    let Some(meant) = meant(args) else { return Ok(no_such_overload()) };
+    Ok(of(counted(cluster, &view.node.name, meant, budget)?).into())
 }
 
 /// The names that an image may be listed by: one without a tag means the latest.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Answer, Facts, Read};
+use kpolicy_cel::{Answer, Budget, Facts, Fault, Read};
 
 use crate::resources::Amounts;
 use crate::snapshot::usage::{TenantUse, Usage};
@@ -66,6 +66,14 @@ impl<'a> TenantView<'a> {
     pub(crate) fn named(name: &Arc<str>, usage: &'a Usage, totals: &'a ClusterTotals) -> Self {
         let (name, sums, all) = (Arc::clone(name), usage.of(name), Some(usage.total()));
         Self { name, sums, all, totals: &totals.amounts }
+    }
+
+    /// The same tenant where it, and all tenants together, have other sums.
+    pub(crate) fn with_sums<'b>(self, own: &'b TenantUse, all: &'b TenantUse) -> TenantView<'b>
+    where
+        'a: 'b,
+    {
+        TenantView { sums: Some(own), all: Some(all), ..self }
     }
 
     pub(crate) fn sums(&self) -> Option<&'a TenantUse> {
@@ -136,7 +144,8 @@ impl Facts for QueueWorld<'_> {
         }
     }
 
-    fn work(&self, read: &Read) -> u64 {
-        self.of_cluster().work(read)
+    fn read_charged(&self, read: &Read, budget: &mut Budget) -> Result<Answer, Fault> {
+        budget.charge(self.of_cluster().summing(read))?;
+        Ok(self.read(read))
     }
 }

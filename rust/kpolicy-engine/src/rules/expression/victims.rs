@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Answer, Budget, Expression, Facts, Moments, Read, Value};
+use kpolicy_cel::{Answer, Budget, Expression, Facts, Fault, Moments, Read, Value};
 
 use crate::model::{ApiPaths, Kind};
 use crate::rules::Key;
@@ -111,8 +111,11 @@ impl Facts for VictimWorld<'_> {
         }
     }
 
-    fn work(&self, read: &Read) -> u64 {
-        self.world.work(read)
+    fn read_charged(&self, read: &Read, budget: &mut Budget) -> Result<Answer, Fault> {
+        match facts::row(&read.fact) {
+            Some((Root::Victim, _)) => Ok(self.read(read)),
+            _ => self.world.read_charged(read, budget),
+        }
     }
 
     fn is_made(&self, read: &Read) -> bool {

@@ -2,11 +2,12 @@
 //!
 //! `columns` gives the same answers for all nodes at once.
 
-use kpolicy_cel::{Answer, Facts, Read, Value};
+use kpolicy_cel::{Answer, Budget, Facts, Fault, Read, Value};
 
 use crate::rules::prices::{IDENTITIES_A_UNIT, NODES_A_UNIT};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
+use super::allowance::COST_PER_NODE_MAX;
 use super::api_path;
 use super::domain_sums::DomainSums;
 use super::facts::{self, Root, Source};
@@ -85,8 +86,19 @@ impl Facts for ClusterWorld<'_> {
         }
     }
 
+    fn read_charged(&self, read: &Read, budget: &mut Budget) -> Result<Answer, Fault> {
+        budget.charge(self.summing(read))?;
+        Ok(self.read(read))
+    }
+}
+
+impl ClusterWorld<'_> {
     /// Sums over a domain or the cluster walk all nodes, and match a selector with all kinds of pods.
-    fn work(&self, read: &Read) -> u64 {
+    /// Where the arguments are constant, this is done once for all nodes.
+    pub(super) fn summing(&self, read: &Read) -> u64 {
+        if !read.is_dynamic() {
+            return 0;
+        }
         let cluster = self.pod.cluster;
         let matches_pods = match facts::source(&read.fact) {
             Some(Source::ClusterSum(addend) | Source::DomainSum(addend)) => addend.matches_pods,
@@ -113,8 +125,11 @@ impl Facts for NodeWorld<'_> {
             Some(Source::Node(answer) | Source::NodeWalk(answer, _)) => {
                 answer(self.node, &read.args)
             }
-            Some(Source::NodeInCluster(answer) | Source::NodeInClusterWalk(answer, _)) => {
-                answer(cluster, self.node, &read.args)
+            Some(Source::NodeInCluster(answer)) => answer(cluster, self.node, &read.args),
+            Some(Source::NodeInClusterWalk(answer)) => {
+                let mut budget = Budget::new(COST_PER_NODE_MAX);
+                let answer = answer(cluster, self.node, &read.args, &mut budget);
+                answer.unwrap_or_else(Answer::Failed)
             }
             Some(Source::PodOnNode(answer) | Source::PodOnNodeWalk(answer, _)) => {
                 answer(pod, self.node)
@@ -128,16 +143,20 @@ impl Facts for NodeWorld<'_> {
         }
     }
 
-    fn work(&self, read: &Read) -> u64 {
+    fn read_charged(&self, read: &Read, budget: &mut Budget) -> Result<Answer, Fault> {
         match facts::source(&read.fact) {
-            Some(Source::NodeWalk(_, walking) | Source::PodOnNodeWalk(_, walking)) => {
-                walking(self.node)
+            Some(Source::NodeWalk(_, walking) | Source::PodOnNodeWalk(_, walking))
+                if read.is_dynamic() =>
+            {
+                budget.charge(walking(self.node))?;
             }
-            Some(Source::NodeInClusterWalk(_, walking)) => {
-                walking(self.world.pod.cluster, self.node, &read.args)
+            // Each node is asked by itself, also where the arguments are constant.
+            Some(Source::NodeInClusterWalk(answer)) => {
+                return answer(self.world.pod.cluster, self.node, &read.args, budget);
             }
-            _ => self.world.work(read),
+            _ => budget.charge(self.world.summing(read))?,
         }
+        Ok(self.read(read))
     }
 
     fn is_made(&self, read: &Read) -> bool {

@@ -16,7 +16,7 @@ mod queue;
 mod tenant;
 
 use kpolicy_cel::prices::{FACT, KERNELS};
-use kpolicy_cel::{Answer, Catalogue, Expression, InvalidExpression, Name, Value};
+use kpolicy_cel::{Answer, Budget, Catalogue, Expression, Fault, InvalidExpression, Name, Value};
 
 use crate::event::Event;
 use crate::model::Namespace;
@@ -96,11 +96,8 @@ pub(super) enum Source {
     NodeWalk(fn(NodeView<'_>, &[Value]) -> Answer, fn(NodeView<'_>) -> u64),
     /// Of a node, by other objects.
     NodeInCluster(fn(&Cluster, NodeView<'_>, &[Value]) -> Answer),
-    /// As `NodeInCluster`, where answering walks these objects; what that takes.
-    NodeInClusterWalk(
-        fn(&Cluster, NodeView<'_>, &[Value]) -> Answer,
-        fn(&Cluster, NodeView<'_>, &[Value]) -> u64,
-    ),
+    /// As `NodeInCluster`, where answering walks these objects, and is charged while it does.
+    NodeInClusterWalk(fn(&Cluster, NodeView<'_>, &[Value], &mut Budget) -> Result<Answer, Fault>),
     PodOnNode(fn(&Pod, NodeView<'_>) -> Answer),
     /// As `PodOnNode`, where answering walks something of the node; what that takes.
     PodOnNodeWalk(fn(&Pod, NodeView<'_>) -> Answer, fn(NodeView<'_>) -> u64),
@@ -355,8 +352,9 @@ pub(crate) fn rests_on_pod(name: &Name) -> bool {
 }
 
 /// A row for who compares it with the front end's, and for the reference of the language: name, types
-/// of arguments, type of the result and of the column, and what wakes a pod that was rejected by it.
-pub type FactRow = (String, Vec<&'static str>, &'static str, &'static str, Vec<String>);
+/// of arguments, type of the result and of the column, what wakes a pod that was rejected by it, and
+/// the units that reading it takes where its arguments are constant.
+pub type FactRow = (String, Vec<&'static str>, &'static str, &'static str, Vec<String>, u64);
 
 /// All rows, in order.
 pub fn facts() -> Vec<FactRow> {
@@ -373,7 +371,7 @@ pub fn facts() -> Vec<FactRow> {
                 path => format!("{}.{path}", root.name()),
             };
             let wakes = row.parts.events().iter().map(Event::words).collect();
-            (name, row.arguments.to_vec(), row.result, column, wakes)
+            (name, row.arguments.to_vec(), row.result, column, wakes, row.units())
         })
     };
     Root::ALL.into_iter().flat_map(of_root).collect()

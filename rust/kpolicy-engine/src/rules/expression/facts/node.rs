@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use kpolicy_cel::{Answer, Column, Value};
+use kpolicy_cel::{Answer, Budget, Column, Fault, Value};
 
 use crate::part::{Part, Parts};
 use crate::resources::names;
@@ -11,7 +11,7 @@ use crate::rules::expression::columns::NodeColumns;
 use crate::rules::expression::lanes::{self, Lanes};
 use crate::rules::expression::node_facts::{
     allocatable, capacity, condition, devices, fits, free, gpus, has_image, is_ready,
-    meant_devices, utilization, walking_devices,
+    meant_devices, utilization,
 };
 use crate::rules::expression::pod_facts::{self, PodObject, entry, keyed, map};
 use crate::rules::expression::pod_set::{PodTotal, requested};
@@ -59,9 +59,9 @@ const OF_ATTRIBUTE: &[&str] = &["string", "string", "string"];
 const fn of_meant_devices(
     name: &'static str,
     arguments: &'static [&'static str],
-    answer: fn(&Cluster, NodeView<'_>, &[Value]) -> Answer,
+    answer: fn(&Cluster, NodeView<'_>, &[Value], &mut Budget) -> Result<Answer, Fault>,
 ) -> Row {
-    let source = Source::NodeInClusterWalk(answer, walking_devices);
+    let source = Source::NodeInClusterWalk(answer);
     let parts = Parts::of(&[Part::Claims]);
     Row { name, arguments, result: "int", parts, source, lanes: Lanes::None }
 }
@@ -282,17 +282,17 @@ pub(super) static ROWS: [Row; 52] = [
     fact("gpus.kinds", &[], "list(int)", OF_GPUS, Lanes::None, |view, _| {
         numbers(shared::kinds(view.load))
     }),
-    of_meant_devices("devices.countOfClass", &["string"], |cluster, view, args| {
-        meant_devices(cluster, view, args, |counted| counted.all)
+    of_meant_devices("devices.countOfClass", &["string"], |cluster, view, args, budget| {
+        meant_devices(cluster, view, args, budget, |counted| counted.all)
     }),
-    of_meant_devices("devices.freeOfClass", &["string"], |cluster, view, args| {
-        meant_devices(cluster, view, args, |counted| counted.free)
+    of_meant_devices("devices.freeOfClass", &["string"], |cluster, view, args, budget| {
+        meant_devices(cluster, view, args, budget, |counted| counted.free)
     }),
-    of_meant_devices("devices.countWith", OF_ATTRIBUTE, |cluster, view, args| {
-        meant_devices(cluster, view, args, |counted| counted.all)
+    of_meant_devices("devices.countWith", OF_ATTRIBUTE, |cluster, view, args, budget| {
+        meant_devices(cluster, view, args, budget, |counted| counted.all)
     }),
-    of_meant_devices("devices.freeWith", OF_ATTRIBUTE, |cluster, view, args| {
-        meant_devices(cluster, view, args, |counted| counted.free)
+    of_meant_devices("devices.freeWith", OF_ATTRIBUTE, |cluster, view, args, budget| {
+        meant_devices(cluster, view, args, budget, |counted| counted.free)
     }),
     Row {
         name: "hasImage",
