@@ -1,4 +1,4 @@
-"""KP104, KP122 and KP138: findings about the order of the queue and about holds."""
+"""KP104, KP122, KP137 and KP138: findings about the order of the queue and about holds."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from kpolicy.policy.yaml.nodes import Path
 
 # Roots that tell one pod from another, or one moment from another.
 _TELLING: Final = frozenset({"pod", "namespaceObject", "tenant", "queue"})
+# For pods with this reason, autoscalers add nodes.
+_UNSCHEDULABLE: Final = "Unschedulable"
 
 
 def check_queue(merged: Effective, expressions: Expressions) -> Iterator[Diagnostic]:
@@ -26,6 +28,7 @@ def check_queue(merged: Effective, expressions: Expressions) -> Iterator[Diagnos
     if queue is None:
         return
     yield from _names(policy, queue, merged)
+    yield from _reasons(policy, queue)
     if queue.order is not None:
         yield from _order(policy, expressions, (*ORDER, "expression"))
 
@@ -48,6 +51,14 @@ def _names(policy: Policy, queue: Queue, merged: Effective) -> Iterator[Diagnost
             message = f"no hold of the base is called `{hold.name}`"
             hint = did_you_mean(hold.name, of_bases) or "`when` says which pods are held"
             yield policy.remark("KP122", message, path, hint=hint)
+
+
+def _reasons(policy: Policy, queue: Queue) -> Iterator[Diagnostic]:
+    for index, hold in enumerate(queue.holds):
+        if hold.reason == _UNSCHEDULABLE:
+            message = "no new node helps a pod that is held, and autoscalers would add one"
+            hint = "leave out `reason`, or write another"
+            yield policy.remark("KP137", message, (*HOLDS, index, "reason"), hint=hint)
 
 
 def _order(policy: Policy, expressions: Expressions, path: Path) -> Iterator[Diagnostic]:

@@ -328,7 +328,9 @@ DOCUMENT_PAGES: Final = (
         ERROR,
         "new node that cannot help",
         "A pod that a rule rejects on every node may wait for a new node only where the rule "
-        "could accept one. A rule that reads no fact of nodes says the same of every node.",
+        "could accept one. A rule that reads no fact of nodes says the same of every node, and a "
+        "pod that is held is not tried on nodes at all: for the reason `Unschedulable`, "
+        "autoscalers would add a node in vain.",
         "predicates:\n  - {name: high, helpedBy: newNode, expression: pod.priority > 1000}",
         "predicates:\n  - {name: high, expression: pod.priority > 1000}",
     ),
