@@ -50,6 +50,9 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield f"**{problem.code}**: {_text(str(problem))}"
     yield ""
     yield from _table(tables.outcome(plan))
+    for line in tables.not_measured(plan):
+        yield ""
+        yield _text(line)
     for title, found in _details(plan):
         yield ""
         yield f"<details><summary>{title}</summary>"

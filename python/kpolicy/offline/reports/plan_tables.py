@@ -136,6 +136,17 @@ def _percents(shares: Triple) -> list[str]:
     return [percent(share) for share in shares]
 
 
+def not_measured(plan: Plan) -> list[str]:
+    """What the plan has no figures of because of its journals, and how to get them; nothing
+    without journals."""
+    journals = [each.name for each in plan.inputs if each.is_journal]
+    if not journals:
+        return []
+    why = "no fullness, fragmentation, cost or evictions of a journal: pods stay where they were"
+    how = f"for these, simulate its days: kpolicy simulate --scenario {journals[0]} --policy POLICY"
+    return [why, how]
+
+
 def nodes(plan: Plan) -> Table | None:
     measures = plan.measures
     rows = [("nodes in use", *_numbers(measures.in_use))] if measures.nodes else []

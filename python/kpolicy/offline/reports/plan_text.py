@@ -33,6 +33,8 @@ def plan_text(plan: Plan) -> list[str]:
     for table in shown:
         if table is not None:
             lines += ["", *_table(table)]
+    if missing := tables.not_measured(plan):
+        lines += ["", *missing]
     verdicts = tables.thresholds(plan)
     return [*lines, "", *verdicts] if verdicts else lines
 

@@ -10,7 +10,10 @@ from kpolicy import Program, compile_policy
 from kpolicy.journal import segment_files
 from kpolicy.offline.journal_replay.journal_input import read_journal
 from kpolicy.offline.plan.journal_plan import journal_plan
-from kpolicy.offline.plan.plan_model import Change, InputPlan
+from kpolicy.offline.plan.node_measures import Measures
+from kpolicy.offline.plan.plan_model import Change, InputPlan, Plan
+from kpolicy.offline.reports.plan_markdown import plan_markdown
+from kpolicy.offline.reports.plan_text import plan_text
 from tests.unit.journal.journaled_engine import JournaledEngine, lines, pending
 from tests.unit.offline.journal_replay.test_other_policy import FENCED
 
@@ -53,6 +56,19 @@ def test_a_rule_makes_changes_and_chance_makes_none(tmp_path: Path) -> None:
     assert counts.count(Change.MOVED) == len(on_first)
     assert all(change.old == "n0" != change.new for change in found.changes)
     assert {change.rule for change in found.changes} == {"not-the-first"}
+
+
+def test_what_a_journal_cannot_say_is_said_with_where_to_find_it(tmp_path: Path) -> None:
+    made = JournaledEngine(tmp_path)
+    made.begin(nodes=2)
+    made.place("web")
+    made.close()
+    plan = Plan("old", "new", (planned(tmp_path, "", ""),))
+    for text in ("\n".join(plan_text(plan)), plan_markdown(plan)):
+        assert "no fullness, fragmentation, cost or evictions of a journal" in text
+        assert "kpolicy simulate" in text
+    without = Plan("old", "new", (InputPlan("snapshot", "s", {}, (), Measures()),))
+    assert "journal" not in "\n".join(plan_text(without))
 
 
 def test_why_a_pod_would_have_been_parked(tmp_path: Path) -> None:
