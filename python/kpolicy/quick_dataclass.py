@@ -1,15 +1,17 @@
 """`dataclass` for the modules that short commands load: the same, and made sooner.
 
 The standard one compiles each method of a class by itself, and looks up its signature for a
-docstring, which is much of the time of `kpolicy lint`. Here the methods of a frozen class with
-slots are compiled at once. Every other class is left to the standard one. Python 3.13 compiles all
+docstring, which is much of the time of `kpolicy lint`. Here of a frozen class with slots only
+`__init__` is compiled. Every other class is left to the standard one. Python 3.13 compiles all
 methods of a class at once itself: this module goes with the last older one.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -24,6 +26,8 @@ else:
 __all__ = ["dataclass"]
 
 _NOT_GIVEN: Final = object()
+_Equal: TypeAlias = Callable[[Any, object], bool]
+_Hash: TypeAlias = Callable[[Any], int]
 
 
 def _frozen(cls: type, *, kw_only: bool = False) -> type:
@@ -36,11 +40,10 @@ def _frozen(cls: type, *, kw_only: bool = False) -> type:
     )(cls)
     fields = dataclasses.fields(made)
     names: dict[str, Any] = {"_set": object.__setattr__, "_not_given": _NOT_GIVEN}
-    code = _init(fields, names) + _comparison(fields)
     # The names are those of fields: a class cannot be written with any that is not an identifier.
-    exec(code, names)  # noqa: S102
-    for name in ("__init__", "__eq__", "__hash__"):
-        names[name].__qualname__ = f"{made.__qualname__}.{name}"
+    exec(_init(fields, names), names)  # noqa: S102
+    names["__init__"].__qualname__ = f"{made.__qualname__}.__init__"
+    names["__eq__"], names["__hash__"] = _comparison(fields)
     own = made.__dict__
     for name in _METHODS:
         # Python itself writes None for __hash__ beside an __eq__.
@@ -70,17 +73,17 @@ def _init(fields: tuple[dataclasses.Field[Any], ...], names: dict[str, Any]) -> 
     return f"def __init__({listed}):\n{''.join(body) or ' pass'}\n"
 
 
-def _comparison(fields: tuple[dataclasses.Field[Any], ...]) -> str:
-    """The text of `__eq__` and `__hash__`."""
+def _comparison(fields: tuple[dataclasses.Field[Any], ...]) -> tuple[_Equal, _Hash]:
+    """`__eq__` and `__hash__`."""
     compared = [field.name for field in fields if field.compare]
-    mine, other = ("".join(f"{of}.{name}, " for name in compared) for of in ("self", "other"))
-    return (
-        "def __eq__(self, other):\n"
-        " if other.__class__ is self.__class__:\n"
-        f"  return ({mine}) == ({other})\n"
-        " return NotImplemented\n"
-        f"def __hash__(self):\n return hash(({mine}))\n"
-    )
+    values: Callable[[Any], object] = attrgetter(*compared) if compared else type
+
+    def equal(self: Any, other: object) -> bool:
+        if other.__class__ is self.__class__:
+            return values(self) == values(other)
+        return NotImplemented
+
+    return equal, lambda self: hash(values(self))
 
 
 def _repr(self: Any) -> str:
