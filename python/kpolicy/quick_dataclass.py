@@ -1,9 +1,9 @@
 """`dataclass` for the modules that short commands load: the same, and made sooner.
 
 The standard one compiles each method of a class by itself, and looks up its signature for a
-docstring, which is much of the time of `kpolicy lint`. Here of a frozen class with slots only
-`__init__` is compiled. Every other class is left to the standard one. Python 3.13 compiles all
-methods of a class at once itself: this module goes with the last older one.
+docstring, which is much of the time of `kpolicy lint`. Here of a class with slots only `__init__`
+is compiled. Every other class is left to the standard one. Python 3.13 compiles all methods of a
+class at once itself: this module goes with the last older one.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
-    def dataclass(*, frozen=False, slots=False, **others):
-        if frozen and slots and others.keys() <= {"kw_only"}:
-            return lambda cls: _frozen(cls, **others)
-        return dataclasses.dataclass(frozen=frozen, slots=slots, **others)
+    def dataclass(*, slots=False, **others):
+        if slots and others.keys() <= {"frozen", "kw_only"}:
+            return lambda cls: _made(cls, **others)
+        return dataclasses.dataclass(slots=slots, **others)
 
 
 __all__ = ["dataclass"]
@@ -30,25 +30,31 @@ _Equal: TypeAlias = Callable[[Any, object], bool]
 _Hash: TypeAlias = Callable[[Any], int]
 
 
-def _frozen(cls: type, *, kw_only: bool = False) -> type:
-    if hasattr(cls, "__post_init__"):
-        return dataclasses.dataclass(frozen=True, slots=True, kw_only=kw_only)(cls)
+def _made(cls: type, *, frozen: bool = False, kw_only: bool = False) -> type:
     # Without one, the signature would be looked up.
     cls.__doc__ = cls.__doc__ or cls.__name__
     made: type = dataclasses.dataclass(
         init=False, repr=False, eq=False, slots=True, kw_only=kw_only
     )(cls)
     fields = dataclasses.fields(made)
-    names: dict[str, Any] = {"_set": object.__setattr__, "_not_given": _NOT_GIVEN}
+    names: dict[str, Any] = {"_not_given": _NOT_GIVEN}
+    if frozen:
+        names["_set"] = object.__setattr__
+    code = _init(fields, names)
+    if hasattr(made, "__post_init__"):
+        code += " self.__post_init__()\n"
     # The names are those of fields: a class cannot be written with any that is not an identifier.
-    exec(_init(fields, names), names)  # noqa: S102
+    exec(code, names)  # noqa: S102
     names["__init__"].__qualname__ = f"{made.__qualname__}.__init__"
-    names["__eq__"], names["__hash__"] = _comparison(fields)
+    equal, hashed = _comparison(fields)
+    methods = {"__init__": names["__init__"], "__repr__": _repr, "__eq__": equal, "__hash__": None}
+    if frozen:
+        methods |= _OF_FROZEN | {"__hash__": hashed}
     own = made.__dict__
-    for name in _METHODS:
+    for name, method in methods.items():
         # Python itself writes None for __hash__ beside an __eq__.
         if name not in own or (name == "__hash__" and own[name] is None):
-            setattr(made, name, _SHARED[name] if name in _SHARED else names[name])
+            setattr(made, name, method)
     return made
 
 
@@ -68,7 +74,8 @@ def _init(fields: tuple[dataclasses.Field[Any], ...], names: dict[str, Any]) -> 
             parameter = f"{name}=_not_given"
             value = f"_make_{name}() if {name} is _not_given else {name}"
         (by_name if field.kw_only else parameters).append(parameter)
-        body.append(f" _set(self, {name!r}, {value})\n")
+        assigned = f"_set(self, {name!r}, {value})" if "_set" in names else f"self.{name} = {value}"
+        body.append(f" {assigned}\n")
     listed = ", ".join([*parameters, "*", *by_name] if by_name else parameters)
     return f"def __init__({listed}):\n{''.join(body) or ' pass'}\n"
 
@@ -76,11 +83,17 @@ def _init(fields: tuple[dataclasses.Field[Any], ...], names: dict[str, Any]) -> 
 def _comparison(fields: tuple[dataclasses.Field[Any], ...]) -> tuple[_Equal, _Hash]:
     """`__eq__` and `__hash__`."""
     compared = [field.name for field in fields if field.compare]
-    values: Callable[[Any], object] = attrgetter(*compared) if compared else type
+    values: Callable[[Any], object]
+    if len(compared) > 1:
+        values = attrgetter(*compared)
+    else:
+
+        def values(self: Any) -> object:
+            return tuple(getattr(self, name) for name in compared)
 
     def equal(self: Any, other: object) -> bool:
         if other.__class__ is self.__class__:
-            return values(self) == values(other)
+            return bool(values(self) == values(other))
         return NotImplemented
 
     return equal, lambda self: hash(values(self))
@@ -109,11 +122,9 @@ def _restore(self: Any, state: list[Any]) -> None:
         object.__setattr__(self, field.name, value)
 
 
-_SHARED: Final = {
-    "__repr__": _repr,
+_OF_FROZEN: Final[dict[str, Any]] = {
     "__setattr__": _assign,
     "__delattr__": _delete,
     "__getstate__": _state,
     "__setstate__": _restore,
 }
-_METHODS: Final = (*_SHARED, "__init__", "__eq__", "__hash__")
