@@ -26,7 +26,7 @@ else:
 __all__ = ["dataclass"]
 
 _NOT_GIVEN: Final = object()
-_Equal: TypeAlias = Callable[[Any, object], bool]
+_Equal: TypeAlias = Callable[[Any, object], Any]
 _Hash: TypeAlias = Callable[[Any], int]
 
 
@@ -91,9 +91,9 @@ def _comparison(fields: tuple[dataclasses.Field[Any], ...]) -> tuple[_Equal, _Ha
         def values(self: Any) -> object:
             return tuple(getattr(self, name) for name in compared)
 
-    def equal(self: Any, other: object) -> bool:
+    def equal(self: Any, other: object) -> Any:
         if other.__class__ is self.__class__:
-            return bool(values(self) == values(other))
+            return values(self) == values(other)
         return NotImplemented
 
     return equal, lambda self: hash(values(self))
