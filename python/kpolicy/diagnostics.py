@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final
 
@@ -157,6 +156,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """The most similar name, or an empty string if none is similar."""
     if len(name) > _NAME_CHARACTERS_MAX:
         return ""
+    from difflib import get_close_matches  # noqa: PLC0415  rarely used
+
     by_folded = {candidate.lower(): candidate for candidate in sorted(known)}
     found = get_close_matches(name.lower(), by_folded, n=1, cutoff=_SIMILARITY_MIN)
     return by_folded[found[0]] if found else ""

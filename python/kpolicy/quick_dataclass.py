@@ -1,51 +1,60 @@
 """`dataclass` for the modules that short commands load: the same, and made sooner.
 
 The standard one compiles each method of a class by itself, and looks up its signature for a
-docstring, which is much of the time of `kpolicy lint`. Here the methods of a frozen class with
-slots are compiled at once. Every other class is left to the standard one. Python 3.13 compiles all
-methods of a class at once itself: this module goes with the last older one.
+docstring, which is much of the time of `kpolicy lint`. Here of a class with slots only `__init__`
+is compiled. Every other class is left to the standard one. Python 3.13 compiles all methods of a
+class at once itself: this module goes with the last older one.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
-    def dataclass(*, frozen=False, slots=False, **others):
-        if frozen and slots and others.keys() <= {"kw_only"}:
-            return lambda cls: _frozen(cls, **others)
-        return dataclasses.dataclass(frozen=frozen, slots=slots, **others)
+    def dataclass(*, slots=False, **others):
+        if slots and others.keys() <= {"frozen", "kw_only"}:
+            return lambda cls: _made(cls, **others)
+        return dataclasses.dataclass(slots=slots, **others)
 
 
 __all__ = ["dataclass"]
 
 _NOT_GIVEN: Final = object()
+_Equal: TypeAlias = Callable[[Any, object], Any]
+_Hash: TypeAlias = Callable[[Any], int]
 
 
-def _frozen(cls: type, *, kw_only: bool = False) -> type:
-    if hasattr(cls, "__post_init__"):
-        return dataclasses.dataclass(frozen=True, slots=True, kw_only=kw_only)(cls)
+def _made(cls: type, *, frozen: bool = False, kw_only: bool = False) -> type:
     # Without one, the signature would be looked up.
     cls.__doc__ = cls.__doc__ or cls.__name__
     made: type = dataclasses.dataclass(
         init=False, repr=False, eq=False, slots=True, kw_only=kw_only
     )(cls)
     fields = dataclasses.fields(made)
-    names: dict[str, Any] = {"_set": object.__setattr__, "_not_given": _NOT_GIVEN}
-    code = _init(fields, names) + _comparison(fields)
+    names: dict[str, Any] = {"_not_given": _NOT_GIVEN}
+    if frozen:
+        names["_set"] = object.__setattr__
+    code = _init(fields, names)
+    if hasattr(made, "__post_init__"):
+        code += " self.__post_init__()\n"
     # The names are those of fields: a class cannot be written with any that is not an identifier.
     exec(code, names)  # noqa: S102
-    for name in ("__init__", "__eq__", "__hash__"):
-        names[name].__qualname__ = f"{made.__qualname__}.{name}"
+    names["__init__"].__qualname__ = f"{made.__qualname__}.__init__"
+    equal, hashed = _comparison(fields)
+    methods = {"__init__": names["__init__"], "__repr__": _repr, "__eq__": equal, "__hash__": None}
+    if frozen:
+        methods |= _OF_FROZEN | {"__hash__": hashed}
     own = made.__dict__
-    for name in _METHODS:
+    for name, method in methods.items():
         # Python itself writes None for __hash__ beside an __eq__.
         if name not in own or (name == "__hash__" and own[name] is None):
-            setattr(made, name, _SHARED[name] if name in _SHARED else names[name])
+            setattr(made, name, method)
     return made
 
 
@@ -65,22 +74,29 @@ def _init(fields: tuple[dataclasses.Field[Any], ...], names: dict[str, Any]) -> 
             parameter = f"{name}=_not_given"
             value = f"_make_{name}() if {name} is _not_given else {name}"
         (by_name if field.kw_only else parameters).append(parameter)
-        body.append(f" _set(self, {name!r}, {value})\n")
+        assigned = f"_set(self, {name!r}, {value})" if "_set" in names else f"self.{name} = {value}"
+        body.append(f" {assigned}\n")
     listed = ", ".join([*parameters, "*", *by_name] if by_name else parameters)
     return f"def __init__({listed}):\n{''.join(body) or ' pass'}\n"
 
 
-def _comparison(fields: tuple[dataclasses.Field[Any], ...]) -> str:
-    """The text of `__eq__` and `__hash__`."""
+def _comparison(fields: tuple[dataclasses.Field[Any], ...]) -> tuple[_Equal, _Hash]:
+    """`__eq__` and `__hash__`."""
     compared = [field.name for field in fields if field.compare]
-    mine, other = ("".join(f"{of}.{name}, " for name in compared) for of in ("self", "other"))
-    return (
-        "def __eq__(self, other):\n"
-        " if other.__class__ is self.__class__:\n"
-        f"  return ({mine}) == ({other})\n"
-        " return NotImplemented\n"
-        f"def __hash__(self):\n return hash(({mine}))\n"
-    )
+    values: Callable[[Any], object]
+    if len(compared) > 1:
+        values = attrgetter(*compared)
+    else:
+
+        def values(self: Any) -> object:
+            return tuple(getattr(self, name) for name in compared)
+
+    def equal(self: Any, other: object) -> Any:
+        if other.__class__ is self.__class__:
+            return values(self) == values(other)
+        return NotImplemented
+
+    return equal, lambda self: hash(values(self))
 
 
 def _repr(self: Any) -> str:
@@ -106,11 +122,9 @@ def _restore(self: Any, state: list[Any]) -> None:
         object.__setattr__(self, field.name, value)
 
 
-_SHARED: Final = {
-    "__repr__": _repr,
+_OF_FROZEN: Final[dict[str, Any]] = {
     "__setattr__": _assign,
     "__delattr__": _delete,
     "__getstate__": _state,
     "__setstate__": _restore,
 }
-_METHODS: Final = (*_SHARED, "__init__", "__eq__", "__hash__")

@@ -76,12 +76,32 @@ def counted(dataclass: Decorator) -> Any:
     return Counted
 
 
+def changing(dataclass: Decorator) -> Any:
+    @dataclass(slots=True)
+    class Changing:
+        size: float
+        seen: list[str] = field(default_factory=list, compare=False)
+
+        def __post_init__(self) -> None:
+            self.seen.append(f"{self.size}")
+
+    return Changing
+
+
 def ordered(dataclass: Decorator) -> Any:
     @dataclass(frozen=True, slots=True, order=True)
     class Ordered:
         size: int
 
     return Ordered
+
+
+NAN = float("nan")
+
+
+def changed(instance: Any, size: float) -> Any:
+    instance.size = size
+    return instance
 
 
 def outcome(of: Callable[[], Any]) -> str:
@@ -118,6 +138,11 @@ QUESTIONS: dict[str, Callable[[Make], Any]] = {
     "by name only": lambda make: make(named)(1),
     "docstring": lambda make: make(child).__doc__,
     "checks itself": lambda make: make(counted)(-1),
+    "changed": lambda make: changed(make(changing)(1), 2),
+    "equal after a change": lambda make: changed(make(changing)(1), 2) == make(changing)(2),
+    "no hash of what changes": lambda make: hash(make(changing)(1)),
+    "a field that equals nothing": lambda make: make(changing)(NAN) == make(changing)(NAN),
+    "copy of what changes": lambda make: copy.deepcopy(make(changing)(1)),
     "ordered": lambda make: make(ordered)(1) < make(ordered)(2),
 }
 

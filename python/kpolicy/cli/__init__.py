@@ -11,7 +11,6 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Final, NoReturn
@@ -145,6 +144,8 @@ def _without_verb(arguments: list[str], name: str | None) -> int:
     )
     _add_version(parser)
     if name is not None:
+        from difflib import get_close_matches
+
         near = get_close_matches(name, VERBS, n=1)
         hint = f"; did you mean `{near[0]}`?" if near else f"; one of {', '.join(VERBS)}"
         parser.error(f"there is no verb `{name}`{hint}")

@@ -13,7 +13,6 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import unified_diff
 from pathlib import Path
 from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeVar
@@ -327,6 +326,8 @@ def text_width() -> int:
 
 def difference(old: str, new: str, old_name: str, new_name: str) -> str:
     """A unified diff; empty if the texts are equal."""
+    from difflib import unified_diff
+
     lines = unified_diff(
         old.splitlines(keepends=True), new.splitlines(keepends=True), old_name, new_name
     )

@@ -18,12 +18,10 @@ ANY: Final = "any"
 NONE: Final = "none"
 
 _HOST: Final = r"\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?"
-_ENDPOINT: Final = re.compile(rf"({_HOST}):([0-9]{{1,5}})")
+_ENDPOINT: Final = rf"({_HOST}):([0-9]{{1,5}})"
 # Stricter than kube-scheduler, so that no two readers of an address disagree on its host: no user,
 # no query, no fragment, no character that has to be escaped.
-_URL: Final = re.compile(
-    rf"(https?)://({_HOST})(?::([0-9]{{1,5}}))?((?:/[-A-Za-z0-9_.~!$&'()*+,;=:@%]*)*)"
-)
+_URL: Final = rf"(https?)://({_HOST})(?::([0-9]{{1,5}}))?((?:/[-A-Za-z0-9_.~!$&'()*+,;=:@%]*)*)"
 _SEGMENT: Final = re.compile(r"[-A-Za-z0-9_.~!$&'()*+,;=:@]+")
 _PORTS: Final = {"http": 80, "https": 443}
 _PORT_MAX: Final = 65535
@@ -72,7 +70,7 @@ def with_plugins(names: Iterable[str]) -> Authority:
 def host_of(url: str) -> str:
     """The HOST:PORT of an extender's address, in lower case; empty if it is no address that
     extenders may have."""
-    found = _URL.fullmatch(url)
+    found = re.fullmatch(_URL, url)
     if found is None or _has_dots(found.group(4)):
         return ""
     scheme, host, port, _ = found.groups()
@@ -102,7 +100,7 @@ def extender_hosts(written: Iterable[str]) -> frozenset[str] | None:
         return None if listed == (ANY,) else frozenset()
     hosts = set()
     for host in listed:
-        found = _ENDPOINT.fullmatch(host)
+        found = re.fullmatch(_ENDPOINT, host)
         if found is None or not 0 < int(found.group(2)) <= _PORT_MAX:
             raise ValueError(f"`{host}` is not HOST:PORT, and not `{ANY}` or `{NONE}` alone")
         hosts.add(f"{found.group(1).lower()}:{int(found.group(2))}")

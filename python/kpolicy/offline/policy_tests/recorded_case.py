@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kpolicy.offline.policy_tests.document_model import KIND
-from kpolicy.policy.format.conversion import emitted
+from kpolicy.policy.format.yaml_text import emitted
 from kpolicy.policy.models.scheduling_policy import API_VERSION
 
 # One node for each reason, so that a case of a large cluster can be read.

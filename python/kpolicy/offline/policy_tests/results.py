@@ -8,7 +8,7 @@ from typing import Any
 
 from kpolicy.diagnostics import Diagnostic, Place, Span, has_errors
 from kpolicy.offline.policy_tests.coverage import PolicyCoverage, merged
-from kpolicy.policy.format.conversion import flow
+from kpolicy.policy.format.yaml_text import flow
 from kpolicy.policy.yaml.nodes import Path, Plain
 from kpolicy.policy.yaml.source import SourceText
 from kpolicy.quick_dataclass import dataclass

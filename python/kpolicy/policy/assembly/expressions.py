@@ -7,7 +7,7 @@ params of the policies that stand on them. Findings are placed in the file of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Edit, Fix, Note, Severity, Span, has_errors
@@ -27,6 +27,7 @@ from kpolicy.policy.models.scheduling_policy import Predicate
 from kpolicy.policy.yaml.nodes import Path, Scalar, dotted, find
 from kpolicy.policy.yaml.scalar_map import ScalarMap
 from kpolicy.policy.yaml.source import placed
+from kpolicy.quick_dataclass import dataclass
 
 
 @dataclass(slots=True)

@@ -18,7 +18,6 @@ from kpolicy.policy.cel.types import INT, INT_MAX, INT_MIN, depth_of
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.document_kinds import POLICY_KEYS, ConfigMap, find_documents
 from kpolicy.policy.models.scheduling_policy import ConfigMapReference, Param
-from kpolicy.policy.quantities import read_quantity
 from kpolicy.policy.yaml import nodes
 from kpolicy.policy.yaml.nodes import Path, Scalar, plain
 from kpolicy.policy.yaml.source import Source, SourceText
@@ -242,6 +241,8 @@ def seen_type(kind: Type) -> Type:
 
 def quantity(text: str, unit: str | None = None) -> int | None:
     """A Kubernetes quantity in units, or in thousandths with `unit` milli; rounded up."""
+    from kpolicy.policy.quantities import read_quantity  # noqa: PLC0415  loads exact fractions
+
     amount = read_quantity(text)
     if amount is None:
         return None

@@ -290,30 +290,25 @@ def repeated(size: int, least: int, most: int | None) -> int:
 
 _SUFFIX: Final = r"(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d+)?"
 # Figures may be missing, as in the API.
-_QUANTITY: Final = re.compile(rf"[+-]?\d*(?:\.\d*)?{_SUFFIX}(?<=.)", re.ASCII)
-_AMOUNT: Final = re.compile(rf"[+-]?(?:\d+(?:\.\d*)?|\.\d+){_SUFFIX}", re.ASCII)
-_DURATION: Final = re.compile(
-    r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)", re.ASCII
-)
-_TIMESTAMP: Final = re.compile(
-    r"\d{4}-\d\d-\d\dT\d?\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)", re.ASCII
-)
+_QUANTITY: Final = rf"[+-]?\d*(?:\.\d*)?{_SUFFIX}(?<=.)"
+_AMOUNT: Final = rf"[+-]?(?:\d+(?:\.\d*)?|\.\d+){_SUFFIX}"
+_DURATION: Final = r"[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)"
+_TIMESTAMP: Final = r"\d{4}-\d\d-\d\dT\d?\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)"
 _WORD: Final = r"[A-Za-z0-9][A-Za-z0-9._/-]*"
 _VALUE: Final = r"[A-Za-z0-9._-]*"
 _REQUIREMENT: Final = (
     rf"(?:!\s*{_WORD}|{_WORD}\s*(?:(?:==?|!=)\s*{_VALUE}|(?:not)?in\s*\([^()]*\))?)"
 )
-_SELECTOR: Final = re.compile(rf"\s*(?:{_REQUIREMENT}(?:\s*,\s*{_REQUIREMENT})*)?\s*", re.ASCII)
+_SELECTOR: Final = rf"\s*(?:{_REQUIREMENT}(?:\s*,\s*{_REQUIREMENT})*)?\s*"
 _PREFIX_LENGTH: Final = re.compile(r"0|[1-9]\d{0,2}", re.ASCII)
 # The beginning of every URL; the engine reads the rest.
 _URL: Final = re.compile(r"/|\*$|[A-Za-z][A-Za-z0-9+.-]*:", re.ASCII)
 _NUMBER: Final = r"(?:0|[1-9]\d*)"
 _PART: Final = r"[0-9A-Za-z-]+"
 _PRERELEASE: Final = rf"(?:{_NUMBER}|\d*[A-Za-z-][0-9A-Za-z-]*)"
-_SEMVER: Final = re.compile(
+_SEMVER: Final = (
     rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}"
-    rf"(?:-{_PRERELEASE}(?:\.{_PRERELEASE})*)?(?:\+{_PART}(?:\.{_PART})*)?",
-    re.ASCII,
+    rf"(?:-{_PRERELEASE}(?:\.{_PRERELEASE})*)?(?:\+{_PART}(?:\.{_PART})*)?"
 )
 
 
@@ -337,8 +332,8 @@ def _cidr(text: str) -> str:
     return _ip(address) or why
 
 
-def _form(form: re.Pattern[str]) -> Callable[[str], str]:
-    return lambda text: "" if form.fullmatch(text) else " "
+def _form(pattern: str) -> Callable[[str], str]:
+    return lambda text: "" if re.fullmatch(pattern, text, re.ASCII) else " "
 
 
 # By name: the function that returns why a text is refused (a blank if there is no more to say), and

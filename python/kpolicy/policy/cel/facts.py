@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 from enum import IntEnum
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -120,6 +121,7 @@ def _type(packed: str) -> Type:
     return _SCALARS.get(packed) or Type(_PREFIX + packed)
 
 
+@cache
 def _member(packed: str) -> Member:
     kind = _type(packed)
     if kind.name == "list":

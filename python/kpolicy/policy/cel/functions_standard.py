@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final, TypeAlias
 
 from kpolicy.policy.cel.types import Type, parse_type
@@ -47,6 +48,7 @@ class Overload:
     family: Family
 
 
+@cache
 def _parsed(text: str) -> Type:
     kind = parse_type(text)
     assert kind is not None, text

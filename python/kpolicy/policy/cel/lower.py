@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, assert_never
 
 from kpolicy.policy.cel.tree import (
@@ -38,6 +38,7 @@ from kpolicy.policy.cel.tree import (
     Variable,
 )
 from kpolicy.policy.cel.types import BYTES, DOUBLE, DYN, ERROR, STRING, Type, list_of, map_of
+from kpolicy.quick_dataclass import dataclass
 
 FORMAT: Final = 1
 # Less than the engine's bound of 200: lint walks the same trees, with some calls a level.

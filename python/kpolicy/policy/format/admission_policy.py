@@ -28,8 +28,9 @@ from kpolicy.policy.format.affinity_terms import (
     quoted,
     terms_of,
 )
-from kpolicy.policy.format.conversion import Converted, emitted
+from kpolicy.policy.format.conversion import Converted
 from kpolicy.policy.format.exports import head, left_out
+from kpolicy.policy.format.yaml_text import emitted
 from kpolicy.policy.models.scheduling_policy import Predicate
 from kpolicy.policy.yaml.source import Source, named_sources
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from kpolicy.diagnostics import Diagnostic, Place
 from kpolicy.policy.assembly.resolve import Served
 from kpolicy.policy.compile import Examined, examine
-from kpolicy.policy.format.conversion import Converted, emitted
+from kpolicy.policy.format.conversion import Converted
 from kpolicy.policy.format.exports import head, left_out, read_again
 from kpolicy.policy.format.kube_scheduler import (
     API_VERSION,
@@ -29,6 +29,7 @@ from kpolicy.policy.format.kube_scheduler import (
     rule_place,
     why_not,
 )
+from kpolicy.policy.format.yaml_text import emitted
 from kpolicy.policy.models.builtins import BUILTINS
 from kpolicy.policy.yaml.source import Source, named_sources
 

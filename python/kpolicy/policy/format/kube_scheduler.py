@@ -16,8 +16,9 @@ from kpolicy.policy.assembly.assemble import Program
 from kpolicy.policy.assembly.read_policy import Policy
 from kpolicy.policy.assembly.resolve import Served
 from kpolicy.policy.compile import Examined, examine
-from kpolicy.policy.format.conversion import Converted, emitted
+from kpolicy.policy.format.conversion import Converted
 from kpolicy.policy.format.exports import head, left_out, read_again
+from kpolicy.policy.format.yaml_text import emitted
 from kpolicy.policy.models.builtins import (
     BUILTINS,
     PREEMPTION,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from decimal import Decimal
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
@@ -52,6 +51,8 @@ def in_largest_unit(written: str) -> str:
     match = _NANOSECONDS.match(written)
     if match is None:
         return written
+    from decimal import Decimal  # noqa: PLC0415  few files count so
+
     nanoseconds = Decimal(match.group(1))
     for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
         if nanoseconds >= size and nanoseconds % (size // 1000) == 0:

@@ -23,11 +23,11 @@ _ESCAPED_BREAK: Final = rf"\\(?:{_BREAK.pattern})(?P<rest>(?:[ \t]|{_BREAK.patte
 _ESCAPE: Final = r"\\(?:x.{2}|u.{4}|U.{8}|.)"
 # Blanks are read as a whole, so that many of them take no more than linear time.
 _BLANKS: Final = r"(?P<blanks>[ \t]+)"
-# By style: what stands for characters of the value.
+# By style: what stands for characters of the value. Most scalars stand for themselves.
 _TOKENS: Final = {
-    "": re.compile(rf"{_FOLD}|{_BLANKS}|.", re.DOTALL),
-    "'": re.compile(rf"{_FOLD}|{_BLANKS}|''|.", re.DOTALL),
-    '"': re.compile(rf"{_ESCAPED_BREAK}|{_FOLD}|{_BLANKS}|{_ESCAPE}|.", re.DOTALL),
+    "": rf"{_FOLD}|{_BLANKS}|.",
+    "'": rf"{_FOLD}|{_BLANKS}|''|.",
+    '"': rf"{_ESCAPED_BREAK}|{_FOLD}|{_BLANKS}|{_ESCAPE}|.",
 }
 _BLOCK_HEADER: Final = re.compile(rf"([^{_BREAKS}]*)(?:{_BREAK.pattern})?")
 _BLANK_LINES: Final = re.compile(f"[ {_BREAKS}]*")
@@ -77,7 +77,7 @@ def _readings(text: str, scalar: Scalar) -> Iterator[list[int]]:
     start, end = scalar.span.start, scalar.span.end
     if scalar.style not in ("|", ">"):
         quote = len(scalar.style)
-        yield _flow(text, start + quote, end - quote, _TOKENS[scalar.style])
+        yield _flow(text, start + quote, end - quote, re.compile(_TOKENS[scalar.style], re.DOTALL))
         return
     opening = _BLOCK_HEADER.match(text, start, end)
     assert opening is not None, "the pattern matches any text"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kpolicy.policy.format.conversion import flow
+from kpolicy.policy.format.yaml_text import flow
 
 
 @pytest.mark.parametrize(
