@@ -366,8 +366,9 @@ def evaluation_plan(ir: bytes) -> tuple[str, list[str]]:
 
 def expression_facts() -> list[tuple[str, list[str], str, str, list[str], int]]:
     """The facts that expressions may read: (name, types of the arguments, type of the result, type
-    of the column or empty, what wakes a pod that was rejected by it, the units that reading it takes
-    where its arguments are constant). An argument that may be left out has `?` behind its type."""
+    of the column or empty, what wakes a pod that was rejected by it, the units that reading it
+    takes where its arguments are constant). An argument that may be left out has `?` behind
+    its type."""
 
 def built_ins() -> list[tuple[str, bool, bool, bool, int]]:
     """Every built-in, in the order of filters: (name, whether it filters, whether it scores,
