@@ -15,6 +15,8 @@ pub const THREADS_MAX: usize = 256;
 /// The lanes of a stretch that one thread works on. A kernel takes a few nanoseconds a lane, and waking
 /// a thread some ten thousand. Debug builds divide what they can: their tests have few nodes.
 const LANES_OF_RANGE: usize = if cfg!(debug_assertions) { 3 } else { 16_384 };
+/// New lanes that are worked on before the next are made.
+const LANES_OF_NEW: usize = if cfg!(debug_assertions) { 3 } else { 4_096 };
 /// With so many items a thread, nothing within an item is divided.
 const ITEMS_A_THREAD: usize = 8;
 
@@ -151,6 +153,30 @@ pub fn ranges<T: Send>(lanes: &mut [T], work: impl Fn(usize, &mut [T]) + Send + 
     each(&mut parts, || (), |(), (first, lanes)| work(*first, lanes));
 }
 
+/// As [`ranges`], for so many lanes that are not there yet. Where one thread does all of it, it makes a
+/// stretch and works on that before the next, while it is in the nearest cache.
+pub fn new_ranges<T: Copy + Send>(
+    lanes: &mut Vec<T>,
+    count: usize,
+    value: T,
+    work: impl Fn(usize, &mut [T]) + Send + Sync,
+) {
+    lanes.clear();
+    lanes.reserve_exact(count);
+    if count >= 2 * LANES_OF_RANGE && is_idle() {
+        lanes.resize(count, value);
+        ranges(lanes, work);
+        return;
+    }
+    while lanes.len() < count {
+        let first = lanes.len();
+        lanes.resize(count.min(first + LANES_OF_NEW), value);
+        if let Some(new) = lanes.get_mut(first..) {
+            work(first, new);
+        }
+    }
+}
+
 /// Whether the caller works [`Threads::inside`], and not on one of many items, of which each thread
 /// has its own in any case.
 fn is_idle() -> bool {
@@ -204,7 +230,7 @@ mod tests {
 
     use std::sync::Mutex;
 
-    use super::{ITEMS_A_THREAD, LANES_OF_RANGE, THREADS_MAX, Threads, each, ranges};
+    use super::{ITEMS_A_THREAD, LANES_OF_RANGE, THREADS_MAX, Threads, each, new_ranges, ranges};
 
     fn squares(threads: &Threads, count: u64) -> Vec<u64> {
         let mut items: Vec<u64> = (0..count).collect();
@@ -276,6 +302,20 @@ mod tests {
         assert_eq!(starts(&two, 2 * LANES_OF_RANGE - 1, 1), [0], "too few lanes");
         assert_eq!(starts(&two, lanes, 2 * ITEMS_A_THREAD), [0; 2 * ITEMS_A_THREAD], "many items");
         assert_eq!(starts(&Threads::new(1), lanes, 1), [0]);
+    }
+
+    #[test]
+    fn new_lanes_are_made_and_worked_on_once_on_any_number_of_threads() {
+        for (threads, count) in [(1, 10), (2, 2 * LANES_OF_RANGE + 1), (2, 1), (1, 0)] {
+            let mut lanes = vec![5; 4];
+            Threads::new(threads).inside(|| {
+                new_ranges(&mut lanes, count, 100, |first, lanes| {
+                    lanes.iter_mut().zip(first..).for_each(|(lane, index)| *lane += index);
+                });
+            });
+            let want: Vec<usize> = (100..100 + count).collect();
+            assert_eq!(lanes, want, "{threads} threads");
+        }
     }
 
     #[test]

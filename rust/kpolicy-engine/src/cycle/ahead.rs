@@ -140,11 +140,11 @@ impl Shapes {
             let id = self.add(key, part.context, Some(AheadTimes::default()));
             made.push(Made { id, part: *part });
         }
-        let mut filled = self.with_room(&made);
+        let (mut filled, bytes) = self.with_room(&made);
         // Places that were free are taken in any order.
         filled.sort_unstable_by_key(|made| made.id);
         let prepared_ns = stopwatch.elapsed_ns();
-        let parts = self.fill(&filled, stopwatch, &mut taken);
+        let parts = self.fill(&filled, bytes, stopwatch, &mut taken);
         let ended_ns = stopwatch.elapsed_ns();
         made.iter().for_each(|made| self.weigh(made.id));
         let shapes = made.len() as u64;
@@ -168,18 +168,21 @@ impl Shapes {
         let mut seen: FxHashSet<Box<[u64]>> = FxHashSet::default();
         let mut new = Vec::new();
         let count_max = self.ahead_max();
+        let mut key = ShapeKey::default();
         for prospect in prospects {
             if new.len() == count_max {
                 break;
             }
             let Some(profile) = program.profiles.get(prospect.profile) else { continue };
-            let mut key = ShapeKey::default();
             key.set(prospect.profile, profile, &prospect.pod, cluster);
             if !self.has(&key) && seen.insert(key.parts().into()) {
                 let pod = prospect.pod.as_ref();
                 let context = Context { profile, pod, cluster, meter: Unmetered };
                 let stopwatch = prospect.is_timed.then_some(stopwatch);
-                new.push(New { key, part: Part { number: new.len(), context, stopwatch } });
+                new.push(New {
+                    key: key.clone(),
+                    part: Part { number: new.len(), context, stopwatch },
+                });
             }
         }
         new
@@ -225,8 +228,9 @@ impl Shapes {
         }
     }
 
-    /// The first of these for whose columns there is room, of those whose nodes are all to be judged.
-    fn with_room<'a>(&mut self, made: &[Made<'a>]) -> Vec<Made<'a>> {
+    /// The first of these for whose columns there is room, of those whose nodes are all to be judged, and
+    /// how much they need.
+    fn with_room<'a>(&mut self, made: &[Made<'a>]) -> (Vec<Made<'a>>, usize) {
         let (mut bytes, mut largest) = (0, 0);
         let mut first: Vec<Made<'a>> = Vec::new();
         for made in made {
@@ -249,7 +253,7 @@ impl Shapes {
         }
         self.note_ahead_bytes(largest);
         first.retain(|made| self.shape(made.id).is_some());
-        first
+        (first, bytes)
     }
 }
 

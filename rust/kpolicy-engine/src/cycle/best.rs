@@ -3,6 +3,8 @@
 //! Keeps the highest total of each block of slots. A decision usually changes one node, and then
 //! only one block is read again.
 
+use multiversion::multiversion;
+
 use crate::heap::{HeapBytes, flat_bytes};
 use crate::snapshot::NodeSlot;
 
@@ -24,7 +26,8 @@ impl Best {
     /// All totals changed.
     pub fn rewrite(&mut self, totals: &[i32]) {
         self.by_block.clear();
-        self.by_block.extend(totals.chunks(BLOCK).map(highest));
+        self.by_block.resize(totals.len().div_ceil(BLOCK), INFEASIBLE);
+        rewrite(totals, &mut self.by_block);
     }
 
     /// One total changed, or is new.
@@ -67,7 +70,15 @@ fn has(totals: &[i32], best: i32) -> bool {
     totals.iter().fold(false, |has, total| has | (*total == best))
 }
 
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn rewrite(totals: &[i32], by_block: &mut [i32]) {
+    for (cell, totals) in by_block.iter_mut().zip(totals.chunks(BLOCK)) {
+        *cell = highest(totals);
+    }
+}
+
 /// [`INFEASIBLE`] where there is none.
+#[inline]
 pub(crate) fn highest(totals: &[i32]) -> i32 {
     totals.iter().fold(INFEASIBLE, |best, total| if *total > best { *total } else { best })
 }

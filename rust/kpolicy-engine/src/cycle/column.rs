@@ -11,6 +11,7 @@ use crate::snapshot::{Change, Changes, Cluster, Generation, NodeParts, NodeSlot,
 use crate::timing::{Meter, Point, StatusCode};
 
 use super::context::Context;
+use super::spare::Spare;
 
 /// The answers of one sort of rule to all nodes.
 pub(super) trait Answers: Debug + Default {
@@ -22,7 +23,15 @@ pub(super) trait Answers: Debug + Default {
     const POINT: Point;
 
     /// None are there, and there is room for those of so many slots.
-    fn with_room(rule: &Self::Rule, prepared: Option<&Self::Prepared>, slots: usize) -> Self;
+    fn with_room(
+        rule: &Self::Rule,
+        prepared: Option<&Self::Prepared>,
+        slots: usize,
+        spare: &mut Spare,
+    ) -> Self;
+
+    /// Leaves the room for others.
+    fn leave(self, spare: &mut Spare);
 
     fn prepare(rule: &Self::Rule, pod: &Pod, cluster: &Cluster) -> Option<Box<Self::Prepared>>;
 
@@ -197,16 +206,25 @@ impl<A: Answers> Column<A> {
 
     /// Makes room for the answers of so many slots, if there are none yet. Memory that one thread gets for
     /// all of them goes back and forth less than what each thread gets for itself.
-    pub(super) fn make_room(&mut self, rule: &A::Rule, slots: usize) {
+    pub(super) fn make_room(&mut self, rule: &A::Rule, slots: usize, spare: &mut Spare) {
         if let State::Prepared(room) = &mut self.state {
-            *room = A::with_room(rule, self.prepared.as_deref(), slots);
+            *room = A::with_room(rule, self.prepared.as_deref(), slots, spare);
         }
     }
 
     /// No room is kept for answers that are not there.
-    pub(super) fn give_room_back(&mut self) {
+    pub(super) fn give_room_back(&mut self, spare: &mut Spare) {
         if let State::Prepared(room) = &mut self.state {
-            *room = A::default();
+            std::mem::take(room).leave(spare);
+        }
+    }
+
+    /// It is not needed any more: leaves its room for others.
+    pub(super) fn leave(self, spare: &mut Spare) {
+        match self.state {
+            State::Filled(answers) | State::AwaitsFeasible(answers) | State::Prepared(answers) => {
+                answers.leave(spare);
+            }
         }
     }
 

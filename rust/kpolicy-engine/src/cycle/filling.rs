@@ -12,6 +12,7 @@ use super::lent::{AtHand, Lent, Own, Shared};
 use super::score_answers::{ScoreColumn, Scratch};
 use super::shape::{Shape, Stores};
 use super::shapes::Shapes;
+use super::spare::Spare;
 use super::store::ColumnId;
 
 /// One shape, and the columns that no other needs.
@@ -61,10 +62,11 @@ impl Parts {
 }
 
 impl Shapes {
-    /// Works out which nodes are feasible and, where any is, what they score.
+    /// Works out which nodes are feasible and, where any is, what they score. There is room for `bytes`.
     pub(super) fn fill(
         &mut self,
         made: &[Made<'_>],
+        bytes: usize,
         stopwatch: &dyn Stopwatch,
         taken: &mut TakenBy,
     ) -> Parts {
@@ -72,7 +74,7 @@ impl Shapes {
         for (shape, made) in shapes.iter().zip(made) {
             shape.totals().follow_shared(made.part.context, &mut stores.scores);
         }
-        let Stores { filters, scores, .. } = stores;
+        let Stores { filters, scores, spare, .. } = stores;
         let places: Vec<_> = shapes.iter().map(|shape| shape.filter_places()).collect();
         let mut of_filters = Lent::of(filters, &places, FilterColumn::is_unfilled);
         fill_before(&mut of_filters, made, fill_filter, taken);
@@ -89,9 +91,15 @@ impl Shapes {
             .zip(own)
             .map(|((shape, made), (filters, scores))| Task::new(shape, made.part, filters, scores))
             .collect();
+        let taken_before = spare.taken();
+        tasks.iter_mut().for_each(|task| task.make_room(spare));
+        spare.drop_some(bytes.saturating_sub(spare.taken() - taken_before));
         let parts = common.work_off(&mut tasks);
-        let left: Vec<ColumnId> = tasks.into_iter().flat_map(|task| task.end(taken)).collect();
-        left.into_iter().for_each(|id| scores.columns.release(id));
+        let ended = tasks.into_iter().flat_map(|task| task.end(taken, spare));
+        let left: Vec<ColumnId> = ended.collect();
+        for column in left.into_iter().filter_map(|id| scores.columns.release(id)) {
+            column.leave(spare);
+        }
         parts
     }
 }
@@ -167,23 +175,21 @@ impl<'t, 'a> Task<'t, 'a> {
         scores: Vec<Own<'t, ScoreColumn>>,
     ) -> Self {
         let (left, taken, took) = (Vec::new(), Taken::default(), Parts::default());
-        let mut task = Self { shape, part, filters, scores, left, taken, took };
-        task.make_room();
-        task
+        Self { shape, part, filters, scores, left, taken, took }
     }
 
-    fn make_room(&mut self) {
+    fn make_room(&mut self, spare: &mut Spare) {
         let Context { profile, cluster, .. } = self.part.context;
         let slots = cluster.nodes().slots();
-        self.shape.make_room(slots);
+        self.shape.make_room(slots, spare);
         for own in &mut self.filters {
             if let Some(rule) = profile.filters.get(own.position) {
-                own.column.make_room(rule, slots);
+                own.column.make_room(rule, slots, spare);
             }
         }
         for own in &mut self.scores {
             if let Some(rule) = profile.scores.get(own.position) {
-                own.column.make_room(rule, slots);
+                own.column.make_room(rule, slots, spare);
             }
         }
     }
@@ -225,12 +231,12 @@ impl<'t, 'a> Task<'t, 'a> {
     }
 
     /// Counts what it took; tells which columns are not shared any more.
-    fn end(self, taken: &mut TakenBy) -> Vec<ColumnId> {
+    fn end(self, taken: &mut TakenBy, spare: &mut Spare) -> Vec<ColumnId> {
         taken.add(self.part, &self.taken);
         self.filters.into_iter().for_each(|own| taken.add(self.part, &own.taken));
         for own in self.scores {
             taken.add(self.part, &own.taken);
-            own.column.give_room_back();
+            own.column.give_room_back(spare);
         }
         self.left
     }

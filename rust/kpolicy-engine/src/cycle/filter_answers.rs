@@ -1,13 +1,17 @@
 //! The verdicts of one filter on all nodes.
 
+use multiversion::multiversion;
+
 use crate::heap::flat_bytes;
 use crate::judging::new_node;
 use crate::rules::{Code, FilterRule, HeldBytes, PreparedFilter, Refresh, Stage};
+use crate::snapshot::columns::behind;
 use crate::snapshot::{Changes, Cluster, NodeSlot, NodeView, Pod};
 use crate::threads::ranges;
 use crate::timing::{Meter, Point, StatusCode};
 
 use super::column::{Answers, Column, touched};
+use super::spare::Spare;
 
 /// Codes by slot. A slot without a code passes.
 #[derive(Debug, Default)]
@@ -43,6 +47,11 @@ impl FilterColumn {
         new_node::rejects(self.active(), node, cluster, known)
     }
 
+    /// Of the nodes from a slot on, only those that pass stay feasible.
+    pub(super) fn judge_all(&self, first: usize, feasible: &mut [bool]) {
+        keep_passing(feasible, behind(self.codes(), first));
+    }
+
     pub(super) fn code(&self, slot: NodeSlot) -> Code {
         self.codes().get(slot.index()).copied().unwrap_or_default()
     }
@@ -55,6 +64,22 @@ fn active<'a>(
         Some(prepared) if !matches!(prepared.stage(), Stage::Skip) => Some(prepared),
         _ => None,
     }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn keep_passing(feasible: &mut [bool], codes: &[Code]) {
+    for (is_feasible, code) in feasible.iter_mut().zip(codes) {
+        *is_feasible &= code.passes();
+    }
+}
+
+/// How many are feasible. Counted in bytes first, so that the processor adds many at once.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+pub(super) fn count(feasible: &[bool]) -> usize {
+    let in_bytes = |part: &[bool]| {
+        part.iter().fold(0_u8, |count, is_feasible| count.wrapping_add(u8::from(*is_feasible)))
+    };
+    feasible.chunks(128).fold(0, |count: usize, part| count.wrapping_add(in_bytes(part).into()))
 }
 
 fn check_all(prepared: &dyn PreparedFilter, cluster: &Cluster, codes: &mut [Code]) {
@@ -74,8 +99,13 @@ impl Answers for FilterAnswers {
         _: &FilterRule,
         prepared: Option<&(dyn PreparedFilter + 'static)>,
         slots: usize,
+        spare: &mut Spare,
     ) -> Self {
-        Self(Vec::with_capacity(active(prepared).map_or(0, |_| slots)))
+        Self(active(prepared).map_or_else(Vec::new, |_| spare.take(slots)))
+    }
+
+    fn leave(self, spare: &mut Spare) {
+        spare.put(self.0);
     }
 
     fn prepare(rule: &FilterRule, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
@@ -115,7 +145,10 @@ impl Answers for FilterAnswers {
         (): &mut (),
         meter: impl Meter,
     ) {
-        self.0.clear();
+        // Those who do a part by itself write the code of every node that is there.
+        if !active(prepared).is_some_and(PreparedFilter::has_ranges) {
+            self.0.clear();
+        }
         if let Some(prepared) = active(prepared) {
             self.0.resize(cluster.nodes().slots(), Code::PASS);
             check_all(prepared, cluster, &mut self.0);

@@ -27,6 +27,7 @@ mod selection;
 mod shape;
 mod shape_score;
 mod shapes;
+mod spare;
 mod store;
 mod totals;
 

@@ -3,6 +3,8 @@
 //! If a rule normalizes without looking at other nodes, only the finished scores are kept, one byte
 //! each. Otherwise the raw scores are kept, with their extremes.
 
+use multiversion::multiversion;
+
 use crate::heap::flat_bytes;
 use crate::rules::lanes::extremes;
 use crate::rules::normalization::ready;
@@ -18,6 +20,7 @@ use crate::timing::{Meter, Point, StatusCode};
 use super::column::{Answers, Column, touched};
 use super::context::Context;
 use super::raw_scores::{Extremes, Raw};
+use super::spare::Spare;
 
 /// Raw scores that are finished before the next are worked out: they never leave the nearest cache.
 const LANES_AT_ONCE: usize = 1_024;
@@ -82,15 +85,8 @@ impl ScoreColumn {
         totals: &mut [i32],
     ) {
         match self.answers() {
-            Some(ScoreAnswers::Ready(scores)) if weight == 1 => {
-                for (total, score) in totals.iter_mut().zip(behind(scores, first)) {
-                    *total = total.wrapping_add(i32::from(*score));
-                }
-            }
             Some(ScoreAnswers::Ready(scores)) => {
-                for (total, score) in totals.iter_mut().zip(behind(scores, first)) {
-                    *total = total.wrapping_add(weight.wrapping_mul(i32::from(*score)));
-                }
+                add_finished(weight, behind(scores, first), totals);
             }
             Some(ScoreAnswers::Raw(raw)) => {
                 normalization.add_all(fitted, weight, behind(&raw.scores, first), totals);
@@ -156,6 +152,13 @@ impl ScoreColumn {
     }
 }
 
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn add_finished(weight: i32, scores: &[u8], totals: &mut [i32]) {
+    for (total, score) in totals.iter_mut().zip(scores) {
+        *total = total.wrapping_add(weight.wrapping_mul(i32::from(*score)));
+    }
+}
+
 fn active<'a>(
     prepared: Option<&'a (dyn PreparedScore + 'static)>,
 ) -> Option<&'a dyn PreparedScore> {
@@ -213,17 +216,26 @@ impl Answers for ScoreAnswers {
         rule: &ScoreRule,
         prepared: Option<&(dyn PreparedScore + 'static)>,
         slots: usize,
+        spare: &mut Spare,
     ) -> Self {
         match active(prepared) {
             None => Self::None,
             Some(prepared) if is_ready(rule.scale.normalization(prepared)) => {
-                Self::Ready(Vec::with_capacity(slots))
+                Self::Ready(spare.take(slots))
             }
             Some(_) => Self::Raw(Raw {
-                scores: Vec::with_capacity(slots),
+                scores: spare.take(slots),
                 extremes: Extremes::Unknown,
                 altered: Generation::default(),
             }),
+        }
+    }
+
+    fn leave(self, spare: &mut Spare) {
+        match self {
+            Self::None => {}
+            Self::Ready(scores) => spare.put(scores),
+            Self::Raw(raw) => spare.put(raw.scores),
         }
     }
 

@@ -8,16 +8,16 @@ use crate::judging::{NodeRejection, PreparedFilters, Question, Rejected};
 use crate::preemption::{CandidateMemo, Unplaced};
 use crate::program::Profile;
 use crate::rules::{Code, Feasible};
-use crate::snapshot::columns::behind;
 use crate::snapshot::{Change, Cluster, Generation, NodeSlot, Pod};
 use crate::threads::ranges;
 use crate::timing::Meter;
 
 use super::context::Context;
-use super::filter_answers::FilterColumn;
+use super::filter_answers::{FilterColumn, count};
 use super::fit_error::{FitError, FitErrorMemo};
 use super::node_memos::{self, NodeMemos};
 use super::score_answers::{ScoreColumn, Scratch};
+use super::spare::Spare;
 use super::store::{ColumnId, Columns, Store};
 use super::totals::{Movement, ScoreStore, Totals};
 
@@ -44,6 +44,7 @@ pub(super) struct Stores {
     pub(crate) filters: Store<FilterColumn>,
     pub(crate) scores: ScoreStore,
     node_memos: Store<NodeMemos>,
+    pub(crate) spare: Spare,
 }
 
 impl Stores {
@@ -201,10 +202,14 @@ impl Shape {
         }
     }
 
-    /// Gives its columns back.
+    /// Gives its columns back, and leaves its room for others.
     pub(super) fn release(self, stores: &mut Stores) {
-        self.filters.iter().for_each(|id| stores.filters.release(*id));
-        self.totals.release(&mut stores.scores);
+        let Stores { filters, scores, spare, .. } = stores;
+        for column in self.filters.iter().filter_map(|id| filters.release(*id)) {
+            column.leave(spare);
+        }
+        spare.put(self.feasible);
+        self.totals.release(scores, spare);
         if let Some(id) = self.node_memos {
             stores.node_memos.release(id);
         }
@@ -261,10 +266,11 @@ impl Shape {
     }
 
     /// Makes room for what it will hold of so many slots.
-    pub(super) fn make_room(&mut self, slots: usize) {
+    pub(super) fn make_room(&mut self, slots: usize, spare: &mut Spare) {
         if self.feasible.is_empty() {
-            self.feasible.reserve_exact(slots);
-            self.totals.make_room(slots);
+            self.feasible = spare.take(slots);
+            self.feasible.clear();
+            self.totals.make_room(slots, spare);
         }
     }
 
@@ -299,15 +305,10 @@ impl Shape {
         feasible.extend_from_slice(&cluster.nodes().columns().live);
         ranges(&mut feasible, |first, feasible| {
             for (_, column) in columns {
-                for (is_feasible, code) in feasible.iter_mut().zip(behind(column.codes(), first)) {
-                    *is_feasible &= code.passes();
-                }
+                column.judge_all(first, feasible);
             }
         });
-        // A check of every addition would keep the processor from adding several at once.
-        self.feasible_count = feasible
-            .iter()
-            .fold(0, |count: usize, is_feasible| count.wrapping_add(usize::from(*is_feasible)));
+        self.feasible_count = count(&feasible);
         if self.feasible != feasible {
             self.feasible = feasible;
             self.movement = Movement::Any;

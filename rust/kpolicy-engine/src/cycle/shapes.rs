@@ -20,7 +20,8 @@ use super::shape::{Shape, Stores};
 use super::store::{ColumnId, several_mut};
 use super::totals::Totals;
 
-/// Shapes that are made ahead together may hold this part of it.
+/// Shapes that are made ahead together may hold this part of it, and so may the memory of dropped ones
+/// that is kept for them.
 const AHEAD_SHARE: usize = 4;
 /// One shape in so many is dropped at once.
 const DROPPED_PART: usize = 16;
@@ -72,7 +73,7 @@ pub(super) struct Shapes {
 }
 
 /// Where the key of each rule ends in the key of the shape.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct ShapeKey {
     key: Key,
     ends: Vec<usize>,
@@ -148,7 +149,12 @@ impl Shapes {
     pub(super) fn bytes(&self) -> usize {
         let places = self.entries.capacity() * size_of::<Option<Entry>>();
         let tables = flat_bytes(&self.free) + table_bytes(&self.by_key);
-        self.bytes + places + tables + self.stores.bytes()
+        self.bytes + places + tables + self.stores.bytes() + self.stores.spare.bytes()
+    }
+
+    /// What they would hold if no memory of dropped ones was kept.
+    fn bytes_in_use(&self) -> usize {
+        self.bytes() - self.stores.spare.bytes()
     }
 
     /// From now on no more is held than that.
@@ -161,6 +167,14 @@ impl Shapes {
     /// There are places for so many nodes now.
     pub(super) fn follow(&mut self, slots: usize) {
         self.bytes_max = self.bound.bytes(slots);
+        self.keep_spare();
+    }
+
+    /// Keeps of the memory of dropped shapes what shapes that are made ahead together may need, within the
+    /// bound.
+    fn keep_spare(&mut self) {
+        let left = self.bytes_max.saturating_sub(self.bytes_in_use());
+        self.stores.spare.limit(left.min(self.bytes_max / AHEAD_SHARE));
     }
 
     pub(super) fn columns(&self) -> usize {
@@ -302,6 +316,7 @@ impl Shapes {
         shape.follow_filters(context, stores);
         let needed = shape.bytes_to_fill(slots, context.profile, stores);
         let has_room = needed <= self.bytes_max && self.drop_others(Some(id), needed);
+        self.stores.spare.drop_some(needed);
         self.uncached += u64::from(!has_room);
         has_room
     }
@@ -319,14 +334,14 @@ impl Shapes {
     }
 
     /// Drops shapes other than `kept` until so much more would be within the bound; tells whether it
-    /// is.
+    /// is. What is needed is taken from the memory that is kept of them, or else as much of that is dropped.
     fn drop_others(&mut self, kept: Option<usize>, needed: usize) -> bool {
-        while self.bytes() + needed > self.bytes_max {
-            if !self.drop_oldest(kept) {
-                return false;
-            }
+        let mut is_within = true;
+        while is_within && self.bytes_in_use() + needed > self.bytes_max {
+            is_within = self.drop_oldest(kept);
         }
-        true
+        self.keep_spare();
+        is_within
     }
 
     /// Drops some shapes other than `kept` at once, so that this is not done for every new one: those
@@ -346,6 +361,8 @@ impl Shapes {
             by_age.truncate(count);
         }
         by_age.sort_unstable();
+        // Until it is known what is needed, all of their memory may be kept: no more is held than before.
+        self.stores.spare.limit(self.bytes_max / AHEAD_SHARE);
         by_age.into_iter().for_each(|(_, id)| self.drop_shape(id));
         count > 0
     }

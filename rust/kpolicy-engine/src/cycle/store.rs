@@ -111,21 +111,18 @@ impl<C> Store<C> {
         id
     }
 
-    /// Removes one user; a column without users is dropped.
-    pub(super) fn release(&mut self, id: ColumnId) {
-        let Some(Some(entry)) = self.entries.get_mut(id) else { return };
+    /// Removes one user; gives the column if it has no more, and forgets it.
+    pub(super) fn release(&mut self, id: ColumnId) -> Option<C> {
+        let entry = self.entries.get_mut(id)?.as_mut()?;
         entry.users = entry.users.saturating_sub(1);
-        if entry.users == 0 {
-            self.drop_column(id);
+        if entry.users > 0 {
+            return None;
         }
-    }
-
-    fn drop_column(&mut self, id: ColumnId) {
-        if let Some(entry) = self.entries.get_mut(id).and_then(Option::take) {
-            self.by_key.remove(&entry.key);
-            self.bytes -= entry.bytes;
-            self.free.push(id);
-        }
+        let entry = self.entries.get_mut(id)?.take()?;
+        self.by_key.remove(&entry.key);
+        self.bytes -= entry.bytes;
+        self.free.push(id);
+        Some(entry.column)
     }
 }
 

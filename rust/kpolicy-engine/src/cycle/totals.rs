@@ -3,19 +3,22 @@
 //! Nodes that changed are summed again; all nodes are, if a column was rewritten or the extremes of
 //! a normalization changed. The result always equals summing from scratch.
 
+use multiversion::multiversion;
+
 use crate::heap::{HeapBytes, flat_bytes};
 use crate::judging::{Tie, score_failure};
 use crate::program::Profile;
 use crate::rules::{Feasible, ScoreRule};
 use crate::snapshot::columns::behind;
 use crate::snapshot::{Change, Cluster, Generation, NodeSlot};
-use crate::threads::ranges;
+use crate::threads::new_ranges;
 use crate::timing::{Meter, Unmetered};
 
 use super::best::Best;
 use super::context::Context;
 use super::score_answers::{ScoreColumn, Scratch};
 use super::shape_score::ShapeScore;
+use super::spare::Spare;
 use super::store::{ColumnId, Columns, Store};
 
 /// The total of a node that is not feasible.
@@ -53,6 +56,7 @@ pub(super) struct Totals {
 }
 
 /// Only feasible nodes keep their totals, of the slots from `first` on.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 fn keep(first: usize, totals: &mut [i32], feasible: Feasible<'_>) {
     for (total, is_feasible) in totals.iter_mut().zip(behind(feasible.mask, first)) {
         *total = if *is_feasible { *total } else { INFEASIBLE };
@@ -98,9 +102,13 @@ impl Totals {
         });
     }
 
-    /// Gives its columns back.
-    pub(super) fn release(self, store: &mut ScoreStore) {
-        self.scores.iter().filter_map(ShapeScore::shared).for_each(|id| store.columns.release(id));
+    /// Gives its columns back, and leaves its room for others.
+    pub(super) fn release(self, store: &mut ScoreStore, spare: &mut Spare) {
+        let shared = self.scores.iter().filter_map(ShapeScore::shared);
+        for column in shared.filter_map(|id| store.columns.release(id)) {
+            column.leave(spare);
+        }
+        spare.put(self.totals);
     }
 
     /// Brings the prepared scores up to date, without asking any node.
@@ -177,8 +185,9 @@ impl Totals {
     }
 
     /// Makes room for the totals of so many slots.
-    pub(super) fn make_room(&mut self, slots: usize) {
-        self.totals.reserve_exact(slots);
+    pub(super) fn make_room(&mut self, slots: usize, spare: &mut Spare) {
+        self.totals = spare.take(slots);
+        self.totals.clear();
     }
 
     /// The places of the shared columns, with the positions of their rules.
@@ -241,17 +250,18 @@ impl Totals {
     ) {
         // What every node gets alike is added once.
         let alike = self.scores.iter().filter_map(|score| score.alike(columns)).sum();
-        self.totals.clear();
-        self.totals.resize(feasible.mask.len(), alike);
+        let count = feasible.mask.len();
         let differing = |(_, score): &(usize, &ShapeScore)| score.alike(columns).is_none();
         let differing: Vec<_> = self.scores.iter().enumerate().filter(differing).collect();
         if meter.measures() {
+            self.totals.clear();
+            self.totals.resize(count, alike);
             for (position, score) in differing {
                 score.add_all(columns, 0, &mut self.totals, meter.at(position));
             }
             keep(0, &mut self.totals, feasible);
         } else {
-            ranges(&mut self.totals, |first, totals| {
+            new_ranges(&mut self.totals, count, alike, |first, totals| {
                 for (_, score) in &differing {
                     score.add_all(columns, first, totals, Unmetered);
                 }

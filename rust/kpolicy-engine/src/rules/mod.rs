@@ -64,6 +64,7 @@ pub(crate) mod selector_spread;
 pub(crate) mod service_affinity;
 pub(crate) mod shared_gpus;
 pub(crate) mod status;
+mod sure_lanes;
 pub(crate) mod taint_toleration;
 pub(crate) mod tolerations;
 pub mod volume_binding;

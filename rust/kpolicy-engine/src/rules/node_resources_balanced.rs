@@ -11,6 +11,7 @@ use crate::intern::Name;
 use crate::release::{BalanceScored, Followed};
 use crate::resources::names;
 use crate::snapshot::columns::{self, Columns, approximate};
+use crate::snapshot::hundredths::rounded;
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::lanes::integer_part;
@@ -18,7 +19,7 @@ use super::resource_args::resources;
 use super::resource_balance::{self, Balance};
 use super::resource_scoring::WeightedResource;
 use super::score::one_by_one;
-use super::{HeldBytes, Key, Normalization, PreparedScore, Reads, Score};
+use super::{HeldBytes, Key, Normalization, PreparedScore, Reads, Score, sure_lanes};
 
 pub(crate) const NAME: &str = "NodeResourcesBalancedAllocation";
 
@@ -47,6 +48,12 @@ enum Which {
 struct PreparedNodeResourcesBalanced {
     parts: Vec<(Which, i64)>,
     scored: BalanceScored,
+}
+
+impl NodeResourcesBalancedAllocation {
+    pub(super) fn new(resources: Box<[WeightedResource]>, scored: BalanceScored) -> Self {
+        Self { resources, scored, old: None }
+    }
 }
 
 impl Score for NodeResourcesBalancedAllocation {
@@ -170,9 +177,20 @@ impl PreparedNodeResourcesBalanced {
             return false;
         }
         let asked = [*cpu_asked, *memory_asked].map(approximate);
-        match self.scored {
+        let exact = |first: usize, raw: &mut [f64]| match self.scored {
             BalanceScored::WithPod => balance_with_pod(columns, first, asked, raw),
             BalanceScored::Change => change_of_balance(columns, first, asked, raw),
+        };
+        let hundredths = &columns.hundredths;
+        if hundredths.are_of_all() {
+            let is_change = matches!(self.scored, BalanceScored::Change);
+            let asked = asked.map(rounded);
+            let quick = |first: usize, raw: &mut [f64]| {
+                sure_lanes::balance(is_change, hundredths, first, asked, raw)
+            };
+            sure_lanes::in_blocks(first, raw, quick, exact);
+        } else {
+            exact(first, raw);
         }
         true
     }
@@ -248,11 +266,7 @@ pub(crate) fn from_args(
     refusals: &mut Refusals,
 ) -> Option<NodeResourcesBalancedAllocation> {
     let scored = followed.traits().balance;
-    Some(NodeResourcesBalancedAllocation {
-        resources: resources(args, refusals)?,
-        scored,
-        old: None,
-    })
+    Some(NodeResourcesBalancedAllocation::new(resources(args, refusals)?, scored))
 }
 
 #[cfg(test)]

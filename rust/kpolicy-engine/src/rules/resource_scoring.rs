@@ -12,11 +12,12 @@ use crate::heap::HeapBytes;
 use crate::intern::Name;
 use crate::resources::{Amounts, names};
 use crate::snapshot::columns::{self, CPU, Columns, EPHEMERAL_STORAGE, MEMORY};
+use crate::snapshot::hundredths::rounded;
 use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::lanes::integer_part;
 use super::score::one_by_one;
-use super::{HeldBytes, Key, Normalization, PreparedScore, Reads, Score};
+use super::{HeldBytes, Key, Normalization, PreparedScore, Reads, Score, sure_lanes};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WeightedResource {
@@ -218,10 +219,39 @@ impl PreparedResourceScoring {
         };
         let asked = [left.asked, right.asked].map(columns::approximate);
         let weights = [left.weight, right.weight].map(columns::approximate);
-        let lanes = [one, two]
-            .map(|(has, carries)| (columns::behind(has, first), columns::behind(carries, first)));
-        mean_of_two(is_least, lanes, asked, weights, raw);
+        let exact = |first: usize, raw: &mut [f64]| {
+            let lanes = [one, two].map(|(has, carries)| {
+                (columns::behind(has, first), columns::behind(carries, first))
+            });
+            mean_of_two(is_least, lanes, asked, weights, raw);
+        };
+        let hundredths = &columns.hundredths;
+        match self.cpu_and_memory().filter(|_| hundredths.are_of_all()) {
+            None => exact(first, raw),
+            Some(parts) => {
+                let asked = parts.map(|part| rounded(columns::approximate(part.asked)));
+                let weights = parts.map(|part| rounded(columns::approximate(part.weight)));
+                let quick = |first: usize, raw: &mut [f64]| {
+                    sure_lanes::mean(is_least, hundredths, first, asked, weights, raw)
+                };
+                sure_lanes::in_blocks(first, raw, quick, exact);
+            }
+        }
         true
+    }
+
+    /// Both parts, if these are CPU and memory, in this order, and their weights are usual.
+    fn cpu_and_memory(&self) -> Option<[&Part; 2]> {
+        let [left, right] = self.parts.as_slice() else { return None };
+        let are_usual = |part: &Part| (1..=sure_lanes::WEIGHT_MAX).contains(&part.weight);
+        if !are_usual(left) || !are_usual(right) {
+            return None;
+        }
+        match (&left.which, &right.which) {
+            (Which::Cpu, Which::Memory) => Some([left, right]),
+            (Which::Memory, Which::Cpu) => Some([right, left]),
+            _ => None,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! to be exact too and for a quotient's integer part to be right. Slots without a node hold zeros,
 //! and `live` marks them.
 
+use super::hundredths::Hundredths;
 use super::node::{Load, Node};
 
 /// Positions in `allocatable` and `requested`.
@@ -29,6 +30,9 @@ pub(crate) struct Columns {
     pub(crate) pods: Vec<f64>,
     /// Which share of CPU and memory is requested, at most 1; 0 where the node has none.
     pub(crate) used_share: [Vec<f64>; 2],
+    pub(crate) hundredths: Hundredths,
+    /// No pod more is allowed.
+    pub(crate) is_full: Vec<bool>,
     inexact: Vec<bool>,
     inexact_count: usize,
 }
@@ -41,6 +45,8 @@ impl Columns {
     pub(super) fn grow(&mut self) {
         self.live.push(false);
         self.inexact.push(false);
+        self.is_full.push(false);
+        self.hundredths.grow();
         for column in self.numbers() {
             column.push(0.0);
         }
@@ -48,7 +54,8 @@ impl Columns {
     }
 
     pub(super) fn clear(&mut self, index: usize) {
-        self.mark(index, false, false);
+        self.mark(index, false, false, false);
+        self.hundredths.clear(index);
         let empty = |column: &mut Vec<f64>| {
             if let Some(cell) = column.get_mut(index) {
                 *cell = 0.0;
@@ -99,7 +106,8 @@ impl Columns {
                 *cell = value;
             }
         }
-        self.mark(index, true, !is_exact);
+        self.mark(index, true, !is_exact, pods >= node.allocatable.pods);
+        self.hundredths.set(index, node, load);
     }
 
     fn numbers(&mut self) -> [&mut Vec<f64>; 10] {
@@ -127,7 +135,10 @@ impl Columns {
         [cpu, memory, ephemeral, cpu_share, memory_share]
     }
 
-    fn mark(&mut self, index: usize, is_live: bool, is_inexact: bool) {
+    fn mark(&mut self, index: usize, is_live: bool, is_inexact: bool, is_full: bool) {
+        if let Some(cell) = self.is_full.get_mut(index) {
+            *cell = is_full;
+        }
         if let Some(live) = self.live.get_mut(index) {
             *live = is_live;
         }
