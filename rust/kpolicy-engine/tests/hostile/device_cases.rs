@@ -80,7 +80,7 @@ impl Selectors {
         &self.0.get(name).expect("there is a selector of this name").0
     }
 
-    fn many(&self) -> Vec<&str> {
+    pub(crate) fn many(&self) -> Vec<&str> {
         (0..32).map(|number| self.text(&format!("many-{number:02}"))).collect()
     }
 

@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 use kpolicy_engine::Engine;
 use kpolicy_engine::api::{Applied, Decision, Event, Verdict};
 use kpolicy_engine::model::{Kind, Meta};
+use kpolicy_engine::rules::decision_work::units_max;
 use serde_json::{Value, json};
 
 use crate::cluster::{
-    BYTES_MAX, OBJECT_BYTES_MAX, Taken, allocated_bytes, decide, empty_cluster, mib,
+    BYTES_MAX, NODES, OBJECT_BYTES_MAX, Taken, allocated_bytes, decide, empty_cluster, mib, pod,
     undo_and_delete,
 };
 use crate::device_cases::{
     Case, Selectors, any, large, on_nodes_that_are_alike, ordinary, searching,
 };
+use crate::device_objects::{Look, class, on_alike_nodes};
 use crate::draws::Draws;
 use crate::{alone, number, support};
 
@@ -142,6 +144,45 @@ fn all_tried(of: impl Fn(&Selectors) -> Vec<Case>) {
         println!("as {release}:");
         of(&selectors).into_iter().for_each(|case| tried(case, release, &selectors));
     }
+}
+
+/// `node.devices.countOfClass('c') < 0`, which rejects every node.
+fn counting_the_class() -> Value {
+    let expression = json!({"format": 1, "constants": ["c", 0], "root": 3, "cost": 1090, "time": "node",
+        "type": "bool", "nodes": [
+            {"op": "constant", "constant": 0, "type": "string"},
+            {"op": "fact", "fact": "node.devices.countOfClass", "args": [0], "type": "int"},
+            {"op": "constant", "constant": 1, "type": "int"},
+            {"op": "call", "overload": "less_int64", "args": [1, 2], "type": "bool"}]});
+    json!({"name": "counting", "policy": 0, "expression": expression, "match": [], "message": null})
+}
+
+/// What a decision takes where a rule counts the devices of a class with these selectors.
+fn counted_with(texts: &[&str], selectors: &Selectors) -> Taken {
+    let look = Look { attributes: 8, has_serials: true, ..Look::default() };
+    let mut program = support::default_program();
+    program["policies"] = json!(["counting"]);
+    program["profiles"][0]["filters"] = json!([counting_the_class()]);
+    let mut engine = empty_cluster(&program);
+    for object in on_alike_nodes(64, look).chain([class("c", texts)]) {
+        support::apply(&mut engine, &object);
+    }
+    selectors.load(&mut engine);
+    support::apply(&mut engine, &pod("pod", json!({})));
+    decide(&mut engine, "pod")
+}
+
+#[test]
+fn counting_devices_of_a_class_takes_what_its_selectors_do_and_no_more_than_a_rule_may() {
+    let _alone = alone();
+    let selectors = Selectors::read();
+    let (cheap, dear) =
+        (counted_with(&[], &selectors), counted_with(&selectors.many(), &selectors));
+    println!("{} units without selectors, {} with 32", cheap.units, dear.units);
+    assert_eq!([cheap.decision.verdict, dear.decision.verdict], [Verdict::Parked, Verdict::Parked]);
+    assert!(dear.units > cheap.units + 100 * 100, "100 nodes have devices");
+    assert!(dear.units < units_max(NODES));
+    assert!(dear.peak_bytes <= BYTES_MAX, "{} MiB", mib(dear.peak_bytes));
 }
 
 #[test]
