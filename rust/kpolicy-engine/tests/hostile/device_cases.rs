@@ -7,7 +7,7 @@ use kpolicy_engine::Engine;
 use kpolicy_engine::api::Verdict;
 use serde_json::{Value, json};
 
-use crate::cluster::{node_name, pod};
+use crate::cluster::{OBJECT_BYTES_MAX, node_name, pod};
 use crate::device_objects::{
     DRIVER, Look, Objects, all, allocated, ask, claim, class, distinct, lists, matching,
     nodes_with_devices, on_alike_nodes, on_each_node, pod_with, requests, slice, taint_rule,
@@ -104,7 +104,7 @@ fn plain(devices: usize) -> Objects {
 }
 
 fn looking(devices: usize, look: Look) -> Objects {
-    with_class(on_each_node(devices, look))
+    with_class(on_each_node(devices, look, 1))
 }
 
 /// As people have them, with the room that they leave.
@@ -113,7 +113,7 @@ pub(crate) fn ordinary(selectors: &Selectors) -> Vec<Case> {
     let look = Look { attributes: 8, capacities: 2, ..Look::default() };
     let count = |count: usize| json!({"requests": requests(1, &ask(count, &[own]))});
     let of_driver = |devices: usize| {
-        on_each_node(devices, look).chain([class("c", &[selectors.text("driver")])])
+        on_each_node(devices, look, 1).chain([class("c", &[selectors.text("driver")])])
     };
     let used = move |devices: usize| {
         let nodes = 0..nodes_with_devices(devices, look);
@@ -158,7 +158,7 @@ pub(crate) fn on_nodes_that_are_alike(selectors: &Selectors) -> Vec<Case> {
     let own = selectors.text("ordinary");
     let look = Look { attributes: 8, capacities: 2, has_serials: true, ..Look::default() };
     let counting = Look { counters: 8, ..look };
-    let published = |devices: usize, look: Look| with_class(on_alike_nodes(devices, look));
+    let published = |devices: usize, look: Look| with_class(on_alike_nodes(devices, look, 1));
     let count = |count: usize, text: &str| json!({"requests": requests(1, &ask(count, &[text]))});
     let used = move |devices: usize| {
         let nodes = 0..nodes_with_devices(devices, look);
@@ -355,28 +355,35 @@ pub(crate) fn any(draws: &mut Draws, selectors: &Selectors) -> Case {
     let (constraints, texts, count) = (up_to(32), up_to(32), up_to(4).max(1));
     let step = if draws.one_in(3) { 10 } else { 1 };
     let published = match draws.one_in(2) {
-        true => on_each_node(devices, look),
-        false => on_alike_nodes(devices, look),
+        true => on_each_node(devices, look, step),
+        false => on_alike_nodes(devices, look, step),
     };
-    let published = published.step_by(step).chain([class("c", &[])]);
     let names: Vec<&(String, Value)> = selectors.0.values().collect();
-    let texts: Vec<&str> = (0..texts).map(|_| draws.pick(&names).0.as_str()).collect();
-    let own = if draws.one_in(4) { all() } else { ask(count, &texts) };
-    let wanted = match draws.one_in(2) {
-        true => requests(requests_count, &own),
-        false => lists(requests_count, alternatives, &own),
-    };
+    let mut texts: Vec<&str> = (0..texts).map(|_| draws.pick(&names).0.as_str()).collect();
+    let (is_all, are_lists) = (draws.one_in(4), !draws.one_in(2));
     let constrained = match draws.below(3) {
         0 => matching(constraints, "model"),
         1 => matching(constraints, "index"),
         _ => distinct("index"),
     };
+    let spec_of = |texts: &[&str]| {
+        let own = if is_all { all() } else { ask(count, texts) };
+        let wanted = match are_lists {
+            true => lists(requests_count, alternatives, &own),
+            false => requests(requests_count, &own),
+        };
+        json!({"requests": wanted, "constraints": constrained})
+    };
     let name = "random";
-    let spec = json!({"requests": wanted, "constraints": constrained});
+    // An API server accepts a claim with as many selectors as fit into an object.
+    let mut spec = spec_of(&texts);
+    while claim(name, spec.clone()).to_string().len() > OBJECT_BYTES_MAX && texts.pop().is_some() {
+        spec = spec_of(&texts);
+    }
     let description = format!(
         "{devices} devices on one of {step} nodes, {look:?}, {requests_count} requests of {alternatives}: \
          {} selectors, {count} each, {constraints} constraints",
         texts.len()
     );
-    Case { description, ..Case::of(name, None, published, spec) }
+    Case { description, ..Case::of(name, None, with_class(published), spec) }
 }
