@@ -11,6 +11,7 @@ use crate::cluster::{OBJECT_BYTES_MAX, node_name, pod};
 use crate::device_objects::{
     DRIVER, Look, Objects, all, allocated, ask, claim, class, distinct, lists, matching,
     nodes_with_devices, on_alike_nodes, on_each_node, pod_with, requests, slice, taint_rule,
+    without_devices,
 };
 use crate::draws::Draws;
 
@@ -25,6 +26,8 @@ pub(crate) struct Case {
     pub description: String,
     /// What must come of the pod, where one knows.
     pub verdict: Option<Verdict>,
+    /// The same where 1.36 is followed, if it is not what comes of it otherwise.
+    pub as_1_36: Option<Verdict>,
     pub published: Objects,
     /// The most that a node with devices may take, in units.
     pub units_max: u64,
@@ -43,7 +46,7 @@ impl Case {
         let (verdict, description) = (verdict.into(), String::new());
         let claims = vec![claim("own", claim_spec)];
         let (published, units_max) = (Box::new(published), u64::MAX);
-        Self { name, description, verdict, published, units_max, claims, pod: None }
+        Self { name, description, verdict, as_1_36: None, published, units_max, claims, pod: None }
     }
 
     /// A group of nodes may take so much at most.
@@ -290,7 +293,10 @@ pub(crate) fn large(selectors: &Selectors) -> Vec<Case> {
         let pool = node_name(index);
         taint_rule(index, &json!({"driver": DRIVER, "pool": pool, "device": "device-000"}))
     };
-    let tainted = plain(8).chain((0..2_000).map(of_driver));
+    let ruled = plain(8).chain((0..2_000).map(of_driver));
+    // 1.36 has no rules that taint devices.
+    let name = "2,000 taint rules for all devices";
+    let tainted = Case::of(name, Verdict::SetAside, ruled, one());
     let tainted_by_name = plain(8).chain((0..5_000).map(of_one));
     let mut many_claims = Case::of("64 claims", Verdict::SetAside, plain(64), one());
     many_claims.claims = (0..64).map(|index| claim(&format!("c{index}"), one())).collect();
@@ -316,7 +322,13 @@ pub(crate) fn large(selectors: &Selectors) -> Vec<Case> {
     let beside = |index: usize| allocated(&format!("used-{index}"), &node_name(index), 0..1);
     let published = plain(8).chain((0..20_000).map(beside));
     let reserved = Case::of("20,000 claims beside it", Verdict::Placed, published, one());
+    // 1.36 shows counters to every node.
+    let halves = |pools: usize| plain(8).chain(without_devices(pools));
+    let many_halves =
+        Case::of("counters of 40 pools that are not whole", Verdict::Placed, halves(40), one());
     vec![
+        Case::of("counters of 20 pools that are not whole", Verdict::Placed, halves(20), one()),
+        Case { as_1_36: Some(Verdict::SetAside), ..many_halves },
         Case::of(
             "1,000 slices for every node",
             Verdict::Placed,
@@ -329,7 +341,7 @@ pub(crate) fn large(selectors: &Selectors) -> Vec<Case> {
             for_all(1_000, selected),
             one(),
         ),
-        Case::of("2,000 taint rules for all devices", Verdict::SetAside, tainted, one()),
+        Case { as_1_36: Some(Verdict::Placed), ..tainted },
         Case::of("5,000 taint rules, each for one device", Verdict::Placed, tainted_by_name, one()),
         many_claims,
         repeated,

@@ -85,17 +85,24 @@ fn published(name: &str, spec: &Value) -> Value {
         "spec": spec})
 }
 
+/// The first of two slices of a pool: its counters.
+fn counters_of(pool: &str, node: &str, count: usize) -> Value {
+    let spec = json!({"driver": DRIVER, "nodeName": node,
+        "pool": {"name": pool, "generation": 1, "resourceSliceCount": 2},
+        "sharedCounters": [{"name": "set", "counters": counters(count, "100")}]});
+    published(&format!("{pool}-counters"), &spec)
+}
+
+/// So many pools, each of a node, whose devices are not published.
+pub(crate) fn without_devices(pools: usize) -> impl Iterator<Item = Value> {
+    (0..pools).map(|index| counters_of(&format!("half-{index}"), &node_name(index), 8))
+}
+
 /// The slices of a node. Counters are in a slice of their own: an API server accepts none with both.
 fn slices_of_node(index: usize, devices: usize, look: Look) -> impl Iterator<Item = Value> {
     let name = node_name(index);
     let slices = 1 + usize::from(look.counters > 0);
-    let of_counters = (look.counters > 0).then(|| {
-        let counters = counters(look.counters, "100");
-        let spec = json!({"driver": DRIVER, "nodeName": name,
-            "pool": {"name": name, "generation": 1, "resourceSliceCount": slices},
-            "sharedCounters": [{"name": "set", "counters": counters}]});
-        published(&format!("{name}-counters"), &spec)
-    });
+    let of_counters = (look.counters > 0).then(|| counters_of(&name, &name, look.counters));
     let own = slice(&name, (&name, slices), &json!({"nodeName": name}), 0..devices, look);
     of_counters.into_iter().chain([own])
 }
