@@ -294,7 +294,6 @@ pub(crate) fn large(selectors: &Selectors) -> Vec<Case> {
         taint_rule(index, &json!({"driver": DRIVER, "pool": pool, "device": "device-000"}))
     };
     let ruled = plain(8).chain((0..2_000).map(of_driver));
-    // 1.36 has no rules that taint devices.
     let name = "2,000 taint rules for all devices";
     let tainted = Case::of(name, Verdict::SetAside, ruled, one());
     let tainted_by_name = plain(8).chain((0..5_000).map(of_one));
@@ -322,7 +321,7 @@ pub(crate) fn large(selectors: &Selectors) -> Vec<Case> {
     let beside = |index: usize| allocated(&format!("used-{index}"), &node_name(index), 0..1);
     let published = plain(8).chain((0..20_000).map(beside));
     let reserved = Case::of("20,000 claims beside it", Verdict::Placed, published, one());
-    // 1.36 shows counters to every node.
+    // 1.36 shows counters to every node, and has no rules that taint devices.
     let halves = |pools: usize| plain(8).chain(without_devices(pools));
     let many_halves =
         Case::of("counters of 40 pools that are not whole", Verdict::Placed, halves(40), one());
