@@ -89,6 +89,21 @@ fn slice(draws: &mut Draws, kinds: &[Value]) -> Value {
     json!({"apiVersion": VERSION, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec})
 }
 
+/// A slice, or two where its counters are in one of their own.
+fn slices(draws: &mut Draws, kinds: &[Value]) -> Vec<Value> {
+    let mut own = slice(draws, kinds);
+    if own["spec"]["sharedCounters"].is_null() || draws.one_in(2) {
+        return vec![own];
+    }
+    own["spec"]["pool"]["resourceSliceCount"] = json!(2);
+    let mut counters = own.clone();
+    let name = own["metadata"]["name"].as_str().unwrap_or_default();
+    counters["metadata"]["name"] = json!(format!("{name}-counters"));
+    counters["spec"]["devices"] = json!([]);
+    own["spec"]["sharedCounters"] = json!([]);
+    vec![counters, own]
+}
+
 fn ask(draws: &mut Draws, texts: &[String]) -> Value {
     let mut ask = json!({"deviceClassName": *draws.pick(&["c", "own"])});
     if draws.one_in(5) {
@@ -247,14 +262,14 @@ fn nodes_that_are_alike_answer_as_each_would_itself() {
         let kinds: Vec<Value> = (0..=draws.below(3)).map(|_| kind(&mut draws)).collect();
         objects(&mut draws, &texts).iter().for_each(|object| both.apply(object));
         for _ in 0..NODES {
-            both.apply(&slice(&mut draws, &kinds));
+            slices(&mut draws, &kinds).iter().for_each(|slice| both.apply(slice));
         }
         both.load(&selectors);
         for pod in 0..PODS {
             let decision = both.agree(pod, seed);
             *verdicts.entry(format!("{:?}", decision.verdict)).or_default() += 1;
             if draws.one_in(3) {
-                both.apply(&slice(&mut draws, &kinds));
+                slices(&mut draws, &kinds).iter().for_each(|slice| both.apply(slice));
             }
             if draws.one_in(8) {
                 both.apply(&taint_rule(&mut draws));

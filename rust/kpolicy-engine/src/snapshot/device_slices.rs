@@ -66,7 +66,13 @@ pub(crate) struct DeviceSlices {
     /// too.
     counting: BTreeMap<PoolName, Slices>,
     by_pool: FxHashMap<PoolName, Slices>,
+    /// Whether the slices of a pool contradict themselves or each other, of pools with several slices
+    /// but not too many, all of one generation.
+    contradicting: FxHashMap<PoolName, bool>,
 }
+
+/// Of pools with more slices it is not found out with each change.
+const SLICES_COMPARED_MAX: usize = 8;
 
 /// Driver and name.
 type PoolName = (Box<str>, Box<str>);
@@ -115,6 +121,21 @@ impl DeviceSlices {
         self.by_pool.get(&(driver.into(), pool.into())).map_or(&[], Vec::as_slice)
     }
 
+    /// Whether a pool contradicts itself; `None`: not known, or some of its slices are not among so many.
+    pub(crate) fn contradicts_itself(
+        &self,
+        driver: &str,
+        pool: &str,
+        slices: usize,
+    ) -> Option<bool> {
+        if slices > SLICES_COMPARED_MAX {
+            return None;
+        }
+        let name = (driver.into(), pool.into());
+        let is_all = self.by_pool.get(&name).is_some_and(|all| all.len() == slices);
+        self.contradicting.get(&name).copied().filter(|_| is_all)
+    }
+
     pub(super) fn follow(&mut self, replaced: &Replaced) {
         if let Some(Object::ResourceSlice(old)) = &replaced.old {
             let forget = |slices: &mut Slices| {
@@ -132,7 +153,7 @@ impl DeviceSlices {
             if self.by_pool.get_mut(&pool).is_some_and(forget) {
                 self.by_pool.remove(&pool);
             }
-            self.follow_counters(&pool);
+            self.follow_pool(&pool);
         }
         if let Some(Object::ResourceSlice(slice)) = &replaced.new {
             let new = Published::new(slice);
@@ -142,12 +163,21 @@ impl DeviceSlices {
             }
             let pool = (slice.driver.clone(), slice.pool.clone());
             self.by_pool.entry(pool.clone()).or_default().push(new);
-            self.follow_counters(&pool);
+            self.follow_pool(&pool);
         }
     }
 
-    fn follow_counters(&mut self, pool: &PoolName) {
+    fn follow_pool(&mut self, pool: &PoolName) {
         let all = self.by_pool.get(pool).map_or(&[][..], Vec::as_slice);
+        let generation = all.first().map(|one| one.slice.generation);
+        let is_current = |one: &Published| Some(one.slice.generation) == generation;
+        if (2..=SLICES_COMPARED_MAX).contains(&all.len()) && all.iter().all(is_current) {
+            let devices = all.iter().flat_map(|one| one.slice.devices.iter());
+            let sets = || all.iter().flat_map(|one| one.slice.shared_counters.iter());
+            self.contradicting.insert(pool.clone(), contradict(devices, sets));
+        } else {
+            self.contradicting.remove(pool);
+        }
         let is_counting = |one: &&Published| {
             one.slice.place.node_name.is_some() && !one.slice.shared_counters.is_empty()
         };

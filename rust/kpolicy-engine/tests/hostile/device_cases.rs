@@ -7,10 +7,11 @@ use kpolicy_engine::Engine;
 use kpolicy_engine::api::Verdict;
 use serde_json::{Value, json};
 
-use crate::cluster::{node_name, pod};
+use crate::cluster::{OBJECT_BYTES_MAX, node_name, pod};
 use crate::device_objects::{
     DRIVER, Look, Objects, all, allocated, ask, claim, class, distinct, lists, matching,
     nodes_with_devices, on_alike_nodes, on_each_node, pod_with, requests, slice, taint_rule,
+    without_devices,
 };
 use crate::draws::Draws;
 
@@ -25,6 +26,8 @@ pub(crate) struct Case {
     pub description: String,
     /// What must come of the pod, where one knows.
     pub verdict: Option<Verdict>,
+    /// The same where 1.36 is followed, if it is not what comes of it otherwise.
+    pub as_1_36: Option<Verdict>,
     pub published: Objects,
     /// The most that a node with devices may take, in units.
     pub units_max: u64,
@@ -43,7 +46,7 @@ impl Case {
         let (verdict, description) = (verdict.into(), String::new());
         let claims = vec![claim("own", claim_spec)];
         let (published, units_max) = (Box::new(published), u64::MAX);
-        Self { name, description, verdict, published, units_max, claims, pod: None }
+        Self { name, description, verdict, as_1_36: None, published, units_max, claims, pod: None }
     }
 
     /// A group of nodes may take so much at most.
@@ -104,7 +107,7 @@ fn plain(devices: usize) -> Objects {
 }
 
 fn looking(devices: usize, look: Look) -> Objects {
-    with_class(on_each_node(devices, look))
+    with_class(on_each_node(devices, look, 1))
 }
 
 /// As people have them, with the room that they leave.
@@ -113,7 +116,7 @@ pub(crate) fn ordinary(selectors: &Selectors) -> Vec<Case> {
     let look = Look { attributes: 8, capacities: 2, ..Look::default() };
     let count = |count: usize| json!({"requests": requests(1, &ask(count, &[own]))});
     let of_driver = |devices: usize| {
-        on_each_node(devices, look).chain([class("c", &[selectors.text("driver")])])
+        on_each_node(devices, look, 1).chain([class("c", &[selectors.text("driver")])])
     };
     let used = move |devices: usize| {
         let nodes = 0..nodes_with_devices(devices, look);
@@ -158,7 +161,7 @@ pub(crate) fn on_nodes_that_are_alike(selectors: &Selectors) -> Vec<Case> {
     let own = selectors.text("ordinary");
     let look = Look { attributes: 8, capacities: 2, has_serials: true, ..Look::default() };
     let counting = Look { counters: 8, ..look };
-    let published = |devices: usize, look: Look| with_class(on_alike_nodes(devices, look));
+    let published = |devices: usize, look: Look| with_class(on_alike_nodes(devices, look, 1));
     let count = |count: usize, text: &str| json!({"requests": requests(1, &ask(count, &[text]))});
     let used = move |devices: usize| {
         let nodes = 0..nodes_with_devices(devices, look);
@@ -290,7 +293,9 @@ pub(crate) fn large(selectors: &Selectors) -> Vec<Case> {
         let pool = node_name(index);
         taint_rule(index, &json!({"driver": DRIVER, "pool": pool, "device": "device-000"}))
     };
-    let tainted = plain(8).chain((0..2_000).map(of_driver));
+    let ruled = plain(8).chain((0..2_000).map(of_driver));
+    let name = "2,000 taint rules for all devices";
+    let tainted = Case::of(name, Verdict::SetAside, ruled, one());
     let tainted_by_name = plain(8).chain((0..5_000).map(of_one));
     let mut many_claims = Case::of("64 claims", Verdict::SetAside, plain(64), one());
     many_claims.claims = (0..64).map(|index| claim(&format!("c{index}"), one())).collect();
@@ -316,7 +321,13 @@ pub(crate) fn large(selectors: &Selectors) -> Vec<Case> {
     let beside = |index: usize| allocated(&format!("used-{index}"), &node_name(index), 0..1);
     let published = plain(8).chain((0..20_000).map(beside));
     let reserved = Case::of("20,000 claims beside it", Verdict::Placed, published, one());
+    // 1.36 shows counters to every node, and has no rules that taint devices.
+    let halves = |pools: usize| plain(8).chain(without_devices(pools));
+    let many_halves =
+        Case::of("counters of 40 pools that are not whole", Verdict::Placed, halves(40), one());
     vec![
+        Case::of("counters of 20 pools that are not whole", Verdict::Placed, halves(20), one()),
+        Case { as_1_36: Some(Verdict::SetAside), ..many_halves },
         Case::of(
             "1,000 slices for every node",
             Verdict::Placed,
@@ -329,7 +340,7 @@ pub(crate) fn large(selectors: &Selectors) -> Vec<Case> {
             for_all(1_000, selected),
             one(),
         ),
-        Case::of("2,000 taint rules for all devices", Verdict::SetAside, tainted, one()),
+        Case { as_1_36: Some(Verdict::Placed), ..tainted },
         Case::of("5,000 taint rules, each for one device", Verdict::Placed, tainted_by_name, one()),
         many_claims,
         repeated,
@@ -355,28 +366,35 @@ pub(crate) fn any(draws: &mut Draws, selectors: &Selectors) -> Case {
     let (constraints, texts, count) = (up_to(32), up_to(32), up_to(4).max(1));
     let step = if draws.one_in(3) { 10 } else { 1 };
     let published = match draws.one_in(2) {
-        true => on_each_node(devices, look),
-        false => on_alike_nodes(devices, look),
+        true => on_each_node(devices, look, step),
+        false => on_alike_nodes(devices, look, step),
     };
-    let published = published.step_by(step).chain([class("c", &[])]);
     let names: Vec<&(String, Value)> = selectors.0.values().collect();
-    let texts: Vec<&str> = (0..texts).map(|_| draws.pick(&names).0.as_str()).collect();
-    let own = if draws.one_in(4) { all() } else { ask(count, &texts) };
-    let wanted = match draws.one_in(2) {
-        true => requests(requests_count, &own),
-        false => lists(requests_count, alternatives, &own),
-    };
+    let mut texts: Vec<&str> = (0..texts).map(|_| draws.pick(&names).0.as_str()).collect();
+    let (is_all, are_lists) = (draws.one_in(4), !draws.one_in(2));
     let constrained = match draws.below(3) {
         0 => matching(constraints, "model"),
         1 => matching(constraints, "index"),
         _ => distinct("index"),
     };
+    let spec_of = |texts: &[&str]| {
+        let own = if is_all { all() } else { ask(count, texts) };
+        let wanted = match are_lists {
+            true => lists(requests_count, alternatives, &own),
+            false => requests(requests_count, &own),
+        };
+        json!({"requests": wanted, "constraints": constrained})
+    };
     let name = "random";
-    let spec = json!({"requests": wanted, "constraints": constrained});
+    // An API server accepts a claim with as many selectors as fit into an object.
+    let mut spec = spec_of(&texts);
+    while claim(name, spec.clone()).to_string().len() > OBJECT_BYTES_MAX && texts.pop().is_some() {
+        spec = spec_of(&texts);
+    }
     let description = format!(
         "{devices} devices on one of {step} nodes, {look:?}, {requests_count} requests of {alternatives}: \
          {} selectors, {count} each, {constraints} constraints",
         texts.len()
     );
-    Case { description, ..Case::of(name, None, published, spec) }
+    Case { description, ..Case::of(name, None, with_class(published), spec) }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Look {
     /// Values that a share of a capacity may have.
     pub values: usize,
     pub taints: usize,
-    /// Counters that it takes of the slice's sets.
+    /// Counters that it takes of the pool's set.
     pub counters: usize,
     pub is_shared: bool,
     /// Each device has a number that no other has.
@@ -77,39 +77,53 @@ pub(crate) fn slice(
     for (field, value) in place.as_object().into_iter().flatten() {
         spec[field] = value.clone();
     }
-    if look.counters > 0 {
-        let counters = counters(look.counters, "100");
-        spec["sharedCounters"] = json!([{"name": "set", "counters": counters}]);
-    }
+    published(name, &spec)
+}
+
+fn published(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": VERSION, "kind": "ResourceSlice", "metadata": {"name": name},
         "spec": spec})
+}
+
+/// The first of two slices of a pool: its counters.
+fn counters_of(pool: &str, node: &str, count: usize) -> Value {
+    let spec = json!({"driver": DRIVER, "nodeName": node,
+        "pool": {"name": pool, "generation": 1, "resourceSliceCount": 2},
+        "sharedCounters": [{"name": "set", "counters": counters(count, "100")}]});
+    published(&format!("{pool}-counters"), &spec)
+}
+
+/// So many pools, each of a node, whose devices are not published.
+pub(crate) fn without_devices(pools: usize) -> impl Iterator<Item = Value> {
+    (0..pools).map(|index| counters_of(&format!("half-{index}"), &node_name(index), 8))
+}
+
+/// The slices of a node. Counters are in a slice of their own: an API server accepts none with both.
+fn slices_of_node(index: usize, devices: usize, look: Look) -> impl Iterator<Item = Value> {
+    let name = node_name(index);
+    let slices = 1 + usize::from(look.counters > 0);
+    let of_counters = (look.counters > 0).then(|| counters_of(&name, &name, look.counters));
+    let own = slice(&name, (&name, slices), &json!({"nodeName": name}), 0..devices, look);
+    of_counters.into_iter().chain([own])
 }
 
 /// Objects that are made one by one, when each is published.
 pub(crate) type Objects = Box<dyn Iterator<Item = Value>>;
 
-/// For each of the first nodes a slice with so many devices.
-fn on_nodes(nodes: usize, devices: usize, look: Look) -> impl Iterator<Item = Value> {
-    let own = move |index: usize| {
-        let name = node_name(index);
-        slice(&name, (&name, 1), &json!({"nodeName": name}), 0..devices, look)
-    };
-    (0..nodes).map(own)
-}
-
-/// Slices with so many devices of as many nodes as are asked for, and memory allows for. Nodes that have
-/// the same share an answer.
-pub(crate) fn on_alike_nodes(devices: usize, look: Look) -> Objects {
-    Box::new(on_nodes(nodes_with_devices(devices, look), devices, look))
+/// Slices with so many devices of each `step`-th of as many nodes as are asked for, and memory allows
+/// for. Nodes that have the same share an answer.
+pub(crate) fn on_alike_nodes(devices: usize, look: Look, step: usize) -> Objects {
+    let nodes = (0..nodes_with_devices(devices, look)).step_by(step);
+    Box::new(nodes.flat_map(move |index| slices_of_node(index, devices, look)))
 }
 
 /// The same where each node is asked itself, and the work is shared by all of them: a slice that names
 /// none, and that no node reaches, makes it so.
-pub(crate) fn on_each_node(devices: usize, look: Look) -> Objects {
+pub(crate) fn on_each_node(devices: usize, look: Look, step: usize) -> Objects {
     let place = json!({"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [
         {"key": "nowhere", "operator": "Exists"}]}]}});
-    let nowhere = slice("nowhere", ("nowhere", 1), &place, 0..1, look);
-    Box::new(on_alike_nodes(devices, look).chain([nowhere]))
+    let nowhere = slice("nowhere", ("nowhere", 1), &place, 0..1, Look { counters: 0, ..look });
+    Box::new(on_alike_nodes(devices, look, step).chain([nowhere]))
 }
 
 /// A fraction of the nodes unless the environment asks for attacks, and never more than about 1 GiB.

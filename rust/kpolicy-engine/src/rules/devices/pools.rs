@@ -192,9 +192,17 @@ pub(super) fn gather<'a>(
             Pool { driver, name, state, seen, others, in_use, taint_rules, has_binding_conditions };
         let has_counters = followed.has(Gate::DRAPartitionableDevices);
         let is_known = match found.as_slice() {
-            [only] if pool.others.is_empty() && has_counters => Some(only.contradicts_itself),
-            _ => None,
+            _ if !pool.others.is_empty() || !has_counters => None,
+            [only] => Some(only.contradicts_itself),
+            several => {
+                units.charge(SLICE)?;
+                published.contradicts_itself(driver, name, several.len())
+            }
         };
+        debug_assert!(
+            is_known.is_none_or(|known| known == pool.contradicts_itself(has_counters)),
+            "what is known of the pool {driver}/{name} is not so"
+        );
         if is_whole {
             let contradicts = match is_known {
                 Some(contradicts) => contradicts,

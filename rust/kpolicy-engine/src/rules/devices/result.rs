@@ -15,6 +15,9 @@ use super::requests::Request;
 /// Stands for a share's id, which is drawn when the allocation is written.
 pub(crate) const SHARE_ID: &str = "*";
 
+/// The API stores so many configurations of an allocation.
+const CONFIGS_MAX: usize = 64;
+
 /// An allocation for each claim.
 pub(super) fn allocations(
     attempt: &Attempt<'_>,
@@ -107,9 +110,11 @@ fn configs(attempt: &Attempt<'_>, index: usize, claim: &ResourceClaim) -> Box<[A
         let times = if config.requests.is_empty() {
             1
         } else {
-            // 1.36 repeats it for each request.
+            // 1.36 repeats it for each request. The API refuses more than it stores, so that one beyond
+            // them is enough: all may be a thousand times the text of the claim.
             let named = chosen.iter().filter(|request| request.is_among(&config.requests)).count();
-            if is_repaired { named.min(1) } else { named }
+            let room = (CONFIGS_MAX + 1).saturating_sub(configs.len());
+            if is_repaired { named.min(1) } else { named.min(room) }
         };
         configs.extend(std::iter::repeat_n(kept, times));
     }
