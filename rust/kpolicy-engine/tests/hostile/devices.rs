@@ -165,7 +165,7 @@ fn counted_with(texts: &[&str], selectors: &Selectors) -> Taken {
     program["policies"] = json!(["counting"]);
     program["profiles"][0]["filters"] = json!([counting_the_class()]);
     let mut engine = empty_cluster(&program);
-    for object in on_alike_nodes(64, look).chain([class("c", texts)]) {
+    for object in on_alike_nodes(64, look, 1).chain([class("c", texts)]) {
         support::apply(&mut engine, &object);
     }
     selectors.load(&mut engine);
