@@ -14,7 +14,6 @@ from types import FrameType
 from tests.cluster.build import RELEASE, VERSIONS, binary_path, control_plane_binary
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.errors import ControlPlaneError
-from tests.cluster.progress import to_stderr
 
 ZONES = 3
 
@@ -43,10 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.verb == "path":
             return _path(chosen.release)
         if chosen.verb == "build":
-            built = control_plane_binary(to_stderr, chosen.release)
+            built = control_plane_binary(release=chosen.release)
             print(f"{built.path}\n{built.harness.version}")
             return 0
-        plane = ControlPlane(control_plane_binary(to_stderr, chosen.release))
+        plane = ControlPlane(control_plane_binary(release=chosen.release))
         return _run(plane, chosen.nodes, chosen.controller_manager, chosen.kube_scheduler)
     except ControlPlaneError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -24,6 +24,7 @@ VERSIONS = {"1.36": "go.mod", "1.37": "go-1.37.mod"}
 DEFAULT_RELEASE = "1.36"
 RELEASE = os.environ.get("KUBERNETES", DEFAULT_RELEASE)
 BINARY_NAME = "controlplane"
+REPORT = to_stderr(BINARY_NAME)
 RECIPE = COMPILING
 
 
@@ -56,7 +57,7 @@ def binary_path(release: str = RELEASE) -> Path:
     return _home(_module(release)) / BINARY_NAME
 
 
-def control_plane_binary(report: Report = to_stderr, release: str = RELEASE) -> ControlPlaneBinary:
+def control_plane_binary(report: Report = REPORT, release: str = RELEASE) -> ControlPlaneBinary:
     """The cached binary; builds it first if it is not there, which takes minutes when cold.
 
     Debian's old release stands in for the default only: who asks for another must get that."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Final
 
 from tests.cluster.go_module import GoModule
 from tests.cluster.go_program import built_once
+from tests.cluster.progress import to_stderr
 
 MODULE: Final = GoModule(Path(__file__).parent / "karpenter")
 
 
 def karpenter_binary() -> Path:
     shown = f"the pod filter of Karpenter {MODULE.required('sigs.k8s.io/karpenter')}"
-    return built_once(MODULE, "karpenter", "filter", "-s -w", shown=shown, report=_say)
-
-
-def _say(line: str) -> None:
-    print(f"karpenter: {line}", file=sys.stderr, flush=True)
+    return built_once(
+        MODULE, "karpenter", "filter", "-s -w", shown=shown, report=to_stderr("karpenter")
+    )

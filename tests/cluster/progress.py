@@ -23,8 +23,9 @@ KEPT_LINES = 200
 Report = Callable[[str], None]
 
 
-def to_stderr(line: str) -> None:
-    print(f"controlplane: {line}", file=sys.stderr, flush=True)
+def to_stderr(name: str) -> Report:
+    """Prints lines on standard error, each with the name of what is built."""
+    return lambda line: print(f"{name}: {line}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, Final
 
 from tests.cluster.go_module import GoModule
 from tests.cluster.go_program import built_once
+from tests.cluster.progress import to_stderr
 
 MODULE: Final = GoModule(Path(__file__).parent / "evaluator")
 # The environments of the program.
@@ -56,8 +56,11 @@ def answers_of_kubernetes(questions: Sequence[Question]) -> list[list[dict[str, 
 
 def _binary() -> Path:
     shown = f"the CEL environment of Kubernetes ({MODULE.required('k8s.io/apiserver')})"
-    return built_once(MODULE, "kubernetes_cel", "evaluator", "-s -w", shown=shown, report=_say)
-
-
-def _say(line: str) -> None:
-    print(f"kubernetes_cel: {line}", file=sys.stderr, flush=True)
+    return built_once(
+        MODULE,
+        "kubernetes_cel",
+        "evaluator",
+        "-s -w",
+        shown=shown,
+        report=to_stderr("kubernetes_cel"),
+    )

@@ -28,6 +28,15 @@ def titles(page: Path) -> list[str]:
     return [each["title"] for part in ("charts", "tables") for each in data[part].values()]
 
 
+def prints_the_same_and_writes(page: Path, words: list[str], capsys: Capture) -> None:
+    assert main(words) == 0
+    plain = capsys.readouterr()
+    assert main([*words, "--html", str(page)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == plain.out
+    assert f"{page} is written\n" in printed.err
+
+
 @pytest.mark.parametrize("output", ["table", "json", "jsonl"])
 @pytest.mark.parametrize("verb", ["explain", "simulate"])
 def test_a_page_is_written_and_the_answer_is_printed_as_without_it(
@@ -35,12 +44,7 @@ def test_a_page_is_written_and_the_answer_is_printed_as_without_it(
 ) -> None:
     policy, snapshot, page = files
     words = [verb, "--policy", policy, "--snapshot", snapshot, "--output", output]
-    assert main(words) == 0
-    plain = capsys.readouterr()
-    assert main([*words, "--html", str(page)]) == 0
-    printed = capsys.readouterr()
-    assert printed.out == plain.out
-    assert f"{page} is written\n" in printed.err
+    prints_the_same_and_writes(page, words, capsys)
     assert "Map of the nodes" in titles(page)
     assert f"policy {policy}, on {snapshot}" in page.read_text()
 
@@ -58,12 +62,7 @@ def test_why_writes_a_page_of_a_pod_and_of_a_namespace(
 ) -> None:
     policy, snapshot, page = files
     words = ["why", asked, "--policy", policy, "--snapshot", snapshot, "--output", output]
-    assert main(words) == 0
-    plain = capsys.readouterr()
-    assert main([*words, "--html", str(page)]) == 0
-    printed = capsys.readouterr()
-    assert printed.out == plain.out
-    assert f"{page} is written\n" in printed.err
+    prints_the_same_and_writes(page, words, capsys)
     assert titled in titles(page)
     assert ("Map of the nodes" in titles(page)) is asked.startswith("default/")
     assert f"on {snapshot}" in page.read_text()
