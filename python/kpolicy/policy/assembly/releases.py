@@ -29,6 +29,8 @@ _GATES_PATH: Final = ("spec", "compatibility", "featureGates")
 _OPEN: Final = frozenset({"on", "locked"})
 _LOCKED: Final = "locked"
 _ABSENT: Final = "absent"
+# kube-scheduler sets all gates of a stage by these.
+_WHOLE_STAGES: Final = frozenset({"AllAlpha", "AllBeta"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,10 @@ def gate_findings(gates: Mapping[str, bool], release: str) -> Iterator[Diagnosti
     for name, is_open in gates.items():
         stages, is_read = _GATES.get(name, ({}, False))
         stage = stages.get(release, _ABSENT)
-        if stage == _ABSENT:
+        if name in _WHOLE_STAGES:
+            message = f"`{name}` sets many gates at once, and kpolicy does not follow all of them"
+            yield remark("KP610", message, hint="name the gates that decisions depend on")
+        elif stage == _ABSENT:
             known = [gate for gate, (by, _) in _GATES.items() if by[release] != _ABSENT]
             message = f"kube-scheduler {release} has no feature gate `{name}`"
             yield remark("KP610", message, hint=did_you_mean(name, known) or "")
