@@ -14,6 +14,7 @@ from kpolicy.offline.pages.page_frame import Part
 from kpolicy.offline.pages.rule_charts import rules_map, score_bars
 from kpolicy.offline.pages.shown_cluster import ShownCluster
 from kpolicy.offline.reports.columns import listed
+from kpolicy.offline.reports.device_supplies import device_supplies, together_text
 from kpolicy.offline.reports.explanation_text import verdict
 
 Explanation = Mapping[str, Any]
@@ -67,6 +68,7 @@ def explained_parts(explained: Explanation) -> Iterator[Part]:
     yield from rules_map(explained)
     yield from score_bars(explained)
     yield from _rejections(explained["nodes"])
+    yield from _devices(explained["nodes"])
     yield from _errors(explained["nodes"])
     yield from _preemption(explained.get("preemption") or {})
     yield from _waits(explained.get("waitsFor", ()))
@@ -85,6 +87,30 @@ def _rejections(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     columns = [Column("nodes", "number"), Column("rule"), Column("reason"), Column("names")]
     if rows:
         yield DataTable("Rejected nodes, by the first rule that rejects", columns, rows)
+
+
+def _devices(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
+    rows = [
+        (
+            each.request,
+            each.wanted,
+            each.most_free,
+            each.seen,
+            each.accepted,
+            each.others,
+        )
+        for each in device_supplies(nodes)
+    ]
+    columns = [
+        Column("request"),
+        Column("wants"),
+        Column("most free on a node", "number"),
+        Column("seen", "number"),
+        Column("accepted", "number"),
+        Column("not free"),
+    ]
+    if rows:
+        yield DataTable("Devices of nodes that have too few", columns, rows, together_text(nodes))
 
 
 def _errors(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:

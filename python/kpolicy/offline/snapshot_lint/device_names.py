@@ -1,4 +1,4 @@
-"""Names of drivers, classes and attributes of devices: in expressions, and in a recorded cluster."""
+"""Names of drivers, classes and attributes of devices: in expressions and in recorded clusters."""
 
 from __future__ import annotations
 
