@@ -104,13 +104,16 @@ def _devices(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     columns = [
         Column("request"),
         Column("wants"),
-        Column("most free on a node", "number"),
+        Column("free", "number"),
         Column("seen", "number"),
         Column("accepted", "number"),
         Column("not free"),
     ]
     if rows:
-        yield DataTable("Devices of nodes that have too few", columns, rows, together_text(nodes))
+        about = "Free is the most that one of these nodes has. Other numbers are sums."
+        together = together_text(nodes)
+        more = f" {together}." if together else ""
+        yield DataTable("Devices of nodes that have too few", columns, rows, about + more)
 
 
 def _errors(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
