@@ -14,7 +14,7 @@ from kpolicy.offline.pages.page_frame import Part
 from kpolicy.offline.pages.rule_charts import rules_map, score_bars
 from kpolicy.offline.pages.shown_cluster import ShownCluster
 from kpolicy.offline.reports.columns import listed
-from kpolicy.offline.reports.device_supplies import device_supplies, together_text
+from kpolicy.offline.reports.devices_text import device_supplies, together_text
 from kpolicy.offline.reports.explanation_text import verdict
 
 Explanation = Mapping[str, Any]

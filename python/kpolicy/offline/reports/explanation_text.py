@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kpolicy.offline.reports.columns import columns, counted, largest_first, listed
-from kpolicy.offline.reports.device_supplies import devices_text
+from kpolicy.offline.reports.devices_text import devices_text
 
 Explanation = Mapping[str, Any]
 TOP: Final = 5
@@ -47,7 +47,7 @@ def text(explained: Explanation, top: int = TOP, width: int = WIDTH) -> list[str
         lines += ["", f"  before any node was checked: {reasons(explained['preFilter'])}"]
     else:
         lines += rejections_text(nodes)
-        lines += devices_text(nodes)
+        lines += devices_text(explained)
     lines += scores_text(explained, top, width)
     lines += errors_text(nodes)
     lines += preemption_text(explained.get("preemption"))

@@ -6,7 +6,7 @@ from kpolicy.offline.answers.why import Situation, Why
 from kpolicy.offline.reports import explanation_text
 from kpolicy.offline.reports.advice_text import advice_text
 from kpolicy.offline.reports.columns import columns, counted
-from kpolicy.offline.reports.device_supplies import devices_text
+from kpolicy.offline.reports.devices_text import devices_text
 from kpolicy.offline.reports.next_steps import gates_of, next_steps
 from kpolicy.offline.snapshots.cluster_snapshot import scheduler_of
 from kpolicy.offline.snapshots.json_objects import mapping_at
@@ -22,14 +22,14 @@ def why_text(
             lines += advice_text(why.advice)
             lines += explanation_text.scores_text(explained, top, width)
             lines += explanation_text.rejections_text(explained.get("nodes", []))
-            lines += devices_text(explained.get("nodes", []))
+            lines += devices_text(explained)
         case Situation.FITS_NOWHERE | Situation.MAKING_ROOM:
             if "preFilter" in explained:
                 status = explained["preFilter"]
                 lines += ["", f"  {', '.join(status['reasons'])} ({status['plugin']})"]
             else:
                 lines += explanation_text.rejections_text(explained.get("nodes", []))
-                lines += devices_text(explained.get("nodes", []))
+                lines += devices_text(explained)
             lines += explanation_text.preemption_text(explained.get("preemption"))
             lines += explanation_text.kept_back_text(explained)
             lines += advice_text(why.advice)

@@ -1,4 +1,4 @@
-"""What nodes have for the requests of a pod's claims, where they have too few devices."""
+"""Devices for the claims of a pod: those that a node would give, and what keeps others from it."""
 
 from __future__ import annotations
 
@@ -78,9 +78,12 @@ def together_text(nodes: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
-def devices_text(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """For each request of a claim, what the nodes have that have too few devices."""
-    rows = [
+def devices_text(explained: Mapping[str, Any]) -> list[str]:
+    """The devices that the chosen node would give; what nodes have that have too few; and claims
+    whose devices are elsewhere."""
+    nodes = explained.get("nodes", [])
+    lines = _titled(f"devices that {explained.get('selected')} would give", _given(explained))
+    supplies = [
         [
             supply.request,
             f"wants {supply.wanted}, a node has at most {supply.most_free:,} free",
@@ -89,8 +92,26 @@ def devices_text(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
         ]
         for supply in device_supplies(nodes)
     ]
-    if not rows:
-        return []
-    together = together_text(nodes)
-    title = "  devices of nodes that have too few"
-    return ["", title, *columns(rows, indent="    "), *([f"    {together}"] if together else [])]
+    lines += _titled("devices of nodes that have too few", supplies)
+    if together := together_text(nodes):
+        lines.append(f"    {together}")
+    elsewhere = explained.get("dra", {}).get("unavailable", ())
+    return lines + _titled("claims whose devices are on other nodes", [[key] for key in elsewhere])
+
+
+def _given(explained: Mapping[str, Any]) -> list[list[str]]:
+    selected = explained.get("selected")
+    nodes = explained.get("nodes", ()) if selected else ()
+    allocations = next((n.get("allocations", ()) for n in nodes if n["name"] == selected), ())
+    return [
+        [
+            f"{own['claim']}, request {each['request']}",
+            f"{each['driver']}/{each['pool']}/{each['device']}",
+        ]
+        for own in allocations
+        for each in own["result"]["devices"]["results"]
+    ]
+
+
+def _titled(title: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    return ["", f"  {title}", *columns(rows, indent="    ")] if rows else []
