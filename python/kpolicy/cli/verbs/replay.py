@@ -54,8 +54,8 @@ def _replay(args: argparse.Namespace) -> int:
 
     if args.pod and args.policy:
         raise CannotWorkError("--pod explains what was decided; it does not go with --policy")
-    if of_policy := _said_of_policy(args):
-        raise CannotWorkError(f"{of_policy} needs --policy: it says how that policy decides")
+    if option := _option_without_policy(args):
+        raise CannotWorkError(f"{option} needs --policy: it says how that policy decides")
     journal = read_journal(args.journal)
     if not journal.epochs:
         raise CannotWorkError("\n".join(f"{each.code}: {each}" for each in journal.problems))
@@ -65,15 +65,15 @@ def _replay(args: argparse.Namespace) -> int:
     return replay(args, journal) or (FINDINGS if journal.problems else FINE)
 
 
-def _said_of_policy(args: argparse.Namespace) -> str:
+def _option_without_policy(args: argparse.Namespace) -> str:
     """The first option that needs --policy, where that is not there."""
-    given = {
+    options = {
         "--release": args.release,
         "--feature-gates": args.feature_gates,
         "--param": args.param,
         "--every-pod": args.every_pod,
     }
-    return "" if args.policy else next((name for name, value in given.items() if value), "")
+    return "" if args.policy else next((name for name, value in options.items() if value), "")
 
 
 def _as_it_was(args: argparse.Namespace, journal: JournalInput) -> int:

@@ -82,7 +82,9 @@ def devices_text(explained: Mapping[str, Any]) -> list[str]:
     """The devices that the chosen node would give; what nodes have that have too few; and claims
     whose devices are elsewhere."""
     nodes = explained.get("nodes", [])
-    lines = _titled(f"devices that {explained.get('selected')} would give", _given(explained))
+    lines = _titled(
+        f"devices that {explained.get('selected')} would give", _chosen_devices(explained)
+    )
     supplies = [
         [
             supply.request,
@@ -99,7 +101,7 @@ def devices_text(explained: Mapping[str, Any]) -> list[str]:
     return lines + _titled("claims whose devices are on other nodes", [[key] for key in elsewhere])
 
 
-def _given(explained: Mapping[str, Any]) -> list[list[str]]:
+def _chosen_devices(explained: Mapping[str, Any]) -> list[list[str]]:
     selected = explained.get("selected")
     nodes = explained.get("nodes", ()) if selected else ()
     allocations = next((n.get("allocations", ()) for n in nodes if n["name"] == selected), ())
