@@ -88,6 +88,20 @@ def test_a_pod_whose_claim_is_not_there_is_told_so(capsys: Capture) -> None:
     assert "a ResourceClaim is added" in text
 
 
+def test_a_resource_behind_which_a_device_class_stands_says_when_that_counts(
+    capsys: Capture,
+) -> None:
+    behind = {**CLASS, "spec": {"extendedResourceName": "example.com/gpu"}}
+    asking_plainly = pod("plain", "shop", cpu="1")
+    resources = asking_plainly["spec"]["containers"][0]["resources"]
+    resources["requests"]["example.com/gpu"] = "1"
+    items = shop(asking_plainly, behind)
+    text = why(capsys, "shop/plain", "-s", items, "--release", "1.35")
+    assert "Insufficient example.com/gpu (NodeResourcesFit)" in text
+    assert "devices of the DeviceClass gpu stand for it only on nodes" in text
+    assert "Insufficient" not in why(capsys, "shop/plain", "-s", items, "--release", "1.36")
+
+
 def test_a_pod_that_lacks_devices_is_told_what_keeps_them_from_it(capsys: Capture) -> None:
     items = [*node_with("n", 1, 1), CLASS, claim("c", asked(3)), asking("p", "c")]
     text = why(capsys, "default/p", "-s", snapshot(*items))
