@@ -205,7 +205,7 @@ def gate_findings(gates: Mapping[str, bool], release: str) -> Iterator[Diagnosti
         elif stage == _LOCKED:
             yield remark("KP610", f"the feature gate `{name}` is always on in {release}")
         elif not is_read:
-            message = f"no rule of kpolicy depends on the feature gate `{name}`"
+            message = f"kpolicy does not honour the feature gate `{name}`"
             default = "on" if stage in _OPEN else "off"
             hint = f"it decides as kube-scheduler does with the gate {default}, the default"
             yield remark("KP610", message, hint=hint)

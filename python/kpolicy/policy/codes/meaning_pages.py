@@ -368,8 +368,8 @@ MEANING_PAGES: Final = (
         "KP610",
         ERROR,
         "feature gate that is not honoured",
-        "The release has no such feature gate, cannot be without it, or no rule of kpolicy depends "
-        "on it. A gate that says what the release does by default is accepted.",
+        "The release has no such feature gate, cannot be without it, or kpolicy does not honour "
+        "it. A gate that says what the release does by default is accepted.",
         "compatibility: {featureGates: {GenericWorkload: true}}",
         "compatibility: {featureGates: {TaintTolerationComparisonOperators: true}}",
     ),

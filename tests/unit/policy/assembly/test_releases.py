@@ -103,7 +103,7 @@ def test_the_hash_of_a_policy_is_the_same_in_all_clusters_unless_it_asks_for_a_r
         ("AllBeta=false", "1.37", "`AllBeta` sets many gates at once"),
         ("VolumeLimitScaling=true", "1.34", "kube-scheduler 1.34 has no feature gate"),
         ("NodeDeclaredFeatures=false", "1.37", "`NodeDeclaredFeatures` is always on in 1.37"),
-        ("GenericWorkload=true", "1.36", "no rule of kpolicy depends on the feature gate"),
+        ("GenericWorkload=true", "1.36", "kpolicy does not honour the feature gate"),
         ("GenericWorkload=false", "1.36", ""),
         ("NodeDeclaredFeatures=false", "1.36", ""),
         ("TaintTolerationComparisonOperators=true", "1.35", ""),
