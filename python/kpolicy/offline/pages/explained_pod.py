@@ -14,7 +14,12 @@ from kpolicy.offline.pages.page_frame import Part
 from kpolicy.offline.pages.rule_charts import rules_map, score_bars
 from kpolicy.offline.pages.shown_cluster import ShownCluster
 from kpolicy.offline.reports.columns import listed
-from kpolicy.offline.reports.devices_text import device_supplies, together_text
+from kpolicy.offline.reports.devices_text import (
+    chosen_devices,
+    claims_elsewhere,
+    device_supplies,
+    together_text,
+)
 from kpolicy.offline.reports.explanation_text import verdict
 
 Explanation = Mapping[str, Any]
@@ -68,7 +73,7 @@ def explained_parts(explained: Explanation) -> Iterator[Part]:
     yield from rules_map(explained)
     yield from score_bars(explained)
     yield from _rejections(explained["nodes"])
-    yield from _devices(explained["nodes"])
+    yield from _devices(explained)
     yield from _errors(explained["nodes"])
     yield from _preemption(explained.get("preemption") or {})
     yield from _waits(explained.get("waitsFor", ()))
@@ -89,7 +94,16 @@ def _rejections(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
         yield DataTable("Rejected nodes, by the first rule that rejects", columns, rows)
 
 
-def _devices(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
+def _devices(explained: Explanation) -> Iterator[Part]:
+    if chosen := chosen_devices(explained):
+        title = f"Devices that {explained['selected']} would give"
+        yield DataTable(title, [Column("request"), Column("device")], chosen)
+    if elsewhere := claims_elsewhere(explained):
+        yield f"Claims whose devices are on other nodes: {listed(elsewhere, PAGE_NAMES_MAX)}"
+    yield from _lacking(explained["nodes"])
+
+
+def _lacking(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     rows = [
         (
             each.request,

@@ -83,7 +83,7 @@ def devices_text(explained: Mapping[str, Any]) -> list[str]:
     whose devices are elsewhere."""
     nodes = explained.get("nodes", [])
     lines = _titled(
-        f"devices that {explained.get('selected')} would give", _chosen_devices(explained)
+        f"devices that {explained.get('selected')} would give", chosen_devices(explained)
     )
     supplies = [
         [
@@ -97,11 +97,17 @@ def devices_text(explained: Mapping[str, Any]) -> list[str]:
     lines += _titled("devices of nodes that have too few", supplies)
     if together := together_text(nodes):
         lines.append(f"    {together}")
-    elsewhere = explained.get("dra", {}).get("unavailable", ())
-    return lines + _titled("claims whose devices are on other nodes", [[key] for key in elsewhere])
+    elsewhere = [[claim] for claim in claims_elsewhere(explained)]
+    return lines + _titled("claims whose devices are on other nodes", elsewhere)
 
 
-def _chosen_devices(explained: Mapping[str, Any]) -> list[list[str]]:
+def claims_elsewhere(explained: Mapping[str, Any]) -> list[str]:
+    """Allocated claims that keep the pod from nodes."""
+    return list(explained.get("dra", {}).get("unavailable", ()))
+
+
+def chosen_devices(explained: Mapping[str, Any]) -> list[list[str]]:
+    """Claim and request, and the device that the chosen node would give."""
     selected = explained.get("selected")
     nodes = explained.get("nodes", ()) if selected else ()
     allocations = next((n.get("allocations", ()) for n in nodes if n["name"] == selected), ())

@@ -11,6 +11,7 @@ from kpolicy.offline.snapshots.cluster_snapshot import Snapshot, default_program
 from kpolicy.testing import node, pod
 from tests.unit.offline.answers.test_pod_decisions_devices import (
     CLASS,
+    DRIVER,
     asked,
     asking,
     claim,
@@ -62,6 +63,17 @@ def test_devices_of_nodes_that_have_too_few_are_a_table() -> None:
     lacking = of_snapshot(Snapshot.of(items), default_program(), "a test")
     [row] = rows(why_page(lacking.why("default/p").line()), "Devices of nodes that have too few")
     assert row == ["default/c, request g", "3", 2, 2, 2, ""]
+
+
+def test_devices_that_the_chosen_node_would_give_are_a_table() -> None:
+    items = [*node_with("n", 1, 1), CLASS, claim("c", asked(2)), asking("p", "c")]
+    page = why_page(
+        of_snapshot(Snapshot.of(items), default_program(), "a test").why("default/p").line()
+    )
+    assert rows(page, "Devices that n would give") == [
+        ["default/c, request g", f"{DRIVER}/n/d0"],
+        ["default/c, request g", f"{DRIVER}/n/d1"],
+    ]
 
 
 def test_a_search_without_a_result_is_told_in_words() -> None:
