@@ -96,7 +96,8 @@ def followed(asked: Asked, policies: Sequence[Policy], findings: list[Diagnostic
     gates = {**_stated_gates(asked, policies, release, findings), **asked.gates}
     for argument in _GATED_ARGUMENTS:
         if not _is_open(argument.gate, release, gates):
-            findings += chain.from_iterable(map(argument.findings, policies))
+            is_set = argument.gate in gates
+            findings += chain.from_iterable(argument.findings(each, is_set) for each in policies)
     return Followed(release, is_asked, gates)
 
 
@@ -172,19 +173,21 @@ class _GatedArgument:
     name: str
     gate: str
 
-    def findings(self, policy: Policy) -> Iterator[Diagnostic]:
-        """The rules that have it, where the gate is off."""
+    def findings(self, policy: Policy, is_set: bool) -> Iterator[Diagnostic]:
+        """The rules that have it, where the gate is off; `is_set`: somebody turned it off."""
         since = next(release for release in RELEASES if _is_open(self.gate, release, {}))
         for path, rule in policy.rules():
             if rule.builtin == self.builtin and self.name in (rule.args or {}):
                 message = f"`{self.name}` needs the feature gate `{self.gate}`, which is off"
-                hint = f"remove it, or turn on the gate (--feature-gates), or follow {since}"
+                follow = "" if is_set else f", or follow {since}"
+                hint = f"remove it, or turn on the gate (--feature-gates){follow}"
                 yield policy.remark("KP115", message, (*path, "args", self.name), hint=hint)
 
 
 _GATED_ARGUMENTS: Final = (
     _GatedArgument("VolumeBinding", "shape", "StorageCapacityScoring"),
     _GatedArgument("DynamicResources", "bindingTimeout", "DRADeviceBindingConditions"),
+    _GatedArgument("DynamicResources", "bindingTimeout", "DRAResourceClaimDeviceStatus"),
 )
 
 

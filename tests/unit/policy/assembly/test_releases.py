@@ -157,6 +157,27 @@ def test_a_time_for_binding_devices_needs_its_gate() -> None:
     assert (found.code, "DRADeviceBindingConditions" in found.message) == ("KP115", True)
     gates = {"DRADeviceBindingConditions": True}
     assert compile_policy(policy(text), release="1.35", feature_gates=gates).program is not None
+    gates["DRAResourceClaimDeviceStatus"] = False
+    [found] = compile_policy(policy(text), release="1.35", feature_gates=gates).diagnostics
+    assert (found.code, "DRAResourceClaimDeviceStatus" in found.message) == ("KP115", True)
+    assert "follow" not in found.hint, "somebody turned it off"
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        ("{bindingTimeout: soon}", "KP113"),
+        ("{bindingTimeout: 1d}", "KP113"),
+        ("{bindingTimeout: 0s}", "KP115"),
+        ("{bindingTimeout: 999ms}", "KP115"),
+        ("{filterTimeout: -1s}", "KP113"),
+        ("{bindingTimeout: 1.5h, filterTimeout: 0s}", ""),
+    ],
+)
+def test_times_of_devices_are_durations_as_kube_scheduler_takes_them(args: str, code: str) -> None:
+    text = f"priorities:\n  - builtin: DynamicResources\n    weight: 1\n    args: {args}\n"
+    found = compile_policy(policy(text)).diagnostics
+    assert [each.code for each in found] == ([code] if code else [])
 
 
 def test_the_newest_release_is_as_its_source_has_it() -> None:
