@@ -27,6 +27,7 @@ from kpolicy.policy.limits import (
     WEIGHT_MAX,
 )
 from kpolicy.policy.models.builtins import InterPodAffinityArgs
+from kpolicy.policy.models.durations import Duration
 from kpolicy.policy.models.plugin_sets import PluginSets
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
 
@@ -85,7 +86,6 @@ FollowedRelease = Annotated[
     str,
     StringConstraints(pattern=rf"^({AUTO}|v?[0-9]{{1,3}}\.[0-9]{{1,3}}(\.[0-9]{{1,3}})?)$"),
 ]
-Duration = Annotated[str, StringConstraints(pattern=r"^([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$")]
 
 
 class Metadata(Edge):
