@@ -83,6 +83,8 @@ def _explain(args: argparse.Namespace) -> int:
 
     if args.advice and not args.pod:
         raise CannotWorkError("--advice needs --pod")
+    if args.namespace:
+        args.pod = [pod if "/" in pod else f"{args.namespace}/{pod}" for pod in args.pod]
     asked = _asked(args)
     if asked is not None:
         _print(asked, args, is_brief=False)
@@ -92,7 +94,13 @@ def _explain(args: argparse.Namespace) -> int:
     held = _live(args) if args.live else None
     if held is None and not args.snapshot:
         raise CannotWorkError("--snapshot FILE is needed, or --live for the cluster of kubectl")
-    work = ask_engine(args, lambda held, program: Explaining(held, program, seed=args.seed), held)
+    work = ask_engine(
+        args,
+        lambda held, program: Explaining(
+            held, program, seed=args.seed, namespace=args.namespace or ""
+        ),
+        held,
+    )
     is_brief = not args.pod and args.output == "table" and len(work.pending()) > _PODS_IN_FULL_MAX
     # Lines that appear one by one show how far it is.
     bar = progress_bar("explaining") if is_brief or not sys.stdout.isatty() else nullcontext()
@@ -218,7 +226,13 @@ EXPLAIN: Final = Verb(
         repeatable(
             "--pod",
             metavar="NS/NAME",
-            help="explain this pod; repeatable (without NS: namespace default)",
+            help="explain this pod; repeatable (without NS: that of --namespace, or default)",
+        ),
+        argument(
+            "--namespace",
+            "-n",
+            metavar="NS",
+            help="explain pods of this namespace only (default: of all)",
         ),
         argument(
             "--advice",
