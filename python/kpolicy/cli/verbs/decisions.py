@@ -17,6 +17,7 @@ from kpolicy.cli.input_output import (
     all_sources,
     ask_engine,
     bytes_out,
+    for_terminal,
     is_color,
     load_plugins,
     load_program,
@@ -180,7 +181,7 @@ def _print(
         else:
             text = explanation_text.text(explained, args.top, width)
             text += advice_text(explained.get("advice", {}))
-            verdict, *rest = map(printable, text)
+            verdict, *rest = for_terminal(map(printable, text))
             print("\n".join(["", painted(explained, verdict), *rest][position == 0 :]))
     if is_brief:
         print("`--pod NS/NAME` explains one pod in full", file=sys.stderr)
