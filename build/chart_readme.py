@@ -36,6 +36,7 @@ another version, and the way back.
 | value | default | meaning |
 |---|---|---|
 """
+_TABLE: Final = "   "
 # Longer defaults are shown in values.yaml.
 _DEFAULT_CHARACTERS_MAX: Final = 60
 
@@ -82,11 +83,13 @@ def _values(group: yaml.MappingNode, prefix: str, lines: list[str]) -> Iterator[
 
 
 def _comment_above(lines: list[str], line: int) -> str:
+    """Without its tables, whose lines are indented."""
     comment: list[str] = []
     while line and lines[line - 1].lstrip().startswith("#"):
         line -= 1
-        comment.insert(0, lines[line].strip().removeprefix("#").strip())
-    return " ".join(comment).replace("|", "\\|")
+        text = lines[line].strip().removeprefix("#")
+        comment.insert(0, "" if text.startswith(_TABLE) else text.strip())
+    return " ".join(text for text in comment if text).replace("|", "\\|")
 
 
 def _code(default: str) -> str:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from kpolicy.cli.flag_check import unknown_flag
 from kpolicy.cli.interrupts import INTERRUPTED, PRESSED
@@ -172,6 +172,18 @@ class _Parser(argparse.ArgumentParser):
         print(f"{self.prog}: {message}", file=sys.stderr)
         print(f"`{self.prog} --help` shows the usage", file=sys.stderr)
         self.exit(CANNOT_WORK)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Answers a misspelt choice, or verb below a verb, with the right one."""
+        if action.choices is None or value in action.choices:
+            return
+        from kpolicy.diagnostics import did_you_mean
+
+        known = [str(choice) for choice in action.choices]
+        hint = did_you_mean(str(value), known) or f"one of {', '.join(known)}"
+        if isinstance(action, argparse._SubParsersAction):
+            self.error(f"there is no verb `{value}`; {hint}")
+        raise argparse.ArgumentError(action, f"there is no `{value}`; {hint}")
 
 
 def _our_bug(error: Exception) -> int:

@@ -124,4 +124,5 @@ WHY_ALL_SCHEMA: Final = object_of(
         "advice": list_of(_ADVICE_ON_PODS, "The advice, one for pods alike."),
     },
     group=text_of("The group, if one was named."),
+    judgedBy=text_of("Who judged, if it was not the one who answers."),
 )

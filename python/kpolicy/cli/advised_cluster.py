@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kpolicy.cli.input_output import (
@@ -55,7 +57,13 @@ class AdvisedCluster:
     def sums(self, scope: Scope) -> Sums:
         from kpolicy.offline.answers.advice import sums
 
-        return sums(scope, self.engine.advise(scope.request(), self.now_ns).splitlines())
+        found = sums(scope, self.engine.advise(scope.request(), self.now_ns).splitlines())
+        return replace(found, judge=self.judge)
+
+    def schedulers(self, namespace: str) -> Counter[str]:
+        """How many pending pods of the namespace name each scheduler."""
+        pending = (pod for pod in self.engine.pending() if pod.namespace == namespace)
+        return Counter(pod.scheduler_name for pod in pending)
 
     def _explanation(self, key: str) -> dict[str, Any]:
         if self.work is not None:

@@ -9,6 +9,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Place, Severity
@@ -72,7 +73,9 @@ def print_findings(diagnostics: Iterable[Diagnostic], sources: Sequence[Source])
 
 
 _GUTTER_MIN: Final = 2
-_COLUMNS_MAX: Final = 500
+# A longer line is shown in part.
+COLUMNS: Final = 160
+_COLUMNS_MIN: Final = 40
 _RESET: Final = "\x1b[0m"
 _BOLD: Final = "\x1b[1m"
 GREEN: Final = "\x1b[32m"
@@ -103,10 +106,11 @@ class _Mark:
     is_primary: bool
 
 
-def full(findings: Findings, *, is_color: bool = False) -> str:
+def full(findings: Findings, *, is_color: bool = False, columns: int = COLUMNS) -> str:
+    """With the line of each place, which takes at most so many columns."""
     paint = Paint(is_color)
     return "".join(
-        "\n".join(_finding_text(diagnostic, findings, paint)) + "\n\n"
+        "\n".join(_finding_text(diagnostic, findings, paint, columns)) + "\n\n"
         for diagnostic in findings.diagnostics
     )
 
@@ -144,7 +148,9 @@ def _escaped(text: str, *, is_message: bool = False) -> str:
     return text if is_message else text.replace(":", "%3A").replace(",", "%2C")
 
 
-def _finding_text(diagnostic: Diagnostic, findings: Findings, paint: Paint) -> Iterator[str]:
+def _finding_text(
+    diagnostic: Diagnostic, findings: Findings, paint: Paint, columns: int
+) -> Iterator[str]:
     color = COLORS[diagnostic.severity]
     head = paint(f"{diagnostic.severity}[{diagnostic.code}]", color)
     yield f"{head}{paint(f': {printable(diagnostic.message)}', _BOLD)}"
@@ -157,7 +163,8 @@ def _finding_text(diagnostic: Diagnostic, findings: Findings, paint: Paint) -> I
         yield f"{gutter}{paint('-->', _BLUE)} {place}"
         text = findings.texts.get(place.file)
         if text is not None:
-            yield from _snippet(text, marks, width, color, paint)
+            room = max(columns - len(gutter) - len(" | "), _COLUMNS_MIN)
+            yield from _snippet(text, marks, room, color, paint)
     for note in diagnostic.notes:
         if note.place is None or (place is not None and note.place.file != place.file):
             where = f" ({note.place.file}:{note.place.line})" if note.place else ""
@@ -187,25 +194,41 @@ def _marks(diagnostic: Diagnostic, place: Place) -> list[_Mark]:
 
 def _mark(place: Place, label: str, *, is_primary: bool) -> _Mark:
     """A place over several lines is marked to the end of its first."""
-    end = place.end_column if place.end_line == place.line else _COLUMNS_MAX
+    end = place.end_column if place.end_line == place.line else sys.maxsize
     return _Mark(place.line, place.column, max(end, place.column + 1), label, is_primary)
 
 
 def _snippet(
-    text: SourceText, marks: list[_Mark], width: int, color: str, paint: Paint
+    text: SourceText, marks: list[_Mark], room: int, color: str, paint: Paint
 ) -> Iterator[str]:
+    width = max(_GUTTER_MIN, len(str(marks[-1].line)))
     bar = paint(f"{' ' * width} |", _BLUE)
     yield bar
     for number in sorted({mark.line for mark in marks}):
-        line = text.line(min(number, len(text.line_starts)))
-        yield f"{paint(f'{number:>{width}} |', _BLUE)} {_shown(line)}".rstrip()
+        # Tabs are one column here, so that carets stand where they belong.
+        line = text.line(min(number, len(text.line_starts))).replace("\t", " ")
         here = [mark for mark in marks if mark.line == number]
-        yield from (f"{bar} {row}" for row in _underlines(line, here, color, paint))
+        shown, here = _part(line, here, room)
+        yield f"{paint(f'{number:>{width}} |', _BLUE)} {printable(shown)}".rstrip()
+        yield from (f"{bar} {row}" for row in _underlines(shown, here, color, paint))
 
 
-def _shown(line: str) -> str:
-    """Tabs are one column here, so that carets stand where they belong."""
-    return printable(line[:_COLUMNS_MAX].replace("\t", " "))
+def _part(line: str, marks: list[_Mark], room: int) -> tuple[str, list[_Mark]]:
+    """Of a long line, what is around its first mark, and the marks in that part; a third of the
+    room is before the mark, so that one sees what it belongs to."""
+    if len(line) <= room:
+        return line, marks
+    at = next((mark for mark in marks if mark.is_primary), marks[0]).column
+    start = max(0, min(at - room // 3, len(line) - room))
+    part = line[start : start + room]
+    part = f"…{part[1:]}" if start else part
+    part = f"{part[:-1]}…" if start + room < len(line) else part
+    moved = [
+        replace(mark, column=mark.column - start, end_column=min(mark.end_column - start, room + 1))
+        for mark in marks
+        if 0 < mark.column - start <= room + 1
+    ]
+    return part, moved
 
 
 def _underlines(line: str, marks: list[_Mark], color: str, paint: Paint) -> Iterator[str]:

@@ -324,6 +324,17 @@ def text_width() -> int:
     return shutil.get_terminal_size((100, 24)).columns
 
 
+def for_terminal(lines: Iterable[str]) -> list[str]:
+    """Lines of text that are not wider than the terminal, or than COLUMNS; a pipe gets them as
+    they are."""
+    from kpolicy.offline.reports.columns import folded
+
+    if not (sys.stdout.isatty() or os.environ.get("COLUMNS")):
+        return list(lines)
+    width = text_width()
+    return [part for line in lines for part in folded(line, width)]
+
+
 def difference(old: str, new: str, old_name: str, new_name: str) -> str:
     """A unified diff; empty if the texts are equal."""
     from difflib import unified_diff

@@ -173,7 +173,10 @@ def formats(*names: str) -> Argument:
     def output(written: str) -> tuple[str, str]:
         name, _, file = written.partition("=")
         if name not in names:
-            raise argparse.ArgumentTypeError(f"`{name}` is not one of {listed}")
+            from kpolicy.diagnostics import did_you_mean
+
+            hint = did_you_mean(name, names) or f"one of {listed}"
+            raise argparse.ArgumentTypeError(f"there is no format `{name}`; {hint}")
         return name, file
 
     what = f"one of {listed} (default: {names[0]}); may be repeated"

@@ -156,6 +156,23 @@ def test_a_misspelt_flag_is_answered_with_the_right_one(
     assert f"{message} did you mean {meant}?" in capsys.readouterr().err.splitlines()[0]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["snapshot", "inf"], "there is no verb `inf`; did you mean `info`?"),
+        (["completion", "bsh"], "there is no `bsh`; did you mean `bash`?"),
+        (["lint", "--color", "alway"], "there is no `alway`; did you mean `always`?"),
+        (["lint", "-o", "concize"], "there is no format `concize`; did you mean `concise`?"),
+        (["explain", "-o", "xml"], "there is no `xml`; one of table, json, jsonl"),
+    ],
+)
+def test_a_misspelt_choice_is_answered_with_the_right_one(
+    arguments: list[str], message: str, capsys: Capture
+) -> None:
+    assert cli.main(arguments) == 2
+    assert capsys.readouterr().err.splitlines()[0].endswith(message)
+
+
 def test_flags_of_kube_scheduler_are_answered_with_what_to_use(capsys: Capture) -> None:
     for flag, instead in {
         "--policy-config-file=a.json": "use `--policy FILE`, which reads the same scheduler.json",

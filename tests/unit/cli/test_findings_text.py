@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kpolicy.cli.findings_text import Findings, full, summary
 from kpolicy.diagnostics import Diagnostic, Note, Place, Severity
 from kpolicy.policy.yaml.source import Source
@@ -21,6 +23,18 @@ def test_wide_characters_and_tabs_do_not_move_carets() -> None:
     assert carets("ab: x", Place("f", 1, 5, 1, 6)) == "   |     ^"
     assert carets("\tb: x", Place("f", 1, 5, 1, 6)) == "   |     ^"
     assert carets("日本: x", Place("f", 1, 5, 1, 6)) == "   |       ^"
+
+
+@pytest.mark.parametrize("at", [1, 40, 100, 300, 560, 600])
+def test_of_a_long_line_only_what_is_around_the_place_is_shown(at: int) -> None:
+    text = "-" * (at - 1) + "x" + "-" * (600 - at)
+    place = Place("f", 1, at, 1, at + 1)
+    finding = Diagnostic("KP204", Severity.ERROR, "wrong", place=place)
+    lines = full(Findings.of([finding], [Source("f", text)]), columns=72).splitlines()
+    assert max(map(len, lines)) <= 72
+    shown, below = lines[3:5]
+    assert shown.index("x") == below.index("^")
+    assert (" | …" in shown, shown.endswith("…")) == (at > 30, at < 550)
 
 
 def test_the_end_of_a_line_can_be_meant() -> None:

@@ -17,6 +17,7 @@ from kpolicy.cli.input_output import (
     all_sources,
     ask_engine,
     bytes_out,
+    for_terminal,
     is_color,
     load_plugins,
     load_program,
@@ -83,6 +84,8 @@ def _explain(args: argparse.Namespace) -> int:
 
     if args.advice and not args.pod:
         raise CannotWorkError("--advice needs --pod")
+    if args.namespace:
+        args.pod = [pod if "/" in pod else f"{args.namespace}/{pod}" for pod in args.pod]
     asked = _asked(args)
     if asked is not None:
         _print(asked, args, is_brief=False)
@@ -92,7 +95,13 @@ def _explain(args: argparse.Namespace) -> int:
     held = _live(args) if args.live else None
     if held is None and not args.snapshot:
         raise CannotWorkError("--snapshot FILE is needed, or --live for the cluster of kubectl")
-    work = ask_engine(args, lambda held, program: Explaining(held, program, seed=args.seed), held)
+    work = ask_engine(
+        args,
+        lambda held, program: Explaining(
+            held, program, seed=args.seed, namespace=args.namespace or ""
+        ),
+        held,
+    )
     is_brief = not args.pod and args.output == "table" and len(work.pending()) > _PODS_IN_FULL_MAX
     # Lines that appear one by one show how far it is.
     bar = progress_bar("explaining") if is_brief or not sys.stdout.isatty() else nullcontext()
@@ -172,7 +181,7 @@ def _print(
         else:
             text = explanation_text.text(explained, args.top, width)
             text += advice_text(explained.get("advice", {}))
-            verdict, *rest = map(printable, text)
+            verdict, *rest = for_terminal(map(printable, text))
             print("\n".join(["", painted(explained, verdict), *rest][position == 0 :]))
     if is_brief:
         print("`--pod NS/NAME` explains one pod in full", file=sys.stderr)
@@ -218,7 +227,13 @@ EXPLAIN: Final = Verb(
         repeatable(
             "--pod",
             metavar="NS/NAME",
-            help="explain this pod; repeatable (without NS: namespace default)",
+            help="explain this pod; repeatable (without NS: that of --namespace, or default)",
+        ),
+        argument(
+            "--namespace",
+            "-n",
+            metavar="NS",
+            help="explain pods of this namespace only (default: of all)",
         ),
         argument(
             "--advice",

@@ -8,12 +8,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kpolicy.cli.findings_text import Findings, concise, full, github, place_of, summary
+from kpolicy.cli.findings_text import (
+    COLUMNS,
+    Findings,
+    concise,
+    full,
+    github,
+    place_of,
+    summary,
+)
 from kpolicy.cli.input_output import (
     difference,
     is_color,
     load_snapshot,
     policy_sources,
+    text_width,
     write,
     write_back,
 )
@@ -209,7 +218,8 @@ def render(name: str, findings: Findings, *, is_color: bool) -> str:
     """The findings in the format `name`."""
     texts = {"concise": concise, "github": github}
     if name == "full":
-        return full(findings, is_color=is_color)
+        columns = text_width() if sys.stdout.isatty() else COLUMNS
+        return full(findings, is_color=is_color, columns=columns)
     if name in texts:
         return texts[name](findings)
     # Formats for machines need modules that take longer to load than a policy to check.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
 
 _DEFAULT_URL: Final = "http://127.0.0.1:10259"
 _INTERVAL_S_MAX: Final = 3_600
+# No screen can be drawn on these, so rich draws nothing.
+_PLAIN_TERMINALS: Final = ("dumb", "unknown", "")
 _EPILOG: Final = """\
 Shows the queue, decisions a second, how many pods each rule keeps pending, and the pods that are
 pending longest. Enter goes into a pod (its nodes by reason), a node (what each rule says of it) and
-a rule (what each part of its expression gave). With --once, or if the output is no terminal, one
-frame is printed as text.
+a rule (what each part of its expression gave). With --once, or if the output is no terminal or
+one that draws no screens (TERM=dumb), one frame is printed as text.
 
 exit: 0 shown, 2 could not work
 """
@@ -28,7 +31,8 @@ exit: 0 shown, 2 could not work
 
 def _top(args: argparse.Namespace) -> int:
     url = scheduler_url(args) or _DEFAULT_URL
-    is_once = args.once or not (sys.stdout.isatty() and sys.stdin.isatty())
+    can_draw = os.environ.get("TERM", "dumb") not in _PLAIN_TERMINALS
+    is_once = args.once or not (can_draw and sys.stdout.isatty() and sys.stdin.isatty())
     failure = run_async(_shown(args, url, is_once=is_once))
     if failure is not None:
         hint = "" if scheduler_url(args) else " (--scheduler URL says where kpolicy is)"

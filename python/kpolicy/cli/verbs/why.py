@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kpolicy.cli.findings_text import printable
 from kpolicy.cli.input_output import (
     all_sources,
+    for_terminal,
     load_program,
     text_width,
     write_document,
@@ -87,9 +91,9 @@ def _why(args: argparse.Namespace) -> int:
     elif args.output == "jsonl":
         write_lines([answer.line()])
     elif isinstance(answer, Sums):
-        print("\n".join(map(printable, sums_text(answer))))
+        print("\n".join(for_terminal(map(printable, sums_text(answer)))))
     else:
-        print("\n".join(why_text(answer, args.top, text_width())))
+        print("\n".join(for_terminal(why_text(answer, args.top, text_width()))))
     return 0
 
 
@@ -98,7 +102,7 @@ def _recorded(args: argparse.Namespace) -> _Answer:
 
     cluster = recorded_cluster(args)
     if not args.pod:
-        return cluster.sums(_scope(args)), cluster.snapshot
+        return _sums(args, cluster), cluster.snapshot
     namespace, name = _named(args, "default")
     return cluster.why(f"{namespace}/{name}"), cluster.snapshot
 
@@ -136,9 +140,26 @@ async def _summed_up(args: argparse.Namespace, client: ApiClient) -> _Answer:
     if url := scheduler_url(args):
         line = await summed_up(args, url, _scope(args))
         if line is not None:
-            return sums_of(json.loads(line)), None
+            return replace(sums_of(json.loads(line)), judge=f"the kpolicy at {url}"), None
     cluster = await _judged(args, client, None)
-    return cluster.sums(_scope(args)), cluster.snapshot
+    return _sums(args, cluster), cluster.snapshot
+
+
+def _sums(args: argparse.Namespace, cluster: AdvisedCluster) -> Sums:
+    """Says whose pods were judged by a profile that is not that of their scheduler."""
+    from kpolicy.offline.snapshots.json_objects import DEFAULT_SCHEDULER
+
+    is_default = cluster.work is not None and not args.policy and not args.policy_configmap
+    others = cluster.schedulers(args.namespace) if is_default else Counter[str]()
+    del others[DEFAULT_SCHEDULER]
+    if others:
+        counts = ", ".join(f"{count:,} of {name}" for name, count in sorted(others.items()))
+        print(
+            f"note: pending pods of other schedulers, judged as kube-scheduler judges: {counts}; "
+            "--policy or --scheduler asks theirs",
+            file=sys.stderr,
+        )
+    return cluster.sums(_scope(args))
 
 
 def _named(args: argparse.Namespace, context_namespace: str) -> tuple[str, str]:

@@ -46,7 +46,8 @@ class Scope:
 @dataclass(frozen=True, slots=True)
 class Sums:
     """`situations`, `by_rule`: how many pending pods. `advice`: of pods alike, the most pods first;
-    `left_out`: pods on which no advice was made, as there are too many kinds of them."""
+    `left_out`: pods on which no advice was made, as there are too many kinds of them;
+    `judge`: who judged, as of `Why`, empty where the answer is the judge's own."""
 
     scope: Scope
     pods: int
@@ -55,6 +56,7 @@ class Sums:
     by_rule: Mapping[str, int]
     advice: tuple[Mapping[str, Any], ...]
     left_out: int = 0
+    judge: str = ""
 
     @property
     def suggestions(self) -> list[dict[str, Any]]:
@@ -79,6 +81,7 @@ class Sums:
             "suggestions": self.suggestions,
             "leftOut": self.left_out,
             "advice": [dict(each) for each in self.advice],
+            **({"judgedBy": self.judge} if self.judge else {}),
         }
 
 

@@ -150,14 +150,31 @@ def _lines_in(text: bytes) -> Iterator[memoryview]:
 
 
 class Explaining(PolicyOnSnapshot):
-    """Explanations as lines, one after the other. `not_explained` is complete after the last."""
+    """Explanations as lines, one after the other. `not_explained` is complete after the last.
 
-    def __init__(self, snapshot: Snapshot, policy: Program | None = None, *, seed: int = 0) -> None:
+    `namespace`: which pending pods are meant; empty means all."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        policy: Program | None = None,
+        *,
+        seed: int = 0,
+        namespace: str = "",
+    ) -> None:
         super().__init__(snapshot, policy, seed=seed)
         self.not_explained: list[NotExplained] = []
+        self._namespace = namespace
+
+    def pending(self) -> list[PodChange]:
+        return [pod for pod in super().pending() if self._is_meant(pod)]
 
     def not_served(self) -> list[PodChange]:
-        return [pod for pod in self.engine.pending() if not self.serves(pod.scheduler_name)]
+        waiting = self.engine.pending()
+        return [p for p in waiting if self._is_meant(p) and not self.serves(p.scheduler_name)]
+
+    def _is_meant(self, pod: PodChange) -> bool:
+        return self._namespace in ("", pod.namespace)
 
     def lines(self, progress: Progress | None = None) -> Iterator[memoryview]:
         """Not copied: those of a large cluster have megabytes each."""

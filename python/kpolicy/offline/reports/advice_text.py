@@ -134,6 +134,7 @@ def sums_text(sums: Sums) -> list[str]:
     lines = [f"{sums.scope}: {counted(sums.pods, 'pod')}, {placed:,} on nodes"]
     if not sums.pending:
         return [*lines, "no pod is pending"]
+    judged = ["", f"judged by {sums.judge}"] if sums.judge else []
     rows = [[f"{pods:,}", SITUATIONS.get(name, name)] for name, pods in sums.situations.items()]
     lines += ["", "  pending pods", *columns(rows, right=(0,), indent="    ")]
     if sums.by_rule:
@@ -150,4 +151,4 @@ def sums_text(sums: Sums) -> list[str]:
             lines.append(f"    {text} → {first['node']}")
     if sums.left_out:
         lines += ["", f"  {counted(sums.left_out, 'more pod')} without advice: too many kinds"]
-    return lines
+    return [*lines, *judged]

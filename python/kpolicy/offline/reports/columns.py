@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from textwrap import wrap
 from typing import Final
 
 _UNITS: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+# The least columns in which the text of a last column is folded.
+_FOLDED_MIN: Final = 24
 _OF_BYTES: Final = ("memory", "ephemeral-storage", "hugepages-", "storage")
 
 
@@ -29,6 +32,25 @@ def columns(
         )
         lines.append((indent + gap.join(cells)).rstrip())
     return lines
+
+
+def folded(line: str, width: int) -> list[str]:
+    """The line in at most `width` columns: the text of its last column goes on below where that
+    begins, or a little to the right of the line where it begins too far on the right."""
+    if len(line) <= width:
+        return [line]
+    lead = len(line) - len(line.lstrip())
+    gap = line.rfind("  ", lead)
+    begin = gap + 2 if gap > 0 else lead
+    head, last = line[:begin], line[begin:]
+    if width - begin >= _FOLDED_MIN:
+        first, *rest = wrap(last, width - begin, break_long_words=False, break_on_hyphens=False)
+        return [head + first, *(" " * begin + part for part in rest)]
+    below = " " * (lead + 4)
+    return [
+        *wrap(head.rstrip(), width, subsequent_indent=below, break_long_words=False),
+        *wrap(last, width, initial_indent=below, subsequent_indent=below, break_long_words=False),
+    ]
 
 
 def largest_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -168,11 +168,21 @@ def _compare_units(scope: Scope, node: syntax.Call, name: str, args: list[Tree])
 
 def _never_equal(scope: Scope, node: syntax.Call, args: list[Tree], name: str) -> None:
     a, b = args[0].type, args[1].type
-    if NULL in (a, b) or (a in NUMBERS and b in NUMBERS):
+    if a in NUMBERS and b in NUMBERS:
+        return
+    if NULL in (a, b) and not {a.name, b.name} & _NEVER_NULL:
         return
     if not fits(a, b, {}) and not fits(b, a, {}) and a.name != b.name:
         always = "false" if name == "_==_" else "true"
-        scope.warn("KP206", f"{a} never equals {b}: this is always {always}", node.span)
+        hint = _PRESENCE if NULL in (a, b) else ""
+        scope.warn("KP206", f"{a} never equals {b}: this is always {always}", node.span, hint)
+
+
+# An object that is read by API path may be null, such values are not.
+_NEVER_NULL: Final = frozenset(
+    ("string", "bytes", "bool", "int", "uint", "double", "list", "map", "timestamp", "duration")
+)
+_PRESENCE: Final = "whether there is one: `'key' in m` for a key, `has(a.b)` for a field"
 
 
 def _unknown(scope: Scope, node: syntax.Call, name: str, args: list[Tree], member: bool) -> Tree:
@@ -229,8 +239,13 @@ def _overload_hint(args: list[Tree], node: syntax.Call) -> Hint | str:
         called = f"{'cpu' if other.type.unit == 'milli-cpu' else 'units'}('{value}')"
         number = str(int(value)) if value.isascii() and value.isdecimal() else called
         return Hint(f"write `{number}`", number, text.span)
+    if a.type.name == b.type.name == "quantity":
+        return f"write `a.compareTo(b) {_SYMBOLS[node.name]} 0`" if node.name in _SYMBOLS else ""
     if "quantity" in (a.type.name, b.type.name) and (a.type.unit or b.type.unit):
         return "amounts of resources are numbers: write `units('2Gi')`, or `cpu('500m')`"
+    if text.type.name == "string" and other.type.name in ("int", "uint", "double"):
+        called = other.type.name
+        return f"write `{called}(…)` around the string, or a string on both sides"
     if {a.type.name, b.type.name} == {"int", "double"}:
         return "write `double(…)` around the int"
     if {a.type.name, b.type.name} == {"int", "uint"}:

@@ -42,13 +42,53 @@ FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "strip": "write `x.trim()`",
         "match": "write `x.matches('pattern')`",
         "float": "write `double(x)`",
+        "now": "write `now`, without parentheses",
         "str": "write `string(x)`",
     }
 )
 _BUDGETS: Final = "write `pod.disruptionBudgets`; preemption keeps to budgets by itself"
-MEMBERS: Final[Mapping[str, str]] = MappingProxyType(
-    dict.fromkeys(("pdb", "pdbs", "disruptionBudgets", "podDisruptionBudgets"), _BUDGETS)
+_JUDGED: Final = "write `node.name`: the node that is judged"
+_OWNER: Final = "write `pod.controller.name`, `.kind`, or `node.pods.sameController(pod)`"
+
+
+def _amounts(resource: str) -> Mapping[str, str]:
+    """An amount of a resource, by the object of which it is asked."""
+    return {
+        "Node": f"write `node.free('{resource}')` or `node.allocatable('{resource}')`",
+        "Pod": f"write `pod.request('{resource}')`",
+    }
+
+
+# By the name of the member, for any object or by the name of the object.
+MEMBERS: Final[Mapping[str, str | Mapping[str, str]]] = MappingProxyType(
+    {
+        **dict.fromkeys(("pdb", "pdbs", "disruptionBudgets", "podDisruptionBudgets"), _BUDGETS),
+        **{resource: _amounts(resource) for resource in ("cpu", "memory")},
+        "gpu": _amounts("nvidia.com/gpu"),
+        **{
+            name: {"Node": f"write `label(node, 'topology.kubernetes.io/{name}')`"}
+            for name in ("zone", "region")
+        },
+        **{name: {"Pod": _OWNER} for name in ("owner", "ownerReferences")},
+        **{name: {"Pod": _JUDGED} for name in ("nodeName", "node")},
+    }
 )
+# Parts of a time.
+CLOCK: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **dict.fromkeys(("hour", "hours"), "write `t.getHours('UTC')`"),
+        **dict.fromkeys(("minute", "minutes"), "write `t.getMinutes('UTC')`"),
+        **dict.fromkeys(("day", "weekday"), "write `t.getDayOfWeek('UTC')`, 0 is Sunday"),
+    }
+)
+
+
+def for_member(name: str, holder: str) -> str:
+    """The hint for a member that an object called `holder` has not; empty if there is none."""
+    hint = MEMBERS.get(name, "")
+    return hint if isinstance(hint, str) else hint.get(holder, "")
+
+
 _NUMBER: Final = re.compile(r"[0-9][0-9.]*\Z")
 _SUFFIX: Final = re.compile(r"[munkMGTPE]|[KMGTPE]i")
 _NOT: Final = re.compile(r"(?<![\w.])not\s+\Z")

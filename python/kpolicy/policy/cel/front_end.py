@@ -17,7 +17,17 @@ from kpolicy.policy.cel.lower import DEPTH_MAX, NODES_MAX, SLOTS_MAX, BeyondLimi
 from kpolicy.policy.cel.parse import parse
 from kpolicy.policy.cel.scope import COST_MAX, CompiledExpression, Environment, Scope
 from kpolicy.policy.cel.tree import Fact, Loop, Tree, Variable, own_operands, read_of
-from kpolicy.policy.cel.types import DYN, ERROR, TYPE_DEPTH_MAX, Type, depth_of, fits, has_dyn
+from kpolicy.policy.cel.types import (
+    BOOL,
+    DYN,
+    ERROR,
+    NUMBERS,
+    TYPE_DEPTH_MAX,
+    Type,
+    depth_of,
+    fits,
+    has_dyn,
+)
 
 # The most diagnostics of one expression. Further ones are found when these are repaired.
 DIAGNOSTICS_MAX: Final = 50
@@ -101,7 +111,12 @@ def _check_result(scope: Scope, tree: Tree, expected: tuple[Type, ...]) -> None:
         scope.warn("KP208", f"the type of the result is {tree.type}", tree.span)
     if not any(fits(tree.type, kind, {}) for kind in expected):
         wanted = " or ".join(map(str, expected))
-        scope.report("KP203", f"the result must be {wanted}, this is {tree.type}", tree.span)
+        hint = ""
+        if tree.type == BOOL and any(kind in NUMBERS for kind in expected):
+            hint = "say what it is worth: `… ? 100 : 0`"
+        elif tree.type in NUMBERS and BOOL in expected:
+            hint = "compare it, for example `… > 0`"
+        scope.report("KP203", f"the result must be {wanted}, this is {tree.type}", tree.span, hint)
 
 
 def _too_costly(scope: Scope, tree: Tree, bound: int, text: str) -> None:

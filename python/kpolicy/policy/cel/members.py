@@ -15,7 +15,7 @@ from kpolicy.policy.cel import syntax
 from kpolicy.policy.cel.call_costs import of_index
 from kpolicy.policy.cel.call_sizes import size_of_call
 from kpolicy.policy.cel.facts import API_ROOTS, PENDING, Member, ObjectType, resource_unit
-from kpolicy.policy.cel.familiar_words import MEMBERS
+from kpolicy.policy.cel.familiar_words import CLOCK, for_member
 from kpolicy.policy.cel.scope import Scope, clock_hint
 from kpolicy.policy.cel.sizes import Size, larger, of_constant, of_member
 from kpolicy.policy.cel.tree import (
@@ -45,6 +45,7 @@ from kpolicy.policy.cel.types import (
     ERROR,
     NUMBERS,
     STRING,
+    TIMESTAMP,
     Type,
     fits,
     optional_of,
@@ -98,6 +99,7 @@ def field_of(scope: Scope, operand: Tree, node: syntax.Select) -> Tree:
     if kind == DYN:
         return _field(operand, node, DYN, larger(operand.size, operand.size.inside))
     hint = "a list is indexed: `list[0]`" if kind.name == "list" else ""
+    hint = CLOCK.get(node.name, "") if kind == TIMESTAMP else hint
     return scope.report("KP205", f"{kind} has no fields, so no `{node.name}`", node.name_span, hint)
 
 
@@ -168,7 +170,7 @@ def _member_field(scope: Scope, operand: Tree, described: ObjectType, node: synt
 
 def no_member(scope: Scope, described: ObjectType, name: str, span: Span) -> Tree:
     hint = (
-        MEMBERS.get(name)
+        for_member(name, described.name)
         or suggestion(name, described.members)
         or clock_hint(name)
         or _all_members(described)

@@ -76,9 +76,10 @@ DOCUMENT_PAGES: Final = (
     Page(
         "KP108",
         ERROR,
-        "anchor or alias",
+        "anchor, alias or tag",
         "With aliases, a document of a few lines can stand for billions of values. Therefore "
-        "kpolicy does not read them.",
+        "kpolicy does not read them. A tag, `!name`, is no part of the value: an expression that "
+        "begins with `!` needs quotes.",
         "spec:\n  predicates: &p []\n  priorities: *p",
         "spec:\n  predicates: []\n  priorities: []",
     ),

@@ -31,7 +31,7 @@ from kpolicy.policy.cel.tree import (
     own_nodes,
 )
 from kpolicy.policy.cel.types import INT_MAX, INT_MIN, UINT_MAX
-from kpolicy.policy.lint.lookups import is_literal, literal_text, unguarded
+from kpolicy.policy.lint.lookups import is_literal, is_lookup, literal_text, unguarded
 from kpolicy.policy.lint.written import WrittenExpression, WrittenPolicy
 from kpolicy.policy.models.scheduling_policy import Predicate
 from kpolicy.quick_dataclass import dataclass
@@ -271,6 +271,8 @@ class Folding:
             return self._failed(span, f"{what} a constant zero is always an error")
         if tree.name == "index_list":
             return self._item(tree, args)
+        if tree.name == "in_list":
+            return _contained(tree.args[0], tree.args[1], args[0])
         if not all(isinstance(value, Known) for value in args):
             return _VARIES
         return self._computed(tree, [value.value for value in args if isinstance(value, Known)])
@@ -304,6 +306,19 @@ class Folding:
     def _failed(self, span: Span, message: str) -> Folded:
         self.failures.append(Failure(span, message))
         return _FAILS
+
+
+def _contained(item: Tree, listed: Tree, value: Folded) -> Folded:
+    """`x in []`, and `'a' in ['b']` where all is written there; `value` is that of the item."""
+    if not isinstance(listed, NewList) or listed.optional:
+        return _VARIES
+    if not listed.args:
+        may_err = any(map(is_lookup, own_nodes(item)))
+        return _VARIES if may_err else Known(value=False)
+    texts = [literal_text(each) for each in listed.args]
+    if None in texts or not isinstance(value, Known) or not isinstance(value.value, str):
+        return _VARIES
+    return Known(value.value in texts)
 
 
 def _quotient(a: int, b: int) -> int:

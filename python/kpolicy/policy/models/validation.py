@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from kpolicy.diagnostics import Diagnostic, Fix, Hint, Span, is_slip, suggestion
 from kpolicy.policy.codes.registry import pages, remark
 from kpolicy.policy.limits import RECOVERY_ROUNDS_MAX
+from kpolicy.policy.models.durations import DURATION_PATTERN
 from kpolicy.policy.yaml.nodes import (
     Mapping,
     Node,
@@ -148,7 +149,9 @@ def _finding(
             hint=_type_hint(kind, node),
             field=field,
         )
-    return remark(_form_code(detail, path), _form_message(detail, path), span, field=field)
+    hint = _FORM_HINTS.get(detail.get("ctx", {}).get("pattern", ""), "")
+    message = _form_message(detail, path)
+    return remark(_form_code(detail, path), message, span, hint=hint, field=field)
 
 
 def _shown(path: Path) -> str:
@@ -286,6 +289,10 @@ _FORMS: Final = {
     "string_pattern_mismatch": "must match `{pattern}`",
     "finite_number": "must be a finite number",
 }
+
+
+# By the pattern that a text does not match.
+_FORM_HINTS: Final = {DURATION_PATTERN: "a number and a unit, such as `30s` or `1m30s`"}
 
 
 def _form_message(detail: ErrorDetails, path: Path) -> str:

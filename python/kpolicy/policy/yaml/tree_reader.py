@@ -158,6 +158,15 @@ class _Open:
     keys: dict[str, Span] = field(default_factory=dict)
 
 
+# The first character of a value of which YAML ends the value, or reads a part as something else.
+_VALUE: Final = re.compile(r":\s+(['\"\[{!])")
+_BEGINNINGS: Final = {
+    **dict.fromkeys("'\"", "put the whole value in quotes: it begins with a quote, and goes on"),
+    **dict.fromkeys("[{", "put the whole value in quotes: it begins with a bracket, and goes on"),
+    "!": "put the whole value in quotes: a `!` at its beginning is a tag of YAML",
+}
+
+
 class _Reader:
     """Builds trees from parse events. It has its own stack, so deep documents need no recursion."""
 
@@ -217,6 +226,11 @@ class _Reader:
 
     def _scalar(self, event: Any, start: int, end: int) -> Scalar:
         style, span = event.style or "", Span(start, end)
+        if event.tag and event.tag.startswith("!"):
+            message = f"`{event.tag}` is a tag of YAML, and no part of the value"
+            self._report("KP108", message, span, "put the whole value in quotes")
+            written = self._text.text[start:end]
+            return Scalar(span, written, written, style)
         if style or not event.implicit[0]:
             return Scalar(span, event.value, event.value, style)
         value = plain_value(event.value)
@@ -274,7 +288,12 @@ class _Reader:
             return "indent with spaces: YAML takes no tabs"
         if error.problem == "mapping values are not allowed in this context":
             return "put the value in quotes if it contains a colon and a space"
-        return ""
+        if error.problem == "found character that cannot start any token":
+            return "put the value in quotes: no value begins with this character"
+        line = self._text.text.rfind("\n", 0, offset) + 1
+        value = _VALUE.search(self._text.text, line, offset)
+        is_over = error.problem == "did not find expected key"
+        return _BEGINNINGS[value[1]] if value and (is_over or value[1] == "!") else ""
 
     def _refuse(self, message: str, offset: int) -> None:
         self._report("KP109", message, Span(offset, offset + 1))

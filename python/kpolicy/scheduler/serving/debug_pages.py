@@ -188,7 +188,7 @@ class Pages:
             pod.key for pod in islice(self._parts.feed.queue.entries(), limits.NAMES_COMPARED_MAX)
         ]
         hint = did_you_mean(key, known)
-        text = f"there is no pod {key}, or it has ended"
+        text = f"there is no pod {key}, or it has ended, or it waits for another scheduler"
         return Page(f"{text}; {hint}\n" if hint else f"{text}\n", 404)
 
     def _queue(self, key: str) -> dict[str, Any]:

@@ -117,6 +117,19 @@ class TestOutput:
         ]
         assert "1 of default-scheduler; `--every-pod` includes them" in err
 
+    def test_a_namespace_is_asked_for_as_with_kubectl(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(*SMALL, "-n", "default") == 0
+        assert "default/fits: fits 1 of 4 nodes" in capsys.readouterr().out
+        assert run(*SMALL, "-n", "default", "--pod", "giant", "-o", "jsonl") == 0
+        assert json.loads(capsys.readouterr().out)["pod"] == "default/giant"
+        assert run(*SMALL, "--namespace", "elsewhere") == 0
+        out, err = capsys.readouterr()
+        assert (out, "no pod is pending" in err) == ("", True)
+        assert run(*SMALL, "-n", "elsewhere", "--pod", "giant") == 2
+        assert "elsewhere/giant" in capsys.readouterr().err
+
     def test_every_pod_is_judged_when_asked_for(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run(*SMALL, "--every-pod", "--output", "jsonl") == 0
         out, err = capsys.readouterr()

@@ -161,7 +161,7 @@ def test_other_policies_and_params(folder: Path, capsys: pytest.CaptureFixture[s
         (["-j", "0"], "argument --jobs/-j: `0` is not a whole number of at least 1"),
         (["--coverage-min", "101"], "argument --coverage-min: from 0 to 100"),
         (["--param", "x"], "argument --param: write NAME=JSON"),
-        (["-o", "xml"], "`xml` is not one of text, json, jsonl, junit, github"),
+        (["-o", "xml"], "there is no format `xml`; one of text, json, jsonl, junit, github"),
     ],
 )
 def test_what_cannot_work(

@@ -86,9 +86,9 @@ def test_nobody_answers(
 class _Terminal:
     """A terminal of 40 lines in which the command runs."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, term: str = "xterm") -> None:
         self._descriptor, other = pty.openpty()
-        environment = os.environ | {"TERM": "xterm", "COLUMNS": "120", "LINES": "40"}
+        environment = os.environ | {"TERM": term, "COLUMNS": "120", "LINES": "40"}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "kpolicy", *arguments],
             stdin=other,
@@ -126,6 +126,14 @@ async def test_on_a_terminal_keys_lead_from_a_pod_to_the_parts_of_a_rule() -> No
         ) as world:
             await world.until(lambda: _parked(world) == 1)
             await asyncio.to_thread(_walk, world.scheduler.url)
+            await asyncio.to_thread(_without_screens, world.scheduler.url)
+
+
+def _without_screens(url: str) -> None:
+    """One frame as text, and no key is waited for."""
+    terminal = _Terminal("top", "--scheduler", url, term="dumb")
+    terminal.until(lambda shown: "PENDING LONGEST" in shown and "default/web" in shown)
+    assert terminal.close() == 0
 
 
 def _walk(url: str) -> None:

@@ -152,9 +152,37 @@ def test_a_namespace_and_a_group_are_summed_up(capsys: Capture) -> None:
     assert [len(each["pods"]) for each in shown["advice"]] == [3, 1, 1]
     text = why(capsys, "-n", "shop", "-s", cluster)
     assert text.startswith("the namespace shop: 6 pods, 1 on nodes\n")
+    assert text.endswith("\njudged by the policy kube-scheduler-default, here\n")
+    assert shown["judgedBy"] == "the policy kube-scheduler-default, here"
     group = document(capsys, "-n", "shop", "--group", "gang", "-s", cluster)
     assert (group["group"], group["pods"], group["pending"]) == ("gang", 3, 3)
     assert why(capsys, "-n", "none", "-s", cluster).endswith("no pod is pending\n")
+
+
+def test_pods_of_other_schedulers_are_named_where_kube_scheduler_is_asked(capsys: Capture) -> None:
+    others = [pod(f"o{number}", "shop", cpu="9") for number in range(2)]
+    for each in others:
+        each["spec"]["schedulerName"] = "default-scheduler"
+    cluster = shop(*others)
+    note = "judged as kube-scheduler judges: 2 of kpolicy;"
+    assert main(["why", "-n", "shop", "-s", cluster]) == 0
+    assert note in capsys.readouterr().err
+    assert main(["why", "-n", "shop", "-s", cluster, "--policy", "demo"]) == 0
+    assert "note" not in capsys.readouterr().err
+
+
+def test_lines_are_folded_to_the_terminal(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = shop(*(node(f"a-node-with-a-long-name-{number}", cpu="2") for number in range(9)))
+    flat = why(capsys, "shop/search", "-s", cluster)
+    assert max(map(len, flat.splitlines())) > 100
+    monkeypatch.setenv("COLUMNS", "72")
+    for arguments in (["why", "shop/search"], ["explain", "--pod", "shop/search"]):
+        assert main([*arguments, "-s", cluster]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) > 10
+        assert max(map(len, lines)) <= 72
+    monkeypatch.setenv("COLUMNS", "400")
+    assert why(capsys, "shop/search", "-s", cluster) == flat
 
 
 def test_what_cannot_be_answered_has_a_code(capsys: Capture) -> None:

@@ -45,7 +45,7 @@ def test_a_profile_may_weigh_a_rule_otherwise_or_do_without() -> None:
 @pytest.mark.parametrize(
     ("expression", "code", "hint"),
     [
-        ("allocation.size > 1", "KP203", ""),
+        ("allocation.size > 1", "KP203", "say what it is worth: `… ? 100 : 0`"),
         ("node.free('cpu')", "KP201", HERE),
         ("node.pods.size", "KP201", HERE),
         ("allocation.left.whol", "KP201", "did you mean `whole`?"),

@@ -41,6 +41,21 @@ HINTS = {
     "node.labels.get('x') == ''": "write `x['key']`, or `x[?'key'].orValue('')` if the key may be "
     "missing",
     "cluster.pdbs.size() > 0": MEMBERS["pdbs"],
+    "node.cpu > 4": "write `node.free('cpu')` or `node.allocatable('cpu')`",
+    "pod.memory > 4": "write `pod.request('memory')`",
+    "node.gpu > 0": "write `node.free('nvidia.com/gpu')` or `node.allocatable('nvidia.com/gpu')`",
+    "node.zone == 'a'": "write `label(node, 'topology.kubernetes.io/zone')`",
+    "pod.owner == 'a'": "write `pod.controller.name`, `.kind`, or `node.pods.sameController(pod)`",
+    "pod.nodeName == 'a'": "write `node.name`: the node that is judged",
+    "now() > timestamp(0)": "write `now`, without parentheses",
+    "now.hour > 5": "write `t.getHours('UTC')`",
+    "now.minute > 5": "write `t.getMinutes('UTC')`",
+    "now.weekday > 5": "write `t.getDayOfWeek('UTC')`, 0 is Sunday",
+    "quantity('1') >= quantity('2')": "write `a.compareTo(b) >= 0`",
+    "node.labels['a'] > 5": "write `int(…)` around the string, or a string on both sides",
+    "node.labels['a'] != null": "whether there is one: `'key' in m` for a key, `has(a.b)` for a "
+    "field",
+    "pod.priority": "compare it, for example `… > 0`",
 }
 
 
@@ -59,6 +74,13 @@ def test_a_habit_has_a_hint(expression: str) -> None:
         "'x' in node.labels",
         "node.name.lowerAscii().trim().upperAscii().matches('a')",
         "string(double('1')) == '1'",
+        "node.free('cpu') < node.allocatable('cpu') || pod.request('cpu') > 0",
+        "label(node, 'topology.kubernetes.io/zone') == 'a'",
+        "pod.controller.name == 'a' && pod.controller.kind == 'ReplicaSet'",
+        "node.pods.sameController(pod) < 1",
+        "now.getHours('UTC') + now.getMinutes('UTC') + now.getDayOfWeek('UTC') > 5",
+        "quantity('1').compareTo(quantity('2')) >= 0",
+        "int(label(node, 'a')) > 5",
     ],
 )
 def test_what_hints_say_is_written_so(expression: str) -> None:
@@ -79,3 +101,13 @@ def test_traps_of_yaml_have_hints() -> None:
         "put the value in quotes if it contains a colon and a space"
     ]
     assert hints("a\n\tb: 1") == ["indent with spaces: YAML takes no tabs"]
+    goes_on = "put the whole value in quotes: it begins with a {}, and goes on"
+    assert hints("'a' in node.labels") == [goes_on.format("quote")]
+    assert hints("['a'].exists(x, x == node.name)") == [goes_on.format("bracket")]
+    assert hints("!has(node.labels.a) || node.ready") == [
+        "put the whole value in quotes: a `!` at its beginning is a tag of YAML"
+    ]
+    assert hints("!node.ready") == ["put the whole value in quotes"]
+    assert hints("@name") == ["put the value in quotes: no value begins with this character"]
+    # A bracket that is not closed is another mistake.
+    assert hints("node.ready\n      match: {a: [b}") == [""]
