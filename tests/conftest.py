@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Final
 
@@ -11,6 +12,9 @@ import pytest
 from tests import threads
 
 pytest_plugins = ["tests.cluster.fixtures"]
+
+# Workers of pytest-xdist have it, and no user's shell exports it.
+os.environ.pop("COLUMNS", None)
 
 # How long an example takes says something of the machine, not of what is tested. The rest is as
 # the library has it: new examples at each run, and the same ones where CI is set.

@@ -17,7 +17,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from kpolicy.diagnostics import Diagnostic, Fix, Hint, Span, is_slip, suggestion
 from kpolicy.policy.codes.registry import pages, remark
 from kpolicy.policy.limits import RECOVERY_ROUNDS_MAX
-from kpolicy.policy.models.durations import DURATION_PATTERN
+from kpolicy.policy.models.go_durations import DURATION_PATTERN
 from kpolicy.policy.yaml.nodes import (
     Mapping,
     Node,
