@@ -95,7 +95,9 @@ class Week:
         self._engine = Engine(setting.seed, threads=1)
         assert not self._engine.load(program.bytes)
         self._queue = Queue()
-        self._queue.follow_policy(is_ordered=self._engine.orders_queue())
+        self._queue.follow_policy(
+            is_ordered=self._engine.orders_queue(), holds_pods=self._engine.holds_pods()
+        )
         self._numbers = itertools.count()
         self._ends: list[tuple[int, str]] = []
         self._pods: dict[str, dict[str, Any]] = {}

@@ -21,6 +21,7 @@ __all__ = [
     "evaluation_plan",
     "expression_facts",
     "feature_gates",
+    "holds_pods",
     "labelled",
     "load_selectors",
     "next_pods",
@@ -47,7 +48,7 @@ _Refusal: TypeAlias = tuple[str, str, str, str]
 _PodChange: TypeAlias = tuple[int, str, str, str, int, str, bool, str, str, int, int]
 
 # A parked pod that should be tried again: (uid, event), event as in kube-scheduler's metrics label,
-# for example `NodeUpdateNodeTaint`.
+# for example `NodeUpdateNodeTaint`. Without a uid: a hold may begin or end.
 _Wake: TypeAlias = tuple[str, str]
 
 # (code, object, message): an object that could not be read. All others are read.
@@ -317,9 +318,12 @@ def decide_again(engine: Engine, uids: Sequence[str], now_ns: int) -> list[_Deci
 def orders_queue(engine: Engine) -> bool:
     """Whether the program in force orders the queue or holds pods."""
 
+def holds_pods(engine: Engine) -> bool:
+    """Whether the program in force holds pods."""
+
 def next_pods(
     engine: Engine,
-    entered: Sequence[tuple[str, int, int, int, bool]],
+    entered: Sequence[tuple[str, int, int, int, bool, bool]],
     left: Sequence[str],
     limit: int,
     times: tuple[int, int],
@@ -327,7 +331,7 @@ def next_pods(
     """The pods to try next: (uids in order, held pods as (uid, hold, reason, message), whether to
     ask again at once, expressions that failed as (uid, rule, code, message)). entered: pods that
     came or changed (uid, since when it waits, when it could first be tried, attempts, whether it
-    comes last); left: uids. times: now, and now by the clock of `entered`."""
+    comes last, whether it rests); left: uids. times: now, and now by the clock of `entered`."""
 
 def wrote(engine: Engine, resource: str, line: bytes) -> _Applied:
     """The answer to a write of ours, as a line of a watch: an older state that still comes changes

@@ -19,9 +19,6 @@ TEAMS: Final = ("front", "back")
 VIP_TEAM: Final = "vip"  # of pods that evict others
 ZONES: Final = ("x", "y")
 POOLS: Final = ("a", "b")
-# Pods are tried again so soon, so that the reason of each is of the cluster as it is.
-FLUSH_AFTER_S: Final = 1.0
-FLUSH_PERIOD_S: Final = 0.5
 # Simulated days begin at midnight of January 1.
 _OPEN: Final = "now.within('0 0 1 1 *', duration('23h'))"
 _CLOSED: Final = "now.within('0 0 2 1 *', duration('23h'))"
@@ -77,7 +74,6 @@ class Policy:
         lines = [
             f"  predicates:\n{predicates}" if predicates else "",
             "  queue:\n    podInitialBackoff: 0.1\n    podMaxBackoff: 0.2\n",
-            f"    flushAfter: {FLUSH_AFTER_S}\n    flushPeriod: {FLUSH_PERIOD_S}\n",
             f"    holds:\n{holds}" if holds else "",
         ]
         return PolicyText("random", policy_text("random", "".join(lines)))

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+from kpolicy.scheduler.limits import MINUTE_S
 from kpolicy.testing.objects.resource_types import BY_KIND
 from tests.autoscalers.cluster import Cluster, Pod
-from tests.autoscalers.rules import FLUSH_AFTER_S, FLUSH_PERIOD_S, NAMESPACES, Policy, policy_of
+from tests.autoscalers.rules import NAMESPACES, Policy, policy_of
 from tests.autoscalers.scenarios import Scenario, scenario_of
 from tests.invariants.history import SECOND_NS
 from tests.simulation.api_server import USER
@@ -24,8 +25,8 @@ from tests.simulation.world import Plan, World, world_of
 
 POLICIES_OF_A_WORLD: Final = 5
 SCENARIOS_OF_A_POLICY: Final = 5
-# Every pod is tried again at least once after the last change.
-SETTLE_S: Final = 2 * (FLUSH_AFTER_S + FLUSH_PERIOD_S)
+# Once a minute pods are tried again that rules keep back by now. Five minutes later, all would be.
+SETTLE_S: Final = MINUTE_S + 5
 # Longer than a change takes to the scheduler.
 HEARD_S: Final = 0.1
 _LOOKS_MAX: Final = 50

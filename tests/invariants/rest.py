@@ -1,5 +1,5 @@
-"""I13: when trouble and changes have ended, every pod that can be placed is placed, and then
-nothing changes. Needs `calm_since_ns`.
+"""I13: when trouble and changes have ended, every pod that can be placed is placed, no pod that a
+hold holds asks autoscalers for a node, and then nothing changes. Needs `calm_since_ns`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from tests.invariants.history import (
     SECOND_NS,
     STATUS,
     History,
+    Object,
     PolicyOffer,
     Violation,
     Write,
 )
 from tests.invariants.lost_pods import pending
 from tests.invariants.pods_and_nodes import is_deleting, name_of, priority_of
-from tests.invariants.starvation import NO_POLICY, feasible
+from tests.invariants.starvation import NO_POLICY, feasible, is_held
 from tests.invariants.timeline import Timeline
 
 NAME = "I13"
@@ -45,6 +46,7 @@ def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
             continue
         if not is_deleting(pod) and feasible(timeline, pod, timeline.last, policy, forbids):
             yield Violation(NAME, history.ended_ns, f"{name_of(pod)} waits, and would fit")
+    yield from _misled(history, timeline, waiting, policy)
     reported: set[tuple[str, str]] = set()
     for write in history.ours():
         # The lease is renewed for ever, and the count of a repeated event rises.
@@ -56,6 +58,25 @@ def rest(history: History, timeline: Timeline) -> Iterator[Violation]:
             continue
         text = f"{write.verb} {write.what} {write.namespace}/{write.name} though all is at rest"
         yield Violation(NAME, write.received_ns, text)
+
+
+def _misled(
+    history: History, timeline: Timeline, waiting: list[Object], policy: PolicyOffer
+) -> Iterator[Violation]:
+    """Autoscalers take the reason `Unschedulable` as the wish for a node."""
+    if not policy.cap_milli or STATUS in history.terms.broken:
+        return
+    for pod in waiting:
+        is_wish = _reason(pod) == "Unschedulable" and not is_deleting(pod)
+        if is_wish and is_held(timeline, pod, timeline.last, policy.cap_milli):
+            text = f"{name_of(pod)} has the reason Unschedulable, and is held"
+            yield Violation(NAME, history.ended_ns, text)
+
+
+def _reason(pod: Object) -> str:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    reasons = (each.get("reason") for each in conditions if each.get("type") == "PodScheduled")
+    return str(next(reasons, ""))
 
 
 def _in_force(history: History) -> PolicyOffer:

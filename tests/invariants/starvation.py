@@ -62,7 +62,7 @@ def feasible(
     cover. `forbids`: what the policy forbids, as far as it counts."""
     if pod is None or is_gated(pod) or node_of(pod) or not covers(pod):
         return False
-    if policy.cap_milli and _is_held(timeline, pod, version, policy.cap_milli):
+    if policy.cap_milli and is_held(timeline, pod, version, policy.cap_milli):
         return False
     if profile_of(pod) in timeline.terms.unjudged or wants_devices(pod):
         return False
@@ -79,8 +79,8 @@ def feasible(
     )
 
 
-def _is_held(timeline: Timeline, pod: Object, version: int, cap_milli: int) -> bool:
-    """Whether the namespace would have more cpu than the policy allows."""
+def is_held(timeline: Timeline, pod: Object, version: int, cap_milli: int) -> bool:
+    """Whether the pod is held: its namespace would have more cpu than the policy allows."""
     namespace = pod["metadata"].get("namespace")
     there = (
         other

@@ -26,9 +26,10 @@ from kpolicy.scheduler.extenders import extended_pods
 from kpolicy.scheduler.extenders.asking import Asked, Subject, ask
 from kpolicy.scheduler.extenders.in_force import ExtenderClient
 from kpolicy.scheduler.long_tasks import Leadership
+from kpolicy.scheduler.loop.policy_order import PolicyOrder
 from kpolicy.scheduler.loop.queue import Queue
 from kpolicy.scheduler.loop.queue_feed import EngineSink
-from kpolicy.scheduler.loop.queued_pod import Attempt
+from kpolicy.scheduler.loop.queued_pod import Attempt, QueuedPod
 from kpolicy.scheduler.plugged.placements import PluggedPod
 from kpolicy.scheduler.preemption import preemptions
 from kpolicy.scheduler.preemption.room import Plan, plan
@@ -109,6 +110,11 @@ def _by_name(binding: Binding) -> bytes:
 
 def _deaf(self: Queue, uid: str, event: str, now_ns: int) -> None:
     """No event wakes a parked pod."""
+
+
+def _unrested(self: PolicyOrder, pod: QueuedPod) -> None:
+    """No hold begins to hold a parked pod."""
+    self.leave(pod.uid)
 
 
 async def _forgetful(self: EngineSink, resource: str, resource_version: str) -> None:
@@ -207,6 +213,13 @@ MISTAKES: Final = (
     ),
     Mistake("binds by name", frozenset({"I10"}), binder, {"binding_body": _by_name}),
     Mistake("wakes lost", frozenset({"I5", "I13"}), Queue, {"wake": _deaf}),
+    Mistake(
+        "holds of parked pods unasked",
+        frozenset({"I13"}),
+        PolicyOrder,
+        {"rest": _unrested},
+        first_seed=39,
+    ),
     Mistake(
         "lists end nothing",
         frozenset({"I4", "I6", "I10"}),

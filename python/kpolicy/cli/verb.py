@@ -219,8 +219,8 @@ RELEASE_HELP: Final = (
     "of the cluster where it is known, otherwise the newest (default: what policies say, or auto)"
 )
 FEATURE_GATES_HELP: Final = (
-    "feature gates of kube-scheduler that are not as the release has them; those that no rule "
-    "depends on are refused"
+    "feature gates of kube-scheduler that are not as the release has them; those that "
+    "kpolicy does not honour are refused"
 )
 RELEASE: Final = argument(
     "--release",

@@ -149,6 +149,11 @@ class Engine:
         whose turn it is."""
         return _engine.orders_queue(self._engine)
 
+    def holds_pods(self) -> bool:
+        """Whether the program in force holds pods, so that `next_pods` is to know those that rest
+        too."""
+        return _engine.holds_pods(self._engine)
+
     def next_pods(
         self,
         entered: Sequence[WaitingPod],

@@ -72,7 +72,7 @@ class PodChange(NamedTuple):
 
 class Wake(NamedTuple):
     """A parked pod to try again, and the event that woke it, by its name in kube-scheduler's
-    metrics."""
+    metrics. Without a uid: a hold may begin or end, and `next_pods` says of whom."""
 
     uid: str
     event: str
@@ -80,13 +80,15 @@ class Wake(NamedTuple):
 
 class WaitingPod(NamedTuple):
     """A pod that may be tried, for `Engine.next_pods`: since when it waits, when it could first be
-    tried, and how often it was. Times are of the queue's clock. `is_set_aside`: it comes last."""
+    tried, and how often it was. Times are of the queue's clock. `is_set_aside`: it comes last.
+    `is_resting`: it is parked or backs off, and is not to be tried, but a hold may hold it."""
 
     uid: str
     since_ns: int
     first_ns: int
     attempts: int
     is_set_aside: bool
+    is_resting: bool = False
 
 
 class HeldPod(NamedTuple):

@@ -72,6 +72,7 @@ CALLS: Final[Mapping[str, tuple[int, Effect]]] = {
         (
             "beats",
             "holdings",
+            "holds_pods",
             "labelled",
             "located",
             "message",

@@ -4,6 +4,9 @@
 //! is asked once for a group. Specification: one rule that sees a chance is enough; a rule that
 //! registers `NodeAdd` but not `NodeTaint` is always woken by the latter. Sizes are bounded by the
 //! number of pending pods.
+//!
+//! A pod that a new node could help says so to autoscalers, until a rule that no new node helps comes to
+//! reject it too. Whether one does is asked when time passes, if what such rules read has changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +15,7 @@ use rustc_hash::FxHashMap;
 
 use crate::api::Wake;
 use crate::event::{Event, Events, Occurrence, Whose};
-use crate::judging::EXTENDER;
+use crate::judging::{EXTENDER, new_node};
 use crate::program::{Profile, Program};
 use crate::rules::{FilterRule, Key};
 use crate::snapshot::{Cluster, Pod};
@@ -23,9 +26,29 @@ struct GroupKey {
     profile: usize,
     /// Positions of the rules that rejected, sorted; empty where there was no node at all.
     rules: Box<[usize]>,
-    /// What these rules read of the pod: the keys of each, with their lengths.
+    /// What these rules read of the pod: the keys of each, with their lengths. Where a new node could
+    /// help, also of the rules that none helps.
     keys: Key,
+    /// Whether a new node could help.
+    is_helped: bool,
 }
+
+/// Why a pod is parked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ParkedFor<'a> {
+    /// Positions in the profile's filters, sorted.
+    pub(crate) rules: &'a [usize],
+    /// Whether a new node could help.
+    pub(crate) is_helped: bool,
+    /// For people.
+    pub(crate) message: &'a Arc<str>,
+}
+
+/// What asking whether pods are kept back may take in one call, in units; the others are asked about next
+/// time.
+const UNITS_MAX: u64 = 5_000_000;
+/// What looking at a node takes besides what expressions do.
+const NODE_UNITS: u64 = 50;
 
 impl GroupKey {
     fn is_of_extender(&self) -> bool {
@@ -53,6 +76,12 @@ pub(crate) struct Parked {
     by_key: FxHashMap<GroupKey, usize>,
     by_event: FxHashMap<Event, BTreeSet<usize>>,
     of_pod: FxHashMap<Arc<str>, usize>,
+    /// Whatever changes what is read by rules that no new node helps, of pods that one could help.
+    doubted_by: Events,
+    /// Something of that happened since all were asked about.
+    is_in_doubt: bool,
+    /// The group to be asked about next.
+    next_doubted: usize,
 }
 
 /// The events that a rule waits for.
@@ -102,30 +131,31 @@ impl Parked {
         Some(Arc::clone(&group.pods.get(uid)?.message))
     }
 
-    /// Parks a pod; `rules` are positions in the profile's filters.
+    /// Parks a pod of a profile.
     pub(crate) fn park(
         &mut self,
         pod: &Arc<Pod>,
         profile: usize,
-        rules: &[usize],
+        why: ParkedFor<'_>,
         program: &Program,
-        message: &Arc<str>,
     ) {
         self.remove(&pod.uid);
         let mut keys = Key::default();
-        let filters = program.profiles.get(profile).map(|profile| &profile.filters);
-        for rule in rules.iter().filter_map(|position| filters?.get(*position)) {
+        let filters = program.profiles.get(profile).map_or(&[][..], |profile| &profile.filters);
+        let rejecting = why.rules.iter().filter_map(|position| filters.get(*position));
+        let beyond = beyond_new_nodes(filters).filter(|_| why.is_helped);
+        for rule in rejecting.chain(beyond) {
             let key = key_of(rule, pod);
             keys.push(key.len() as u64);
             key.parts().iter().for_each(|part| keys.push(*part));
         }
-        let key = GroupKey { profile, rules: rules.into(), keys };
+        let key = GroupKey { profile, rules: why.rules.into(), keys, is_helped: why.is_helped };
         let index = match self.by_key.get(&key) {
             Some(index) => *index,
             None => self.add(key, program),
         };
         if let Some(Some(group)) = self.groups.get_mut(index) {
-            let waiting = Waiting { pod: Arc::clone(pod), message: Arc::clone(message) };
+            let waiting = Waiting { pod: Arc::clone(pod), message: Arc::clone(why.message) };
             group.pods.insert(Arc::clone(&pod.uid), waiting);
             self.of_pod.insert(Arc::clone(&pod.uid), index);
         }
@@ -142,6 +172,13 @@ impl Parked {
             }
             _ => Events::of(&[Event::NodeAdd]),
         };
+        if let Some(profile) = program.profiles.get(key.profile).filter(|_| key.is_helped) {
+            let read = |rule: &FilterRule| {
+                rule.parts().events().with(rule.events()).with(rule.more_events())
+            };
+            self.doubted_by =
+                beyond_new_nodes(&profile.filters).map(read).fold(self.doubted_by, Events::with);
+        }
         let group = Group { key: key.clone(), events, pods: BTreeMap::new() };
         let index = match self.free.pop() {
             Some(index) => index,
@@ -205,6 +242,7 @@ impl Parked {
         }
         let pending = Whose::Pending(program.followed.traits().pending_pod);
         for event in occurrence.events() {
+            self.is_in_doubt |= self.doubted_by.contains(event);
             let mut woken: Vec<Arc<str>> = Vec::new();
             let waiting = self.by_event.get(&event).into_iter().flatten();
             for index in waiting.copied().collect::<Vec<_>>() {
@@ -222,6 +260,44 @@ impl Parked {
                 out.push(Wake { uid, event: label });
             }
         }
+    }
+
+    /// Wakes the pods that rules keep back by now which no new node helps, so that their next attempt
+    /// says so.
+    pub(crate) fn wake_kept_back(
+        &mut self,
+        program: &Program,
+        cluster: &Cluster,
+        out: &mut Vec<Wake>,
+    ) {
+        if !self.is_in_doubt {
+            return;
+        }
+        let (spent_before, mut looked) = (program.units_spent(), 0_u64);
+        for _ in 0..self.groups.len() {
+            let spent = program.units_spent().saturating_sub(spent_before);
+            if spent.saturating_add(looked.saturating_mul(NODE_UNITS)) >= UNITS_MAX {
+                return;
+            }
+            let index = if self.next_doubted < self.groups.len() { self.next_doubted } else { 0 };
+            self.next_doubted = index + 1;
+            let Some(Some(group)) = self.groups.get(index) else { continue };
+            let Some(profile) = program.profiles.get(group.key.profile) else { continue };
+            let Some(first) = group.pods.values().next().filter(|_| group.key.is_helped) else {
+                continue;
+            };
+            let (is_kept_back, nodes) = new_node::is_kept_back(&first.pod, profile, cluster);
+            looked = looked.saturating_add(nodes);
+            if is_kept_back {
+                let event = Event::TimePasses.label(Whose::Assigned);
+                for uid in group.pods.keys() {
+                    self.of_pod.remove(uid);
+                    out.push(Wake { uid: Arc::clone(uid), event });
+                }
+                self.drop_group(index);
+            }
+        }
+        self.is_in_doubt = false;
     }
 
     /// A waiting pod was updated itself.
@@ -256,6 +332,7 @@ impl Parked {
                 }),
             };
         let (profile, positions) = (group.key.profile, group.key.rules.clone());
+        let is_helped = group.key.is_helped;
         let Some(message) = self.message(&new.uid) else { return };
         match helping {
             Some(event) => {
@@ -264,9 +341,18 @@ impl Parked {
                 out.push(Wake { uid: Arc::clone(&new.uid), event });
             }
             // It waits on, as what it is now.
-            None => self.park(new, profile, &positions, program, &message),
+            None => {
+                self.is_in_doubt |= is_helped && self.doubted_by != Events::NONE;
+                let why = ParkedFor { rules: &positions, is_helped, message: &message };
+                self.park(new, profile, why, program);
+            }
         }
     }
+}
+
+/// The rules that no new node helps.
+fn beyond_new_nodes(filters: &[FilterRule]) -> impl Iterator<Item = &FilterRule> {
+    filters.iter().filter(|rule| rule.is_beyond_new_nodes())
 }
 
 fn rules_of<'a>(key: &GroupKey, profile: &'a Profile) -> Vec<&'a FilterRule> {

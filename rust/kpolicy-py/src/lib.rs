@@ -47,6 +47,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(again::decide_again, module)?)?;
     module.add_function(wrap_pyfunction!(waiting::next_pods, module)?)?;
     module.add_function(wrap_pyfunction!(waiting::orders_queue, module)?)?;
+    module.add_function(wrap_pyfunction!(waiting::holds_pods, module)?)?;
     module.add_function(wrap_pyfunction!(devices::wanted_selectors, module)?)?;
     module.add_function(wrap_pyfunction!(devices::wrote, module)?)?;
     module.add_function(wrap_pyfunction!(devices::load_selectors, module)?)?;

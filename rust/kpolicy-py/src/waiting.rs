@@ -8,8 +8,9 @@ use pyo3::types::PyList;
 
 use crate::engine::Engine;
 
-/// Uid, beginning of the wait, when it could first be tried, attempts, whether it is set aside.
-type EnteredRow = (String, i64, i64, i64, bool);
+/// Uid, beginning of the wait, when it could first be tried, attempts, whether it is set aside, whether it
+/// rests.
+type EnteredRow = (String, i64, i64, i64, bool, bool);
 /// Uids in order, held pods (uid, hold, reason, message), whether to ask again at once, what failed
 /// (uid, rule, code, message).
 type NextRow<'py> = (Vec<String>, Bound<'py, PyList>, bool, Bound<'py, PyList>);
@@ -18,6 +19,12 @@ type NextRow<'py> = (Vec<String>, Bound<'py, PyList>, bool, Bound<'py, PyList>);
 #[pyfunction]
 pub(crate) fn orders_queue(py: Python<'_>, engine: &Engine) -> PyResult<bool> {
     engine.ask(py, |held| held.core.orders_queue())
+}
+
+/// Whether the program in force holds pods.
+#[pyfunction]
+pub(crate) fn holds_pods(py: Python<'_>, engine: &Engine) -> PyResult<bool> {
+    engine.ask(py, |held| held.core.holds_pods())
 }
 
 /// The next pods to try, after who came or changed and who left.
@@ -43,6 +50,7 @@ pub(crate) fn next_pods<'py>(
     Ok((picked, held, next.is_more, PyList::new(py, faults.collect::<Vec<_>>())?))
 }
 
-fn entered_pod((uid, since_ns, first_ns, attempts, is_set_aside): EnteredRow) -> Entered {
-    Entered { uid: uid.into(), since_ns, first_ns, attempts, is_set_aside }
+fn entered_pod(row: EnteredRow) -> Entered {
+    let (uid, since_ns, first_ns, attempts, is_set_aside, is_resting) = row;
+    Entered { uid: uid.into(), since_ns, first_ns, attempts, is_set_aside, is_resting }
 }

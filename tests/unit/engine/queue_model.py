@@ -10,7 +10,8 @@ Number = float | None
 
 @dataclass(slots=True)
 class ModelPod:
-    """`state`: waiting, held (the model makes no difference), out (handed out), running."""
+    """`state`: waiting, held (the model makes no difference), out (handed out), resting (tried and
+    parked), running."""
 
     uid: str
     namespace: str
@@ -48,6 +49,12 @@ class Model:
         self.arrivals += 1
         pod.state, pod.arrival = "waiting", self.arrivals
         self.pods[pod.uid] = pod
+
+    def hold_resting(self) -> None:
+        """Parked pods that a hold holds now wait with the others."""
+        for pod in self.pods.values():
+            if pod.state == "resting" and self.holds(self, pod):
+                self.come(pod)
 
     def next(self) -> ModelPod | None:
         ready = [pod for pod in self.waits() if not self.holds(self, pod)]

@@ -113,6 +113,58 @@ def test_the_end_of_what_keeps_a_pod_back_wakes_it() -> None:
     assert decided(engine, "big")[0].is_helped_by_node
 
 
+def watch(engine: Engine, change: str, item: dict[str, Any]) -> list[str]:
+    """The uids of the pods that this wakes."""
+    item["metadata"]["uid"] = item["metadata"]["name"]
+    line = json.dumps({"type": change, "object": item}).encode() + b"\n"
+    applied = engine.watch("pods", line, 0)
+    assert applied.unreadable == []
+    return [wake.uid for wake in applied.wakes]
+
+
+def test_a_parked_pod_that_rules_come_to_keep_back_is_woken_when_time_passes() -> None:
+    engine = engine_with(ROOM, QUOTA)
+    add(
+        engine, node("n1", cpu="2"), node("n2", cpu="2"), pod("big", cpu="4"), pod("large", cpu="4")
+    )
+    assert all(decision.is_helped_by_node for decision in decided(engine, "big", "large"))
+    # Nothing has changed, or nothing that the quota reads.
+    assert engine.pass_time(0).wakes == []
+    assert watch(engine, "ADDED", pod("of-others", node_name="n1")) == []
+    assert engine.pass_time(0).wakes == []
+    assert watch(engine, "ADDED", of_team("there", node_name="n1")) == []
+    assert [wake.uid for wake in engine.pass_time(0).wakes] == ["big", "large"]
+    assert not any(decision.is_helped_by_node for decision in decided(engine, "big", "large"))
+    assert watch(engine, "ADDED", of_team("another", node_name="n2")) == []
+    assert engine.pass_time(0).wakes == [], "what it says is true already"
+
+
+def test_a_rule_that_keeps_a_pod_from_some_nodes_only_keeps_nothing_back() -> None:
+    few = {"name": "few", "expression": "node.podCount < 1", "helpedBy": "other"}
+    engine = engine_with(ROOM, few)
+    add(engine, node("n1", cpu="2"), node("n2", cpu="2"), pod("big", cpu="4"))
+    assert decided(engine, "big")[0].is_helped_by_node
+    watch(engine, "ADDED", pod("first", node_name="n1"))
+    assert engine.pass_time(0).wakes == []
+    watch(engine, "ADDED", pod("second", node_name="n2"))
+    assert [wake.uid for wake in engine.pass_time(0).wakes] == ["big"]
+
+
+def test_the_status_that_is_written_to_a_pending_pod_does_not_wake_it() -> None:
+    """kube-scheduler compares pods without status and managed fields (isPodUpdated)."""
+    labelled = {"name": "labelled", "expression": "'go' in pod.labels"}
+    engine = engine_with(labelled)
+    add(engine, node("n1"), pod("p"))
+    assert decided(engine, "p")[0].verdict == Verdict.PARKED
+    told = pod("p")
+    condition = {"type": "PodScheduled", "status": "False", "reason": "RejectedByPolicy"}
+    told["status"] = {"phase": "Pending", "conditions": [condition]}
+    told["metadata"]["managedFields"] = [{"manager": "kpolicy", "operation": "Update"}]
+    assert watch(engine, "MODIFIED", told) == []
+    assert watch(engine, "MODIFIED", pod("p", annotations={"go": ""})) == []
+    assert watch(engine, "MODIFIED", pod("p", labels={"go": ""})) == ["p"]
+
+
 def test_explanations_name_the_rules() -> None:
     engine = engine_with(ROOM, QUOTA)
     add(engine, node("n1", cpu="2"), of_team("there", node_name="n1"), pod("big", cpu="4"))

@@ -56,10 +56,18 @@ class Cluster:
         self.watch("pods", "ADDED", made(name, namespace, cpu, **more))
         self.wait(name)
 
-    def wait(self, name: str, first_s: int | None = None, attempts: int = 0) -> None:
+    def wait(
+        self,
+        name: str,
+        first_s: int | None = None,
+        attempts: int = 0,
+        *,
+        is_resting: bool = False,
+    ) -> None:
         first_s = self.now_s if first_s is None else first_s
         times = (self.now_s * SECOND, first_s * SECOND)
-        self.entered.append(WaitingPod(name, *times, attempts, is_set_aside=False))
+        waiting = WaitingPod(name, *times, attempts, is_set_aside=False, is_resting=is_resting)
+        self.entered.append(waiting)
 
     def leave(self, name: str) -> None:
         """Who left did not come: the queue says only one of the two."""
@@ -241,6 +249,100 @@ def explained(cluster: Cluster, name: str) -> list[str]:
     return [] if found is None else [found["plugin"]]
 
 
+def parked(*names: str, cpu: int = 300) -> Cluster:
+    """A cluster in which these pods of the namespace `a` fit nowhere, and may have 4 cpus."""
+    cap = {"name": "cap", "when": "tenant.used('cpu') >= 4000", "message": "has its 4 cpus"}
+    cluster = Cluster({"holds": [cap]})
+    for name in names:
+        cluster.come(name, cpu=cpu)
+        assert cluster.next(9) == [name]
+        assert cluster.place([name]) == []
+        cluster.wait(name, is_resting=True)
+    assert cluster.next(9) == []
+    assert cluster.held == {}
+    return cluster
+
+
+def test_a_parked_pod_is_held_from_the_moment_that_a_hold_begins() -> None:
+    cluster = parked("p", "q")
+    assert "Insufficient cpu" in cluster.engine.message("p")
+    cluster.bind("of-others", "b", 9)
+    assert cluster.next(9) == []
+    assert cluster.held == {}
+    cluster.bind("running", "a", 4)
+    assert cluster.is_told_of
+    assert cluster.next(9) == []
+    assert cluster.held == {"p": "cap", "q": "cap"}
+    assert cluster.engine.message("p") == "has its 4 cpus"
+    cluster.gone("running", cpu=4)
+    assert cluster.is_told_of
+    assert cluster.next(1) == ["p"]
+    assert cluster.place(["p"]) == []
+    cluster.wait("p", is_resting=True)
+    assert cluster.next(9) == ["q"]
+
+
+def test_pods_that_are_being_tried_do_not_hold_parked_ones() -> None:
+    cluster = parked("p", "q")
+    cluster.wait("p")
+    for _ in range(3):
+        assert cluster.next(9) == ["p"]
+        assert cluster.next(9) == []
+        assert cluster.place(["p"]) == []
+        cluster.wait("p", is_resting=True)
+        assert cluster.next(9) == []
+        assert cluster.held == {}
+        cluster.wait("p")
+
+
+def test_holds_begin_by_time_by_nodes_and_by_namespaces_also_for_parked_pods() -> None:
+    cases: list[tuple[str, Callable[[Cluster], None]]] = [
+        ("now.within('1 0 * * *', duration('1h'))", lambda _: None),
+        ("cluster.nodeCount > 1", lambda c: c.watch("nodes", "ADDED", node("m", cpu="1"))),
+        (
+            "'stop' in namespaceObject.labels",
+            lambda c: c.watch("namespaces", "MODIFIED", namespace("a", {"stop": ""})),
+        ),
+        ("tenant.share > 0.4", lambda c: c.watch("nodes", "MODIFIED", node("n", cpu="2"))),
+    ]
+    for when, change in cases:
+        cluster = Cluster({"holds": [{"name": "h", "when": when}]})
+        cluster.watch("namespaces", "ADDED", namespace("a", {}))
+        cluster.bind("running", "a", 1)
+        cluster.come("p", cpu=300)
+        assert cluster.next(9) == ["p"], when
+        assert cluster.place(["p"]) == []
+        cluster.wait("p", is_resting=True)
+        assert cluster.next(9) == []
+        change(cluster)
+        if "now" in when:
+            cluster.now_s = 60
+            passed = cluster.engine.pass_time(cluster.now_s * SECOND)
+            cluster.is_told_of = bool(passed.wakes)
+        assert cluster.is_told_of, when
+        assert cluster.next(9) == [], when
+        assert cluster.held == {"p": "h"}, when
+
+
+def test_parked_pods_of_any_number_are_asked_about_in_calls_of_bounded_work() -> None:
+    cluster = parked("p")
+    lines = [
+        json.dumps({"type": "ADDED", "object": made(f"p{number}", "a", 300, priority=number)})
+        for number in range(12_000)
+    ]
+    cluster.engine.watch("pods", "\n".join(lines).encode() + b"\n", 0)
+    for number in range(12_000):
+        cluster.wait(f"p{number}", attempts=number, is_resting=True)
+    cluster.bind("running", "a", 4)
+    following = cluster.engine.next_pods(cluster.entered, [], 9, 0, 0)
+    assert following.picked == []
+    assert following.is_more
+    assert 0 < len(following.held) < 12_000
+    cluster.entered = []
+    assert cluster.next(9) == []
+    assert len(cluster.held) + len(following.held) == 12_001
+
+
 def test_a_hold_that_errs_holds() -> None:
     hold = {"name": "odd", "when": "int(pod.labels['n']) > 3"}
     cluster = Cluster({"holds": [hold]})
@@ -355,6 +457,7 @@ def compared(case: Case, random: Random, *, labelled: bool) -> None:
     for _ in range(60):
         act(cluster, model, random, f"p{next(numbers)}", labelled=labelled)
         limit = random.choice((0, 1, 2, 5))
+        model.hold_resting()
         picked = cluster.next(limit)
         wanted = [found.uid for found in (model.next() for _ in range(limit)) if found]
         assert picked == wanted
@@ -364,7 +467,8 @@ def compared(case: Case, random: Random, *, labelled: bool) -> None:
 def act(cluster: Cluster, model: Model, random: Random, name: str, *, labelled: bool) -> None:
     running = [each for each in model.pods.values() if each.state == "running"]
     waiting = model.waits()
-    match random.randrange(8):
+    resting = [each for each in model.pods.values() if each.state == "resting"]
+    match random.randrange(9):
         case 0 | 1 | 2:
             new = ModelPod(
                 name,
@@ -395,6 +499,11 @@ def act(cluster: Cluster, model: Model, random: Random, name: str, *, labelled: 
                 "namespaces", "MODIFIED", namespace(moved, {LABEL: tenant} if tenant else {})
             )
             assert cluster.is_told_of or not is_freed or not cluster.held
+        case 7 if resting:
+            woken = random.choice(resting)
+            woken.since_s = cluster.now_s
+            cluster.wait(woken.uid, woken.first_s)
+            model.come(woken)
         case _:
             cluster.now_s += random.randint(1, 9)
             model.now_s = cluster.now_s
@@ -405,6 +514,10 @@ def follow(cluster: Cluster, model: Model, random: Random, picked: list[str]) ->
     failed = {uid for uid in picked if random.random() < 0.2}
     for uid in picked:
         mine = model.pods[uid]
+        if random.random() < 0.2:
+            cluster.wait(uid, mine.first_s, is_resting=True)
+            mine.state, mine.since_s = "resting", cluster.now_s
+            continue
         if uid in failed:
             cluster.wait(uid, mine.first_s)
             mine.since_s = cluster.now_s

@@ -54,6 +54,8 @@ def _replay(args: argparse.Namespace) -> int:
 
     if args.pod and args.policy:
         raise CannotWorkError("--pod explains what was decided; it does not go with --policy")
+    if option := _option_without_policy(args):
+        raise CannotWorkError(f"{option} needs --policy: it says how that policy decides")
     journal = read_journal(args.journal)
     if not journal.epochs:
         raise CannotWorkError("\n".join(f"{each.code}: {each}" for each in journal.problems))
@@ -63,15 +65,27 @@ def _replay(args: argparse.Namespace) -> int:
     return replay(args, journal) or (FINDINGS if journal.problems else FINE)
 
 
+def _option_without_policy(args: argparse.Namespace) -> str:
+    """The first option that needs --policy, where that is not there."""
+    options = {
+        "--release": args.release,
+        "--feature-gates": args.feature_gates,
+        "--param": args.param,
+        "--every-pod": args.every_pod,
+    }
+    return "" if args.policy else next((name for name, value in options.items() if value), "")
+
+
 def _as_it_was(args: argparse.Namespace, journal: JournalInput) -> int:
     from kpolicy.offline.journal_replay.whole_journal import replay
     from kpolicy.offline.reports.replay_text import same_text
+    from kpolicy.offline.snapshots.snapshot_problem import BEFORE_JOURNAL
 
     _check_version(journal)
     with progress_bar("making decisions again") as progress:
         made = replay(journal, until_ns=args.at, progress=_counted(progress))
     if made.engine is None:
-        raise CannotWorkError("the journal begins after this time")
+        raise CannotWorkError(f"{BEFORE_JOURNAL}: the journal begins after this time")
     if args.pod:
         return _explain(args, made.engine, made.epochs[-1].to_ns)
     differences = made.differences()

@@ -21,6 +21,8 @@ from kpolicy.offline.snapshots.json_objects import Json, key_of, mapping_at, nam
 
 _INSUFFICIENT: Final = "Insufficient "
 _TOO_MANY_PODS: Final = "Too many pods"
+# Each class stands behind the resource of this name, whatever else it names.
+_RESOURCE_OF_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 
 
 class Situation(Enum):
@@ -37,12 +39,14 @@ class Situation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What the pod asks of a resource that is short, and what the node with most of it has free."""
+    """What the pod asks of a resource that is short, and what the node with most of it has free.
+    `device_class` stands behind the resource, if one does."""
 
     resource: str
     asked: Fraction
     most_free: Fraction
     node: str
+    device_class: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,7 @@ def needs(snapshot: Snapshot, pod: Json, explanation: Mapping[str, Any]) -> tupl
         return ()
     asked = requested(pod)
     free = _free(snapshot)
+    classes = _device_classes(snapshot)
     made = []
     for resource in short:
         has, node = max(
@@ -136,7 +141,8 @@ def needs(snapshot: Snapshot, pod: Json, explanation: Mapping[str, Any]) -> tupl
             key=lambda pair: (pair[0], pair[1]),
             default=(Fraction(0), ""),
         )
-        made.append(Need(resource, asked.get(resource, Fraction(0)), max(has, Fraction(0)), node))
+        wanted, left = asked.get(resource, Fraction(0)), max(has, Fraction(0))
+        made.append(Need(resource, wanted, left, node, classes.get(resource, "")))
     return tuple(made)
 
 
@@ -147,6 +153,18 @@ def _short(explanation: Mapping[str, Any]) -> Iterator[str]:
                 yield reason.removeprefix(_INSUFFICIENT)
             elif reason == _TOO_MANY_PODS:
                 yield PODS
+
+
+def _device_classes(snapshot: Snapshot) -> dict[str, str]:
+    """DeviceClasses by the extended resources behind which they stand."""
+    named = {}
+    for _, item in snapshot.objects():
+        if item.get("kind") == "DeviceClass":
+            name = name_of(item)
+            named[f"{_RESOURCE_OF_CLASS}{name}"] = name
+            if resource := mapping_at(item, "spec").get("extendedResourceName"):
+                named[str(resource)] = name
+    return named
 
 
 def _free(snapshot: Snapshot) -> dict[str, Amounts]:

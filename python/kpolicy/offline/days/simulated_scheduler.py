@@ -33,7 +33,9 @@ class SimulatedScheduler:
         # Sweeps have a process for each processor, and small clusters gain nothing from threads.
         self._engine = loaded_engine(program, seed, threads=1)
         self._queue = Queue()
-        self._queue.follow_policy(is_ordered=self._engine.orders_queue())
+        self._queue.follow_policy(
+            is_ordered=self._engine.orders_queue(), holds_pods=self._engine.holds_pods()
+        )
         # Watch events of pods that the engine does not know yet, and how many are of binds.
         self._lines: list[str] = []
         self._unconfirmed = 0

@@ -14,6 +14,12 @@ from kpolicy.offline.pages.page_frame import Part
 from kpolicy.offline.pages.rule_charts import rules_map, score_bars
 from kpolicy.offline.pages.shown_cluster import ShownCluster
 from kpolicy.offline.reports.columns import listed
+from kpolicy.offline.reports.devices_text import (
+    chosen_devices,
+    claims_elsewhere,
+    device_supplies,
+    together_text,
+)
 from kpolicy.offline.reports.explanation_text import verdict
 
 Explanation = Mapping[str, Any]
@@ -67,6 +73,7 @@ def explained_parts(explained: Explanation) -> Iterator[Part]:
     yield from rules_map(explained)
     yield from score_bars(explained)
     yield from _rejections(explained["nodes"])
+    yield from _devices(explained)
     yield from _errors(explained["nodes"])
     yield from _preemption(explained.get("preemption") or {})
     yield from _waits(explained.get("waitsFor", ()))
@@ -85,6 +92,42 @@ def _rejections(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     columns = [Column("nodes", "number"), Column("rule"), Column("reason"), Column("names")]
     if rows:
         yield DataTable("Rejected nodes, by the first rule that rejects", columns, rows)
+
+
+def _devices(explained: Explanation) -> Iterator[Part]:
+    if chosen := chosen_devices(explained):
+        title = f"Devices that {explained['selected']} would give"
+        yield DataTable(title, [Column("request"), Column("device")], chosen)
+    if elsewhere := claims_elsewhere(explained):
+        yield f"Claims whose devices are on other nodes: {listed(elsewhere, PAGE_NAMES_MAX)}"
+    yield from _lacking(explained["nodes"])
+
+
+def _lacking(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
+    rows = [
+        (
+            each.request,
+            each.wanted,
+            each.most_free,
+            each.seen,
+            each.accepted,
+            each.others,
+        )
+        for each in device_supplies(nodes)
+    ]
+    columns = [
+        Column("request"),
+        Column("wants"),
+        Column("free", "number"),
+        Column("seen", "number"),
+        Column("accepted", "number"),
+        Column("not free"),
+    ]
+    if rows:
+        about = "Free is the most that one of these nodes has. Other numbers are sums."
+        together = together_text(nodes)
+        more = f" {together}." if together else ""
+        yield DataTable("Devices of nodes that have too few", columns, rows, about + more)
 
 
 def _errors(nodes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:

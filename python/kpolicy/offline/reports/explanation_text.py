@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kpolicy.offline.reports.columns import columns, counted, largest_first, listed
+from kpolicy.offline.reports.devices_text import devices_text
 
 Explanation = Mapping[str, Any]
 TOP: Final = 5
@@ -21,7 +22,7 @@ def verdict(explained: Explanation) -> str:
     """The one line that says it."""
     pod, nodes = explained["pod"], explained.get("nodes", [])
     if "preEnqueue" in explained:
-        return f"{pod}: not tried: {_reasons(explained['preEnqueue'])}"
+        return f"{pod}: not tried: {reasons(explained['preEnqueue'])}"
     counts = explained.get("counts") or {
         "nodes": len(nodes),
         "feasible": sum("total" in node for node in nodes),
@@ -49,10 +50,10 @@ def text(explained: Explanation, top: int = TOP, width: int = WIDTH) -> list[str
     if "time" in explained:
         lines += ["", f"  as of {explained['time']}{_UNTIMED.get(explained['time'], '')}"]
     if "preFilter" in explained:
-        lines += ["", f"  before any node was checked: {_reasons(explained['preFilter'])}"]
+        lines += ["", f"  before any node was checked: {reasons(explained['preFilter'])}"]
     else:
         lines += rejections_text(nodes)
-        lines += devices_text(nodes)
+        lines += devices_text(explained)
     lines += scores_text(explained, top, width)
     lines += errors_text(nodes)
     lines += preemption_text(explained.get("preemption"))
@@ -84,7 +85,7 @@ def waits_text(waits: Sequence[Mapping[str, Any]]) -> list[str]:
     return ["", "  tried again when", *columns(rows, indent="    ")] if rows else []
 
 
-def _reasons(status: Mapping[str, Any]) -> str:
+def reasons(status: Mapping[str, Any]) -> str:
     return f"{', '.join(status['reasons'])} ({status['plugin']})"
 
 
@@ -95,47 +96,16 @@ def rejections_text(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
     for node in nodes:
         if "filter" not in node:
             continue
-        names[_reasons(node["filter"])].append(node["name"])
+        names[reasons(node["filter"])].append(node["name"])
         for status in node.get("allFilters", ()):
             if status["plugin"] != node["filter"]["plugin"]:
-                further[_reasons(status)] += 1
+                further[reasons(status)] += 1
     lines = _nodes_by_reason("  rejected nodes, by the first rule that rejects", names)
     if further:
         rows = [[f"{count:,}", why] for why, count in largest_first(further)]
         lines.append("  also rejected by")
         lines += columns(rows, right=(0,), indent="    ")
     return lines
-
-
-def devices_text(nodes: Iterable[Mapping[str, Any]]) -> list[str]:
-    """For each request of a claim, what the nodes have that have too few devices."""
-    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for node in nodes:
-        for supply in node.get("devices", ()):
-            found[f"{supply['claim']}, request {supply['request']}"].append(supply)
-    if not found:
-        return []
-    rows = [[request, *_supply(supplies)] for request, supplies in found.items()]
-    title = "  devices of nodes that have too few"
-    return ["", title, *columns(rows, indent="    ")]
-
-
-def _supply(supplies: Sequence[Mapping[str, Any]]) -> list[str]:
-    def sum_of(part: str) -> int:
-        return sum(supply[part] for supply in supplies)
-
-    users = sorted({user for supply in supplies for user in supply["usedBy"]})
-    reasons = [
-        f"{sum_of('inUse'):,} in use by {listed(users, _NAMES_SHOWN)}" if users else "",
-        f"{sum_of('tainted'):,} tainted" if sum_of("tainted") else "",
-        f"{sum_of('short'):,} with too little capacity" if sum_of("short") else "",
-    ]
-    most = max(supply["free"] for supply in supplies)
-    return [
-        f"wants {supplies[0]['wanted']:,}, a node has at most {most:,} free",
-        f"of {sum_of('seen'):,} seen, {sum_of('accepted'):,} accepted",
-        "; ".join(filter(None, reasons)),
-    ]
 
 
 def _nodes_by_reason(title: str, names: Mapping[str, Sequence[str]]) -> list[str]:

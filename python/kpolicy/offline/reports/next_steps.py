@@ -34,6 +34,10 @@ _OF_BUILT_INS: Final = {
     "GangScheduling": "its group has to be placed as a whole: look at the other pods of the group",
     "SchedulingGates": "whoever set the gates has to remove them{asked}",
 }
+_BEHIND: Final = (
+    " (devices of the DeviceClass {name} stand for it only on nodes to which no device plugin "
+    "gives it, and with the feature gate DRAExtendedResource, which is on from Kubernetes 1.36)"
+)
 _OF_A_POLICY: Final = (
     "a rule of the policy: `kpolicy eval --policy FILE --rule {rule} --pod {pod} --node NODE "
     "--explain -s SNAPSHOT` shows which part of it is false"
@@ -55,7 +59,9 @@ def next_steps(why: Why) -> Iterator[tuple[str, str]]:
 
 def _need(need: Need) -> str:
     asked, free = (amount(need.resource, value) for value in (need.asked, need.most_free))
-    return f"it asks for {asked} {need.resource}, and {need.node} has most free, {free}"
+    text = f"it asks for {asked} {need.resource}, and {need.node} has most free, {free}"
+    behind = _BEHIND.format(name=need.device_class) if need.device_class else ""
+    return text + behind
 
 
 def _asked(rule: str, pod: Json) -> str:

@@ -6,6 +6,7 @@ from kpolicy.offline.answers.why import Situation, Why
 from kpolicy.offline.reports import explanation_text
 from kpolicy.offline.reports.advice_text import advice_text
 from kpolicy.offline.reports.columns import columns, counted
+from kpolicy.offline.reports.devices_text import devices_text
 from kpolicy.offline.reports.next_steps import gates_of, next_steps
 from kpolicy.offline.snapshots.cluster_snapshot import scheduler_of
 from kpolicy.offline.snapshots.json_objects import mapping_at
@@ -21,16 +22,20 @@ def why_text(
             lines += advice_text(why.advice)
             lines += explanation_text.scores_text(explained, top, width)
             lines += explanation_text.rejections_text(explained.get("nodes", []))
+            lines += devices_text(explained)
         case Situation.FITS_NOWHERE | Situation.MAKING_ROOM:
             if "preFilter" in explained:
                 status = explained["preFilter"]
                 lines += ["", f"  {', '.join(status['reasons'])} ({status['plugin']})"]
             else:
                 lines += explanation_text.rejections_text(explained.get("nodes", []))
+                lines += devices_text(explained)
             lines += explanation_text.preemption_text(explained.get("preemption"))
             lines += explanation_text.kept_back_text(explained)
             lines += advice_text(why.advice)
             lines += _steps(why)
+            lines += explanation_text.waits_text(explained.get("waitsFor", ()))
+        case Situation.GATED:
             lines += explanation_text.waits_text(explained.get("waitsFor", ()))
         case _:
             pass
@@ -48,11 +53,7 @@ def _verdict(why: Why) -> list[str]:
         case Situation.LEAVING:
             return [f"{why.key} is pending and is being deleted: no scheduler will place it"]
         case Situation.GATED:
-            gates = ", ".join(gates_of(why.pod)) or "a gate"
-            return [
-                f"{why.key} is pending: its scheduling gates hold it ({gates})",
-                "whoever set them has to remove them; until then no scheduler looks at it",
-            ]
+            return _held(why)
         case Situation.PLACED:
             return _placed(why, fitting, every)
         case Situation.FITS:
@@ -70,6 +71,17 @@ def _verdict(why: Why) -> list[str]:
             if not nodes:
                 return [f"{why.key} is pending: {explained.get('message') or 'there are no nodes'}"]
             return [f"{why.key} is pending: none of {every} takes it"]
+
+
+def _held(why: Why) -> list[str]:
+    """Gates of the pod itself, a hold of the policy, or claims that are not ready."""
+    if gates := gates_of(why.pod):
+        return [
+            f"{why.key} is pending: its scheduling gates hold it ({', '.join(gates)})",
+            "whoever set them has to remove them; until then no scheduler looks at it",
+        ]
+    status = why.explanation["preEnqueue"]
+    return [f"{why.key} is pending, and is not tried: {explanation_text.reasons(status)}"]
 
 
 def _placed(why: Why, fitting: int, every: str) -> list[str]:

@@ -13,6 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kpolicy.diagnostics import Diagnostic, Span, nearest
+from kpolicy.offline.snapshot_lint.device_names import (
+    ATTRIBUTE,
+    CLASS,
+    DRIVER,
+    KINDS,
+    DeviceNames,
+    is_of_devices,
+    named_devices,
+)
 from kpolicy.offline.snapshots.json_objects import Json, mapping_at
 from kpolicy.policy.cel.tree import (
     Call,
@@ -64,6 +73,9 @@ _MESSAGES: Final = {
     "resource": ("no node and no pod in the snapshot has the resource", ""),
     "namespace name": ("the snapshot has no namespace", ""),
     "tenant": ("the snapshot has no tenant", ""),
+    DRIVER: ("no ResourceSlice in the snapshot has the driver", "ResourceSlice"),
+    CLASS: ("the snapshot has no DeviceClass", ""),
+    ATTRIBUTE: ("no device in the snapshot has the attribute", "device"),
 }
 # Every node has these, even if a snapshot does not list them.
 _ALWAYS: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
@@ -122,6 +134,9 @@ def _is_absent(named: Named, names: Names) -> bool:
         return named.value not in values and bool(nearest(named.value, values))
     is_always = named.kind == "resource" and named.name in _ALWAYS
     is_known = is_always or named.name in names.known(named.kind)
+    if named.kind in KINDS:
+        # A snapshot that has none of them was perhaps recorded without.
+        return bool(names.known(named.kind)) and not is_known
     if named.kind in ("taint", "resource"):
         return bool(names.nodes.total) and not is_known
     if named.kind in ("namespace name", "tenant"):
@@ -139,6 +154,8 @@ def _named(tree: Tree) -> Iterator[Named]:
             case Call("equals_any" | "not_equals_any", (left, right)):
                 yield from _of_comparison(left, (right,))
                 yield from _of_comparison(right, (left,))
+            case Call("in_list", (item, Field(name="deviceClasses"))):
+                yield from _texts(CLASS, (item,))
             case Call("in_list", (item, listed)):
                 yield from _of_comparison(
                     item, listed.args if isinstance(listed, NewList) else (listed,)
@@ -160,6 +177,9 @@ def _of_read(read: Read) -> Iterator[Named]:
         return
     if read.name in _RESOURCE_MAPS:
         yield from _texts("resource", read.args[-1:])
+        return
+    if is_of_devices(read):
+        yield from (Named(kind, name, at.span) for kind, name, at in named_devices(read))
         return
     names = read.name.split(".")
     if "domain" in names or names[-1] == "domains":
@@ -254,12 +274,15 @@ class Names:
     tenant_label: str = ""
     # Names of resources, of nodes or requested by pods.
     resources: Counter[str] = field(default_factory=Counter)
+    devices: DeviceNames = field(default_factory=DeviceNames)
 
     def labels(self, kind: str) -> Labelled:
         return {"node": self.nodes, "pod": self.pods}.get(kind, self.namespaces)
 
     def known(self, kind: str) -> Counter[str]:
         """All names of a kind. Any other kind than these is an object, whose labels are meant."""
+        if kind in KINDS:
+            return self.devices.known(kind)
         others = {
             "taint": self.taints,
             "resource": self.resources,
@@ -292,6 +315,10 @@ def names_of(items: Iterable[tuple[str, Json]], tenant_label: str = "") -> Names
         elif kind == "Namespace":
             names.namespaces.take(mapping_at(metadata, "labels"))
             names.namespace_names[str(metadata.get("name"))] += 1
+        elif kind == "ResourceSlice":
+            names.devices.take_slice(item)
+        elif kind == "DeviceClass":
+            names.devices.take_class(str(metadata.get("name")))
     return names
 
 

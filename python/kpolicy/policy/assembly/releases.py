@@ -29,6 +29,8 @@ _GATES_PATH: Final = ("spec", "compatibility", "featureGates")
 _OPEN: Final = frozenset({"on", "locked"})
 _LOCKED: Final = "locked"
 _ABSENT: Final = "absent"
+# kube-scheduler sets all gates of a stage by these.
+_WHOLE_STAGES: Final = frozenset({"AllAlpha", "AllBeta"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,8 @@ def followed(asked: Asked, policies: Sequence[Policy], findings: list[Diagnostic
     gates = {**_stated_gates(asked, policies, release, findings), **asked.gates}
     for argument in _GATED_ARGUMENTS:
         if not _is_open(argument.gate, release, gates):
-            findings += chain.from_iterable(map(argument.findings, policies))
+            is_set = argument.gate in gates
+            findings += chain.from_iterable(argument.findings(each, is_set) for each in policies)
     return Followed(release, is_asked, gates)
 
 
@@ -170,19 +173,21 @@ class _GatedArgument:
     name: str
     gate: str
 
-    def findings(self, policy: Policy) -> Iterator[Diagnostic]:
-        """The rules that have it, where the gate is off."""
+    def findings(self, policy: Policy, is_set: bool) -> Iterator[Diagnostic]:
+        """The rules that have it, where the gate is off; `is_set`: somebody turned it off."""
         since = next(release for release in RELEASES if _is_open(self.gate, release, {}))
         for path, rule in policy.rules():
             if rule.builtin == self.builtin and self.name in (rule.args or {}):
                 message = f"`{self.name}` needs the feature gate `{self.gate}`, which is off"
-                hint = f"remove it, or turn on the gate (--feature-gates), or follow {since}"
+                follow = "" if is_set else f", or follow {since}"
+                hint = f"remove it, or turn on the gate (--feature-gates){follow}"
                 yield policy.remark("KP115", message, (*path, "args", self.name), hint=hint)
 
 
 _GATED_ARGUMENTS: Final = (
     _GatedArgument("VolumeBinding", "shape", "StorageCapacityScoring"),
     _GatedArgument("DynamicResources", "bindingTimeout", "DRADeviceBindingConditions"),
+    _GatedArgument("DynamicResources", "bindingTimeout", "DRAResourceClaimDeviceStatus"),
 )
 
 
@@ -191,7 +196,10 @@ def gate_findings(gates: Mapping[str, bool], release: str) -> Iterator[Diagnosti
     for name, is_open in gates.items():
         stages, is_read = _GATES.get(name, ({}, False))
         stage = stages.get(release, _ABSENT)
-        if stage == _ABSENT:
+        if name in _WHOLE_STAGES:
+            message = f"`{name}` sets many gates at once, and kpolicy does not follow all of them"
+            yield remark("KP610", message, hint="name the gates that decisions depend on")
+        elif stage == _ABSENT:
             known = [gate for gate, (by, _) in _GATES.items() if by[release] != _ABSENT]
             message = f"kube-scheduler {release} has no feature gate `{name}`"
             yield remark("KP610", message, hint=did_you_mean(name, known) or "")
@@ -200,7 +208,7 @@ def gate_findings(gates: Mapping[str, bool], release: str) -> Iterator[Diagnosti
         elif stage == _LOCKED:
             yield remark("KP610", f"the feature gate `{name}` is always on in {release}")
         elif not is_read:
-            message = f"no rule of kpolicy depends on the feature gate `{name}`"
+            message = f"kpolicy does not honour the feature gate `{name}`"
             default = "on" if stage in _OPEN else "off"
             hint = f"it decides as kube-scheduler does with the gate {default}, the default"
             yield remark("KP610", message, hint=hint)

@@ -75,8 +75,8 @@ MEANING_PAGES: Final = (
         WARNING,
         "not in the snapshot",
         "No node or pod of the recorded cluster has this label, taint, resource or namespace, or "
-        "it has no such tenant. The value of a label is reported if the cluster has a similar "
-        "value. Reported with `--snapshot` only.",
+        "it has no such tenant, DeviceClass, driver of devices or attribute of one. The value of a "
+        "label is reported if the cluster has a similar value. Reported with `--snapshot` only.",
         "label(node, 'zoen') == 'a'",
         "label(node, 'zone') == 'a'",
     ),
@@ -369,8 +369,8 @@ MEANING_PAGES: Final = (
         "KP610",
         ERROR,
         "feature gate that is not honoured",
-        "The release has no such feature gate, cannot be without it, or no rule of kpolicy depends "
-        "on it. A gate that says what the release does by default is accepted.",
+        "The release has no such feature gate, cannot be without it, or kpolicy does not honour "
+        "it. A gate that says what the release does by default is accepted.",
         "compatibility: {featureGates: {GenericWorkload: true}}",
         "compatibility: {featureGates: {TaintTolerationComparisonOperators: true}}",
     ),

@@ -6,16 +6,14 @@ finding names each that says something else than kube-scheduler's default.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.codes.registry import remark
+from kpolicy.policy.models.durations import seconds_of
 from kpolicy.policy.yaml.nodes import Mapping, Path, Scalar, find
 
-_PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 # By its place: what kube-scheduler takes without it, and what to use instead.
 _SETTINGS: Final[dict[Path, tuple[tuple[str, ...], str]]] = {
     ("podInitialBackoffSeconds",): (("1",), "give `kpolicy run --pod-initial-backoff={value}`"),
@@ -83,7 +81,5 @@ def process_settings(root: Mapping) -> Iterator[Diagnostic]:
 
 def _seconds(duration: str) -> str:
     """What a flag takes for a duration such as `1m30s`."""
-    parts = _PART.findall(duration)
-    if not parts or "".join(number + unit for number, unit in parts) != duration:
-        return "SECONDS"
-    return f"{sum(float(number) * _UNITS[unit] for number, unit in parts):g}"
+    seconds = seconds_of(duration)
+    return "SECONDS" if seconds is None else f"{seconds:g}"

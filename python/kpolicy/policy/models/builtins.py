@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal, Self, get_args
 from pydantic import BaseModel, Field, model_validator
 
 from kpolicy.policy.models.builtin_table import BUILTIN_TABLE
+from kpolicy.policy.models.durations import Duration, seconds_of
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
 from kpolicy.quick_dataclass import dataclass
 
@@ -193,8 +194,14 @@ class VolumeBindingArgs(Edge):
 
 
 class DynamicResourcesArgs(Edge):
-    filter_timeout: str = "10s"
-    binding_timeout: str = "600s"
+    filter_timeout: Duration = "10s"
+    binding_timeout: Duration = "600s"
+
+    @model_validator(mode="after")
+    def _drivers_have_time(self) -> Self:
+        if (seconds_of(self.binding_timeout) or 0) < 1:
+            refuse("KP115", "`bindingTimeout` must be at least 1s", ("bindingTimeout",))
+        return self
 
 
 class LabelRequirement(Edge):

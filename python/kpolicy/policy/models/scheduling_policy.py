@@ -27,8 +27,9 @@ from kpolicy.policy.limits import (
     WEIGHT_MAX,
 )
 from kpolicy.policy.models.builtins import InterPodAffinityArgs
+from kpolicy.policy.models.durations import Duration
 from kpolicy.policy.models.plugin_sets import PluginSets
-from kpolicy.policy.models.validation import DURATION_PATTERN, Edge, NonEmpty, refuse
+from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
 
 # The last release in which rules scored from 0 to 10; later ones score from 0 to 100.
 SCORES_TO_TEN_MINOR_LAST: Final = 16
@@ -85,7 +86,6 @@ FollowedRelease = Annotated[
     str,
     StringConstraints(pattern=rf"^({AUTO}|v?[0-9]{{1,3}}\.[0-9]{{1,3}}(\.[0-9]{{1,3}})?)$"),
 ]
-Duration = Annotated[str, StringConstraints(pattern=DURATION_PATTERN)]
 
 
 class Metadata(Edge):

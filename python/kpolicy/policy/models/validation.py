@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from kpolicy.diagnostics import Diagnostic, Fix, Hint, Span, is_slip, suggestion
 from kpolicy.policy.codes.registry import pages, remark
 from kpolicy.policy.limits import RECOVERY_ROUNDS_MAX
+from kpolicy.policy.models.durations import DURATION_PATTERN
 from kpolicy.policy.yaml.nodes import (
     Mapping,
     Node,
@@ -290,7 +291,6 @@ _FORMS: Final = {
 }
 
 
-DURATION_PATTERN: Final = r"^([0-9]+(\.[0-9]+)?(ns|us|ms|s|m|h))+$"
 # By the pattern that a text does not match.
 _FORM_HINTS: Final = {DURATION_PATTERN: "a number and a unit, such as `30s` or `1m30s`"}
 

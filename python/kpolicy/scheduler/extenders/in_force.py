@@ -9,12 +9,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 from urllib.parse import urlsplit
 
 from kpolicy.api_times import NANOSECONDS
@@ -48,6 +46,7 @@ from kpolicy.cluster.writes.binder import (
 )
 from kpolicy.cluster.writes.conventions import pod_path
 from kpolicy.policy.assembly.assemble import Program
+from kpolicy.policy.models.durations import seconds_of
 from kpolicy.policy.models.scheduling_policy import Extender, ExtenderTls
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.protocol import Unreadable, binding_args, read_binding
@@ -124,10 +123,6 @@ class ExtendersInForce:
                 await client.close()
 
 
-_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ns|us|ms|s|m|h)")
-_SECONDS: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
 @dataclass(frozen=True, slots=True)
 class Failed:
     """The extender gave no answer. `message` is kube-scheduler's. `is_lost`: the extender may have
@@ -144,7 +139,7 @@ class ExtenderClient:
         self.managed = frozenset(resource.name for resource in extender.managed_resources)
         self.counts: Counter[tuple[str, str]] = Counter()  # by verb and result
         self._api = api
-        self._timeout_s = seconds(extender.http_timeout) or limits.EXTENDER_TIMEOUT_S
+        self._timeout_s = seconds_of(extender.http_timeout) or limits.EXTENDER_TIMEOUT_S
 
     @classmethod
     def of(cls, extender: Extender, clock: Clock) -> ExtenderClient | Problem:
@@ -229,11 +224,6 @@ class ExtenderClient:
 def in_order(clients: Sequence[ExtenderClient]) -> tuple[ExtenderClient, ...]:
     """As in kube-scheduler: ignorable extenders are asked last."""
     return tuple(sorted(clients, key=lambda client: client.extender.ignorable))
-
-
-def seconds(duration: str) -> float:
-    """A duration in Go's notation. The policy's model has checked it."""
-    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(duration))
 
 
 def _tls(extender: Extender) -> TlsMaterial | ConnectionProblem | None:

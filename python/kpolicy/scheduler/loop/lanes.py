@@ -1,7 +1,7 @@
 """The lanes of the scheduling queue: where each pod waits, and in which order.
 
 A pod that would become active first waits in the gated lane if plugins are to be asked about it.
-One that a hold of the policy holds back waits there too; the engine says when that is over.
+One that a hold of the policy holds back waits there too; the engine says when that begins and ends.
 Why a pod changes its lane is the queue's business.
 """
 
@@ -81,7 +81,10 @@ class Lanes:
             if lane is Lane.ACTIVE:
                 self.by_policy.enter(pod)
                 return
-            self.by_policy.leave(pod.uid)
+            if lane is Lane.GATED or pod.held:
+                self.by_policy.leave(pod.uid)
+            else:
+                self.by_policy.rest(pod)
         if lane in self._by_arrival:
             self._by_arrival[lane][pod.uid] = pod
         elif lane is Lane.ACTIVE:
@@ -91,19 +94,28 @@ class Lanes:
             self._backoff_of(pod).push(key, pod)
 
     def leave(self, pod: QueuedPod) -> None:
-        if pod.is_refused:
-            self.refused.pop(pod.uid, None)
         is_told = self.by_policy is not None and pod.uid in self.by_policy
         if self.by_policy is not None and is_told:
             self.by_policy.leave(pod.uid)
+        if not (is_told and pod.lane is Lane.ACTIVE):
+            self._take_out(pod)
         pod.held_by = ""
+
+    def _take_out(self, pod: QueuedPod) -> None:
+        """Out of the lane in which it is, but for those that the engine tells."""
+        if pod.is_refused:
+            self.refused.pop(pod.uid, None)
         if pod.lane in self._by_arrival:
             del self._by_arrival[pod.lane][pod.uid]
-        elif is_told:
-            pass
-        elif pod.lane is not Lane.ATTEMPT:
-            heap = self.active if pod.lane is Lane.ACTIVE else self._backoff_of(pod)
-            heap.leave(pod)
+        elif pod.lane is Lane.ACTIVE:
+            self.active.leave(pod)
+        elif pod.lane is Lane.BACKOFF:
+            self._backoff_of(pod).leave(pod)
+
+    def rest(self, pod: QueuedPod) -> None:
+        """Its victims are evicted: it is parked as others are."""
+        if self.by_policy is not None:
+            self.by_policy.rest(pod)
 
     def retry(self, pod: QueuedPod, event: str, now_ns: int) -> None:
         """From its lane to the active one, or into back-off until that is over."""
@@ -123,9 +135,9 @@ class Lanes:
         self.incoming[Lane.ACTIVE, event] += 1
         self.active.push(self._order(pod), pod)
 
-    def follow_policy(self, *, is_ordered: bool) -> None:
-        """There is another program. `is_ordered`: the engine tells whose turn it is. All that wait
-        are told to it anew; nobody is held until it says so."""
+    def follow_policy(self, *, is_ordered: bool, holds_pods: bool) -> None:
+        """There is another program. `is_ordered`: the engine tells whose turn it is; `holds_pods`:
+        and whom it holds. All that wait are told to it anew; nobody is held until it says so."""
         waiting: list[QueuedPod] = []
         while (pod := self.active.pop()) is not None:
             waiting.append(pod)
@@ -135,7 +147,11 @@ class Lanes:
                 pod.held_by = ""
                 del self.gated[pod.uid]
                 waiting.append(pod)
-        self.by_policy = PolicyOrder() if is_ordered else None
+        self.by_policy = PolicyOrder(holds_pods=holds_pods) if is_ordered else None
+        if self.by_policy is not None and holds_pods:
+            for pod in (*self.parked.values(), *self.backoff, *self.error_backoff):
+                if not pod.held:
+                    self.by_policy.rest(pod)
         for pod in waiting:
             pod.lane = Lane.ACTIVE
             if self.by_policy is not None:
@@ -146,9 +162,9 @@ class Lanes:
     def take(self, uid: str) -> QueuedPod | None:
         """The engine says that this pod is next; None: it left meanwhile."""
         pod = self.by_policy.take(uid) if self.by_policy is not None else None
-        if pod is not None and pod.lane is Lane.GATED:
+        if pod is not None and pod.lane is not Lane.ACTIVE:
             pod.held_by = ""
-            del self.gated[uid]
+            self._take_out(pod)
         return pod
 
     def hold(self, uid: str, hold: str) -> QueuedPod | None:
@@ -157,6 +173,8 @@ class Lanes:
         if pod is not None:
             if pod.lane is not Lane.GATED:
                 self.incoming[Lane.GATED, HELD] += 1
+                if pod.lane is not Lane.ACTIVE:
+                    self._take_out(pod)
             pod.lane = Lane.GATED
             self.gated[uid] = pod
         return pod

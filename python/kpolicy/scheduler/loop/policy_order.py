@@ -25,26 +25,39 @@ class FailedRule:
 
 
 class PolicyOrder:
-    """`ready` may be tried; `held` are held back, so many by each hold. The engine knows both.
-    `failed`: the last pods for which a rule failed, by rule and message."""
+    """`ready` may be tried; `held` are held back, so many by each hold; `resting` were tried and
+    are parked or back off. The engine knows all of them, but those that rest only if the policy
+    `holds_pods`. `failed`: the last pods for which a rule failed, by rule and message."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, holds_pods: bool) -> None:
+        self._holds_pods = holds_pods
         self.ready: dict[str, QueuedPod] = {}
         self.held: dict[str, QueuedPod] = {}
+        self.resting: dict[str, QueuedPod] = {}
         self.held_by: Counter[str] = Counter()
         self.failed: dict[tuple[str, str], FailedRule] = {}
         self._entered: dict[str, QueuedPod] = {}
         self._left: dict[str, None] = {}
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self.ready or uid in self.held
+        return uid in self.ready or uid in self.held or uid in self.resting
 
     @property
     def is_to_ask(self) -> bool:
-        return bool(self.ready or self.held or self._left)
+        return bool(self.ready or self.held or self.resting or self._left)
 
     def enter(self, pod: QueuedPod) -> None:
+        """It waits to be tried."""
+        self.resting.pop(pod.uid, None)
         self.ready[pod.uid] = pod
+        self.changed(pod)
+
+    def rest(self, pod: QueuedPod) -> None:
+        """It is parked or backs off, and a hold may begin to hold it."""
+        if not self._holds_pods:
+            self.leave(pod.uid)
+            return
+        self.resting[pod.uid] = pod
         self.changed(pod)
 
     def changed(self, pod: QueuedPod) -> None:
@@ -54,14 +67,13 @@ class PolicyOrder:
 
     def leave(self, uid: str) -> None:
         """It waits no longer, or its attempt is over without a node."""
-        self.ready.pop(uid, None)
-        self._release(uid)
+        self._find(uid)
         self._entered.pop(uid, None)
         self._left[uid] = None
 
     def take(self, uid: str) -> QueuedPod | None:
         """The engine says that it is next. None: it left meanwhile."""
-        pod = self.ready.pop(uid, None) or self._release(uid)
+        pod = self._find(uid)
         if pod is None:
             self._left[uid] = None
         else:
@@ -70,12 +82,16 @@ class PolicyOrder:
 
     def hold(self, uid: str, hold: str) -> QueuedPod | None:
         """The engine says that it is held. None: it left meanwhile."""
-        pod = self.ready.pop(uid, None) or self._release(uid)
+        pod = self._find(uid)
         if pod is not None:
             pod.held_by = hold
             self.held[uid] = pod
             self.held_by[hold] += 1
         return pod
+
+    def _find(self, uid: str) -> QueuedPod | None:
+        """Takes the pod out of where it is."""
+        return self.ready.pop(uid, None) or self._release(uid) or self.resting.pop(uid, None)
 
     def _release(self, uid: str) -> QueuedPod | None:
         pod = self.held.pop(uid, None)
@@ -88,7 +104,8 @@ class PolicyOrder:
     def note(self, fault: QueueFault, now_ns: int) -> FailedRule | None:
         """The engine says that a rule failed. None: the log need not say so, as it has just said
         the same, or the pod left meanwhile."""
-        pod = self.ready.get(fault.uid) or self.held.get(fault.uid)
+        uid = fault.uid
+        pod = self.ready.get(uid) or self.held.get(uid) or self.resting.get(uid)
         if pod is None:
             return None
         key = (fault.rule, fault.message)
@@ -109,6 +126,7 @@ class PolicyOrder:
                 pod.first_active_ns,
                 pod.attempts,
                 pod.is_set_aside,
+                pod.uid in self.resting,
             )
             for pod in self._entered.values()
         ]

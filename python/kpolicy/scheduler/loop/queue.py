@@ -208,8 +208,12 @@ class Queue:
         """Room was made for a held pod. It waits for its victims to leave, or is tried if one has
         left already."""
         pod = self._of_held(uid)
-        if pod is not None and pod.woken_by:
+        if pod is None:
+            return
+        if pod.woken_by:
             self._lanes.retry(pod, pod.woken_by, now_ns)
+        else:
+            self._lanes.rest(pod)
 
     def fail_held(self, uid: str, now_ns: int) -> None:
         """No room could be made for a held pod, through no fault of its own, so it backs off. If an
@@ -258,12 +262,19 @@ class Queue:
 
     # --- the policy's order and holds -------------------------------------------------------------
 
-    def follow_policy(self, *, is_ordered: bool, periods: WrittenPeriods = NOTHING_WRITTEN) -> None:
+    def follow_policy(
+        self,
+        *,
+        is_ordered: bool,
+        holds_pods: bool,
+        periods: WrittenPeriods = NOTHING_WRITTEN,
+    ) -> None:
         """There is another program. `is_ordered`: it orders the queue or holds pods, so that
         `pop_batch` has only pods that were handed out before, and the engine tells the others.
-        `periods`: those that it says; a pod that backs off already does so until its time is up."""
+        `holds_pods`: it holds pods, also parked ones and those that back off. `periods`: those that
+        it says; a pod that backs off already does so until its time is up."""
         self._lanes.periods = self._of_process.changed(periods)
-        self._lanes.follow_policy(is_ordered=is_ordered)
+        self._lanes.follow_policy(is_ordered=is_ordered, holds_pods=holds_pods)
 
     @property
     def by_policy(self) -> PolicyOrder | None:
@@ -281,8 +292,8 @@ class Queue:
         return [self._begun(pod, now_ns) for pod in pods if pod is not None]
 
     def hold_by_policy(self, uid: str, hold: str, now_ns: int) -> Attempt | None:
-        """A hold of the policy holds this pod, until the engine hands it out. None: it left
-        meanwhile."""
+        """A hold of the policy holds this pod, which may be parked, until the engine hands it out.
+        None: it left meanwhile."""
         pod = self._lanes.hold(uid, hold)
         if pod is None:
             return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -195,6 +196,9 @@ class LaneHeap:
 
     def __len__(self) -> int:
         return self._live
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        return (pod for _, ticket, pod in self._entries if ticket == pod.ticket)
 
     def push(self, key: Key, pod: QueuedPod) -> None:
         pod.ticket = next(self._tickets)

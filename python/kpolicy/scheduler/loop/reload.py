@@ -190,8 +190,11 @@ class Reloader:
         self._feed.queue.names = RELEASE_NAMES[program.followed.release]
         self.in_force = InForce(program, generation, self._runtime.clock.now_ns())
         engine = self._runtime.engine
-        is_ordered = await engine.call(engine.engine.orders_queue)
-        self._feed.queue.follow_policy(is_ordered=is_ordered, periods=program.periods)
+        self._feed.queue.follow_policy(
+            is_ordered=await engine.call(engine.engine.orders_queue),
+            holds_pods=await engine.call(engine.engine.holds_pods),
+            periods=program.periods,
+        )
         for uid in self._feed.queue.unserved(self._feed.serves):
             self._feed.queue.gone(uid)
         if before is not None:

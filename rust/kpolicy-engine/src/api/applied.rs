@@ -42,9 +42,11 @@ pub struct PodChange {
 
 /// A parked pod that should be tried again, and the event that says so
 /// (labelled as in kube-scheduler's metrics).
+///
+/// Without a uid: a hold may begin or end, and the caller is to ask which pods are next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wake {
-    /// The pod's uid.
+    /// The pod's uid; empty for holds.
     pub uid: Arc<str>,
     /// The event's label.
     pub event: &'static str,

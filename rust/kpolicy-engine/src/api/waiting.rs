@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// A pod that may be tried. Times are of the queue's clock, in nanoseconds.
+/// A pod that may be tried, or that rests. Times are of the queue's clock, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entered {
     /// The pod's uid.
@@ -15,6 +15,8 @@ pub struct Entered {
     pub attempts: i64,
     /// To judge it takes more work than one decision may: it comes last.
     pub is_set_aside: bool,
+    /// It was tried and is parked or backs off: nobody is to try it, but a hold may begin to hold it.
+    pub is_resting: bool,
 }
 
 /// A pod that a hold keeps from being tried.
@@ -48,7 +50,7 @@ pub struct QueueFault {
 pub struct NextPods {
     /// Uids in order.
     pub picked: Vec<Arc<str>>,
-    /// Pods that are held from now on, or by another hold.
+    /// Pods that are held from now on, or by another hold; also some that rested.
     pub held: Vec<HeldPod>,
     /// What failed for the first time.
     pub faults: Vec<QueueFault>,

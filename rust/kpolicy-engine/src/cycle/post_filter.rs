@@ -195,15 +195,17 @@ fn message_of(before: Before, attempt: &Attempt, cluster: &Cluster) -> String {
     if matches!(attempt, Attempt::Failed(_)) { text } else { message(before, &text) }
 }
 
-/// What goes behind the reasons of a pod for which this came of looking for room; `None` where room
-/// was found. Without an attempt the profile does not look.
-pub(crate) fn told(unplaced: Unplaced<'_>, attempt: Option<&Attempt>) -> Option<String> {
+/// What goes behind the reasons of a pod for which this came of looking for room. Without an attempt the
+/// profile does not look.
+pub(crate) fn told(unplaced: Unplaced<'_>, attempt: Option<&Attempt>) -> String {
     let found = claims_given_up(unplaced);
     match (before_preemption(unplaced, found.as_ref()), attempt) {
-        (Before::Fails, _) => Some(NOT_PREPARED.to_owned()),
-        (before, None) => Some(message(before, "")),
-        (_, Some(attempt)) if attempt.chosen().is_some() => None,
-        (before, Some(attempt)) => Some(message_of(before, attempt, unplaced.cluster)),
+        (Before::Fails, _) => NOT_PREPARED.to_owned(),
+        (before, None) => message(before, ""),
+        (before, Some(attempt)) => match attempt.chosen() {
+            Some(chosen) => found_message(unplaced, chosen),
+            None => message_of(before, attempt, unplaced.cluster),
+        },
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::api::{Batch, Decision, PreBindWrite, Stopwatch, Verdict};
 use crate::cycle::{CycleOutcome, FitError, Timed, Watched, reference};
 use crate::judging::{Question, behind};
+use crate::parked::ParkedFor;
 use crate::program::Profile;
 use crate::rules::decision_work::work_per_call;
 use crate::rules::{Reservation, Stage, dynamic_resources, scheduling_gates};
@@ -89,7 +90,9 @@ impl Engine {
         if let Some((pod, profile)) = waits {
             let own = self.program.profiles.get(profile);
             let rule = own.and_then(Profile::dynamic_resources);
-            self.parked.park(&pod, profile, rule.as_slice(), &self.program, &answer.message);
+            let (rules, message) = (rule.as_slice(), &answer.message);
+            let why = ParkedFor { rules, is_helped: false, message };
+            self.parked.park(&pod, profile, why, &self.program);
         }
         *answer
     }
@@ -200,7 +203,12 @@ impl Engine {
                 if fit_error.room.is_tried {
                     self.nominate(pod, &decision);
                 }
-                self.parked.park(pod, profile, &fit_error.rules, &self.program, &decision.message);
+                let why = ParkedFor {
+                    rules: &fit_error.rules,
+                    is_helped: decision.is_helped_by_node,
+                    message: &decision.message,
+                };
+                self.parked.park(pod, profile, why, &self.program);
             }
             // kube-scheduler clears an earlier nomination when a cycle fails.
             CycleOutcome::Failed(_) => self.cluster.nominate(&pod.uid, &self.empty),

@@ -34,10 +34,12 @@ impl Engine {
     }
 
     /// As [`Engine::set_time`]; the pods that time woke since the last call, and when it may wake others
-    /// (since the epoch; `None` if no rule that rejects pods reads the time).
+    /// (since the epoch; `None` if no rule that rejects pods reads the time). Among them are pods that no
+    /// new node could help any more.
     pub fn pass_time(&mut self, now_ns: i64) -> (Vec<Wake>, Option<i64>) {
         self.cluster.progress().beat();
         self.set_time(now_ns);
+        self.parked.wake_kept_back(&self.program, &self.cluster, &mut self.woken_by_time);
         let next = self.program.waking.changes_after(self.cluster.moment());
         let next_ns = next.and_then(|next| next.seconds().checked_mul(NANOSECONDS));
         (std::mem::take(&mut self.woken_by_time), next_ns)

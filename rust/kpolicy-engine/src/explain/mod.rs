@@ -192,9 +192,8 @@ fn judged(
     let looks = profile.preemption.is_some();
     let attempt =
         looks.then(|| preemption::attempt(unplaced, Search::Whole, &mut CandidateMemo::default()));
-    if let Some(told) = post_filter::told(unplaced, attempt.as_ref()) {
-        object.insert("fullMessage".into(), text(&told).into());
-    }
+    let told = post_filter::told(unplaced, attempt.as_ref());
+    object.insert("fullMessage".into(), text(&told).into());
     if let Some(attempt) = attempt {
         let mut rendered = preempted(&attempt, cluster);
         let spared = by_node(preemption::spared(unplaced), cluster);

@@ -66,6 +66,22 @@ pub(crate) fn kept_back_without_nodes(
     keeping.map(|(position, _)| position).collect()
 }
 
+/// Whether rules that no new node helps keep a pod from every node, whatever else does, and how many nodes
+/// were looked at.
+pub(crate) fn is_kept_back(pod: &Pod, profile: &Profile, cluster: &Cluster) -> (bool, u64) {
+    if cluster.nodes().is_empty() {
+        return (!kept_back_without_nodes(pod, profile, cluster).is_empty(), 1);
+    }
+    let beyond = profile.filters.iter().filter(|rule| rule.is_beyond_new_nodes());
+    let prepared: Vec<_> = beyond.filter_map(|rule| rule.prepare(pod, cluster)).collect();
+    let mut looked = 1;
+    let is_kept_back = cluster.nodes().iter().all(|node| {
+        looked += 1;
+        prepared.iter().any(|filter| rejects(Some(&**filter), node, cluster, None))
+    });
+    (is_kept_back, looked)
+}
+
 /// Whether a filter rejects a node by itself; `known` is its code, where that was worked out.
 pub(crate) fn rejects(
     filter: Option<&dyn PreparedFilter>,

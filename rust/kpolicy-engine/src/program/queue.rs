@@ -30,7 +30,9 @@ pub(crate) struct QueueRules {
     pub(crate) has_holds: bool,
     /// What the order and all holds read.
     pub(crate) reads: QueueReads,
-    /// Whatever may end a hold.
+    /// What the holds read.
+    pub(crate) hold_reads: QueueReads,
+    /// Whatever may begin or end a hold.
     pub(crate) hold_events: Events,
 }
 
@@ -58,6 +60,7 @@ pub(super) fn read(
         tenant_label: "".into(),
         has_holds,
         reads: QueueReads::default(),
+        hold_reads: QueueReads::default(),
         hold_events: Events::NONE,
     };
     match fields {
@@ -89,7 +92,8 @@ pub(super) fn read(
         rules.hold_events = of_holds.events().with(of_tenants);
     }
     let of_order = rules.order.as_ref().map(OrderRule::reads).unwrap_or_default();
-    rules.reads = of_holds.with(of_order);
+    rules.reads = of_holds.clone().with(of_order);
+    rules.hold_reads = of_holds;
     Some(Some(rules))
 }
 

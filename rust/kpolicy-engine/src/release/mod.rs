@@ -264,7 +264,7 @@ fn set(
         }
         Some(read) => followed.switches.set(read, is_open),
         None => {
-            let message = format!("no rule depends on the feature gate {name}");
+            let message = format!("the feature gate {name} is not honoured");
             refusals.add(CONFLICT, place, message, "decisions are those of its default");
             return None;
         }

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::resources::{Amounts, names};
 
 use super::pod::Pod;
-use super::pods::{Place, PodEntry};
+use super::pods::{Place, PodEntry, Pods};
 
 /// The sums of one tenant.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,6 +93,21 @@ pub(crate) struct Usage {
     are_moved: bool,
 }
 
+/// The sums without what was handed out and is not decided yet.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    /// Of the tenants whose pods were let go.
+    own: FxHashMap<Arc<str>, TenantUse>,
+    pub(crate) all: TenantUse,
+}
+
+impl Settled {
+    /// `None`: the tenant's sums are those that `Usage` has.
+    pub(crate) fn of(&self, tenant: &str) -> Option<&TenantUse> {
+        self.own.get(tenant)
+    }
+}
+
 /// What changed since it was last asked.
 #[derive(Debug, Default)]
 pub(crate) struct UsageChanges {
@@ -156,6 +171,24 @@ impl Usage {
             sums
         };
         (change(own), change(self.total.clone()))
+    }
+
+    /// The sums as if the pods that were let go waited; `None`: none was let go.
+    pub(crate) fn settled(&self, pods: &Pods) -> Option<Settled> {
+        if self.let_go.is_empty() {
+            return None;
+        }
+        let mut settled = Settled { own: FxHashMap::default(), all: self.total.clone() };
+        for pod in self.let_go.iter().filter_map(|uid| Some(&pods.get(uid)?.pod)) {
+            let tenant = self.tenant(pod.namespace());
+            let now = || self.of(&tenant).cloned().unwrap_or_default();
+            let own = settled.own.entry(Arc::clone(&tenant)).or_insert_with(now);
+            for sums in [own, &mut settled.all] {
+                sums.count(pod, true, -1);
+                sums.count(pod, false, 1);
+            }
+        }
+        Some(settled)
     }
 
     /// All tenants that have or ask for anything, in the order of names.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::api::Entered;
-use crate::program::QueueRules;
+use crate::program::{Program, QueueRules};
 use crate::rules::{Fault, Key};
 use crate::snapshot::{Cluster, Pod};
 
@@ -57,6 +57,25 @@ pub(super) struct Rank {
     pub(super) created_seconds: i64,
     /// How many pods had arrived before it: no two are equal.
     pub(super) arrival: u64,
+}
+
+/// The group of a pod, and its place in it. `None`: no profile serves the pod, or it is not pending.
+pub(super) fn listing(
+    entered: &Entered,
+    arrival: u64,
+    program: &Program,
+    cluster: &Cluster,
+) -> Option<(GroupKey, Rank)> {
+    let (rules, entry) = (program.queue.as_ref()?, cluster.pods().get(&entered.uid)?);
+    let pod = &entry.pod;
+    let profile = program.profile_of(pod).filter(|_| entry.node().is_none())?;
+    let rank = Rank {
+        less_priority: -i64::from(pod.priority()),
+        since_ns: entered.since_ns,
+        created_seconds: pod.created_seconds.unwrap_or(0),
+        arrival,
+    };
+    Some((GroupKey::of(pod, profile, entered, rules, cluster), rank))
 }
 
 /// A place in the order: pods that are set aside come last, those without a number before them.

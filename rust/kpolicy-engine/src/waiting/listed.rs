@@ -43,8 +43,8 @@ impl Listed {
         self.due.first().map(|(_, index)| *index)
     }
 
-    pub(super) fn a_held_pod(&self) -> Option<&Arc<str>> {
-        self.held.first().and_then(|index| self.get(*index)?.first())
+    pub(super) fn are_any_held(&self) -> bool {
+        !self.held.is_empty()
     }
 
     /// Puts a pod into its group.

@@ -2,34 +2,36 @@
 //!
 //! The caller says who came and who left, and asks for the next pods. Each pod that is handed out counts
 //! as its tenant's at once, so that the next one is chosen with it. Pods that are alike in what is read
-//! of them are one group, which is evaluated again only when something that it reads has changed.
+//! of them are one group, which is evaluated again only when something that it reads has changed. Pods
+//! that rest are not handed out, but a hold may begin to hold them.
 
 mod group;
 mod held_now;
 mod judged;
 mod listed;
+mod resting;
+mod seen;
 mod shares;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
-use kpolicy_cel::Timestamp;
 use rustc_hash::FxHashMap;
 
 use crate::api::{Entered, HeldPod, NextPods, QueueFault, Wake};
 use crate::event::{Occurrence, Whose};
 use crate::program::{Program, QueueRules};
 use crate::rules::Fault;
-use crate::rules::expression::{
-    ClusterTotals, DomainSums, PodWorld, QueueWorld, TenantView, Waited,
-};
-use crate::snapshot::{Cluster, Generation, Pod};
+use crate::rules::expression::{ClusterTotals, DomainSums};
+use crate::snapshot::Cluster;
 
-use group::{GroupKey, Rank, Standing};
+use group::{Rank, Standing, listing};
 pub(crate) use held_now::{held_now, seen_now};
-use judged::Judged;
+use judged::{Judge, Judged};
 use listed::Listed;
+use resting::Resting;
+use seen::Seen;
 pub(crate) use shares::shares;
 
 /// What evaluating may take in one call, in units; then what was known before counts.
@@ -50,18 +52,11 @@ struct Waiter {
     told: Option<usize>,
 }
 
-/// When things were last looked at.
-#[derive(Debug, Default)]
-struct Seen {
-    generation: Option<Generation>,
-    moment: Option<Timestamp>,
-    now_seconds: i64,
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     pods: FxHashMap<Arc<str>, Waiter>,
     groups: Listed,
+    resting: Resting,
     /// Pods that no profile serves, or that are not pending: the next decision says so.
     strays: BTreeSet<Arc<str>>,
     untold: BTreeSet<Arc<str>>,
@@ -95,16 +90,18 @@ impl Waiting {
         }
     }
 
-    /// Whether something happened that may end a hold: one held pod stands for all, as every call looks
-    /// at all of them.
+    /// Whether something happened that may begin or end a hold. Then the caller is to ask who is next: a
+    /// wake without a uid says so, once for all pods that are held or rest.
     pub(crate) fn hear(&self, occurrence: &Occurrence, program: &Program, out: &mut Vec<Wake>) {
         let Some(rules) = &program.queue else { return };
-        let Some(uid) = self.groups.a_held_pod() else { return };
+        if !self.groups.are_any_held() && self.resting.is_empty() {
+            return;
+        }
         let is_heard = |event: &_| rules.hold_events.contains(*event);
         if let Some(event) = occurrence.events().into_iter().find(is_heard) {
             let pending = Whose::Pending(program.followed.traits().pending_pod);
             let whose = if occurrence.is_assigned() { Whose::Assigned } else { pending };
-            out.push(Wake { uid: Arc::clone(uid), event: event.label(whose) });
+            out.push(Wake { uid: "".into(), event: event.label(whose) });
         }
     }
 
@@ -123,7 +120,11 @@ impl Waiting {
         for entered in entered {
             cluster.came_back(&entered.uid);
             let known = self.remove(&entered.uid);
-            self.add(entered, known, program, cluster);
+            if entered.is_resting {
+                self.rest(entered, program, cluster);
+            } else {
+                self.add(entered, known, program, cluster);
+            }
         }
     }
 
@@ -140,6 +141,8 @@ impl Waiting {
         self.calls += 1;
         self.units = 0;
         self.look_around(&call, cluster);
+        self.follow_usage(&call, cluster);
+        let rest_is_due = self.hold_resting(&call, cluster);
         let mut next = NextPods::default();
         while next.picked.len() < limit
             && let Some(uid) = self.strays.pop_first()
@@ -169,28 +172,20 @@ impl Waiting {
         self.tell(&call, &mut next);
         next.faults = std::mem::take(&mut self.faults);
         next.is_more = !self.untold.is_empty()
+            || rest_is_due
             || (next.picked.is_empty() && self.groups.first_due().is_some());
         next
     }
 
     /// Marks what reads something that changed since the last call.
     fn look_around(&mut self, call: &Call<'_>, cluster: &Cluster) {
-        let reads = &call.rules.reads;
         let totals_differ = self.totals.follow(cluster);
-        let generation = cluster.generation();
-        let moment = cluster.moment();
-        let now_seconds = seconds(call.queue_now_ns);
-        let seen = std::mem::replace(
-            &mut self.seen,
-            Seen { generation: Some(generation), moment: Some(moment), now_seconds },
-        );
-        let has_changed = seen.generation != Some(generation);
-        let is_due = (reads.tenant && totals_differ)
-            || (reads.cluster && has_changed)
-            || (reads.age && seen.now_seconds != now_seconds)
-            || seen.moment.is_none_or(|before| reads.moments.differ(before, moment));
-        if is_due {
+        let changed = self.seen.follow(cluster, call.queue_now_ns, totals_differ);
+        if changed.is_read(&call.rules.reads) {
             self.groups.mark_all();
+        }
+        if changed.is_read(&call.rules.hold_reads) {
+            self.resting.mark_all();
         }
     }
 
@@ -200,13 +195,33 @@ impl Waiting {
         if changes.are_moved {
             self.regroup(call.program, cluster);
         }
-        if call.rules.reads.others && !changes.tenants.is_empty() {
+        if changes.tenants.is_empty() {
+            return;
+        }
+        let (reads, of_holds) = (&call.rules.reads, &call.rules.hold_reads);
+        if reads.others {
             self.groups.mark_all();
-        } else if call.rules.reads.tenant {
+        } else if reads.tenant {
             for tenant in &changes.tenants {
                 self.groups.mark_tenant(tenant);
             }
         }
+        if of_holds.others {
+            self.resting.mark_all();
+        } else if of_holds.tenant {
+            self.resting.mark_tenants(changes.tenants);
+        }
+    }
+
+    /// Pods that rested and that a hold holds now wait with the others. Says whether some are still to be
+    /// asked about.
+    fn hold_resting(&mut self, call: &Call<'_>, cluster: &Cluster) -> bool {
+        let judge = Judge { call, cluster, totals: &self.totals, sums: &self.sums };
+        for entered in self.resting.take_held(&judge, self.calls) {
+            let entered = Entered { is_resting: false, ..entered };
+            self.add(entered, None, call.program, cluster);
+        }
+        self.resting.is_due()
     }
 
     /// Namespaces belong to other tenants.
@@ -218,6 +233,9 @@ impl Waiting {
             let Some(waiter) = self.take(&uid) else { continue };
             self.add(waiter.entered, Some((waiter.rank.arrival, waiter.told)), program, cluster);
         }
+        for entered in self.resting.take_all() {
+            self.rest(entered, program, cluster);
+        }
     }
 
     /// `known`: its arrival, and the hold that the caller knows of, where it was here before.
@@ -228,26 +246,11 @@ impl Waiting {
         program: &Program,
         cluster: &Cluster,
     ) {
-        let (Some(rules), Some(entry)) = (&program.queue, cluster.pods().get(&entered.uid)) else {
+        let (arrival, told) = known.unwrap_or_else(|| (self.next_arrival(), None));
+        let Some((key, rank)) = listing(&entered, arrival, program, cluster) else {
             self.strays.insert(entered.uid);
             return;
         };
-        let pod = &entry.pod;
-        let Some(profile) = program.profile_of(pod).filter(|_| entry.node().is_none()) else {
-            self.strays.insert(entered.uid);
-            return;
-        };
-        let (arrival, told) = known.unwrap_or_else(|| {
-            self.arrivals += 1;
-            (self.arrivals, None)
-        });
-        let rank = Rank {
-            less_priority: -i64::from(pod.priority()),
-            since_ns: entered.since_ns,
-            created_seconds: pod.created_seconds.unwrap_or(0),
-            arrival,
-        };
-        let key = GroupKey::of(pod, profile, &entered, rules, cluster);
         let uid = Arc::clone(&entered.uid);
         let group = self.groups.add(key, rank, Arc::clone(&uid));
         if self.groups.get(group).is_some_and(group::Group::is_held) {
@@ -256,9 +259,24 @@ impl Waiting {
         self.pods.insert(uid, Waiter { group, rank, entered, told });
     }
 
+    fn rest(&mut self, entered: Entered, program: &Program, cluster: &Cluster) {
+        let arrival = self.next_arrival();
+        if program.queue.as_ref().is_some_and(|rules| rules.has_holds)
+            && let Some((key, rank)) = listing(&entered, arrival, program, cluster)
+        {
+            self.resting.add(entered, key, rank);
+        }
+    }
+
+    fn next_arrival(&mut self) -> u64 {
+        self.arrivals += 1;
+        self.arrivals
+    }
+
     /// Its arrival and the hold that the caller knows of, if it was here.
     fn remove(&mut self, uid: &Arc<str>) -> Option<(u64, Option<usize>)> {
         self.strays.remove(uid);
+        self.resting.remove(uid);
         self.take(uid).map(|waiter| (waiter.rank.arrival, waiter.told))
     }
 
@@ -305,10 +323,9 @@ impl Waiting {
         self.units += EVALUATION;
         let Some(group) = self.groups.get(index) else { return };
         let first = group.first().cloned();
-        let judged = first.as_ref().and_then(|uid| {
-            let (waiter, entry) = (self.pods.get(uid)?, cluster.pods().get(uid)?);
-            Some(self.judged(waiter, &entry.pod, group.key.profile, call, cluster))
-        });
+        let judge = Judge { call, cluster, totals: &self.totals, sums: &self.sums };
+        let waiter = first.as_ref().and_then(|uid| self.pods.get(uid));
+        let judged = waiter.and_then(|waiter| judge.of_waiting(&waiter.entered, group.key.profile));
         // Of a pod that is gone, the next decision says so.
         let Judged { standing, fault, units } = judged.unwrap_or_default();
         self.units += units;
@@ -319,29 +336,11 @@ impl Waiting {
             (Standing::Held(old, _), Standing::Held(new, _)) if old == new => {}
             (_, Standing::Held(..)) => self.untold.extend(group.uids().cloned()),
             (Standing::Held(..), _) => {
-                self.arrivals += 1;
-                self.groups.release(index, self.arrivals);
+                let arrival = self.next_arrival();
+                self.groups.release(index, arrival);
             }
             _ => {}
         }
-    }
-
-    fn judged(
-        &self,
-        waiter: &Waiter,
-        pod: &Pod,
-        profile: usize,
-        call: &Call<'_>,
-        cluster: &Cluster,
-    ) -> Judged {
-        let world = QueueWorld {
-            pod: PodWorld { pod, cluster },
-            tenant: TenantView::of_pod(pod, cluster.usage(), &self.totals),
-            waited: waited(&waiter.entered, call.queue_now_ns),
-            sums: &self.sums,
-        };
-        let holds = call.program.profiles.get(profile).map_or(&[][..], |own| &own.holds);
-        Judged::of(&world, holds, call.rules.order.as_ref())
     }
 
     /// Once for a group and what its evaluation fails with.
@@ -377,15 +376,4 @@ impl Waiting {
             });
         }
     }
-}
-
-const NANOSECONDS: i64 = 1_000_000_000;
-
-fn seconds(ns: i64) -> i64 {
-    ns.div_euclid(NANOSECONDS)
-}
-
-fn waited(entered: &Entered, queue_now_ns: i64) -> Waited {
-    let age_seconds = seconds(queue_now_ns.saturating_sub(entered.first_ns).max(0));
-    Waited { age_seconds, attempts: entered.attempts }
 }

@@ -252,6 +252,29 @@ def test_a_full_message_has_the_part_of_preemption(
     assert line["fullMessage"] == f"{reasons} {before}{why}"
 
 
+@pytest.mark.parametrize(
+    ("release", "part"),
+    [
+        ("1.36", ""),
+        (
+            "1.37",
+            " preemption: found a potential placement for pod on node a, preempting 1 victims",
+        ),
+    ],
+)
+def test_a_full_message_says_where_preemption_makes_room_as_the_release_does(
+    capsys: Capture, folder: Path, release: str, part: str
+) -> None:
+    high = pod("high", cpu="1")
+    high["spec"]["priority"] = 100
+    items = [node("a", cpu="2"), pod("low", cpu="2", node_name="a"), high]
+    (folder / "full.json").write_text(listed(items))
+    assert main(["explain", "-s", "full.json", "--release", release, "-o", "json"]) == 0
+    [line] = json.loads(capsys.readouterr().out)["explanations"]
+    assert line["preemption"]["node"] == "a"
+    assert line["fullMessage"] == f"0/1 nodes are available: 1 Insufficient cpu.{part}"
+
+
 def test_a_recorded_test_holds_in_the_release_of_its_snapshot(
     capsys: Capture, folder: Path
 ) -> None:

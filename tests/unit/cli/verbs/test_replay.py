@@ -65,6 +65,14 @@ def test_another_policy_in_words_and_for_programs(capsys: Capture) -> None:
     assert document["summary"]["results"]["would_reject"] == len(document["differences"]) > 0
 
 
+@pytest.mark.parametrize(
+    "option", ["--release=1.34", "--feature-gates=A=true", "--param=a=1", "--every-pod"]
+)
+def test_what_says_how_a_policy_decides_needs_one(capsys: Capture, option: str) -> None:
+    name = "--" + option.removeprefix("--").partition("=")[0]
+    assert f"{name} needs --policy" in refused(capsys, "replay", "journal", option)
+
+
 def test_up_to_a_time_and_a_pod_as_it_was_then(capsys: Capture) -> None:
     early = ("--at", "2026-01-01T00:00:30Z")
     assert printed(capsys, "replay", "journal", *early).startswith("3 decisions, all the same\n")

@@ -15,6 +15,14 @@ from kpolicy.cli.output_schema import output_schema
 from kpolicy.testing import node, pod
 from tests.unit.cli.test_cli_manners import problems
 from tests.unit.journal.journaled_engine import JournaledEngine, lines, pending
+from tests.unit.offline.answers.test_pod_decisions_devices import (
+    CLASS,
+    asked,
+    asking,
+    claim,
+    node_with,
+)
+from tests.unit.policy.policies import policy
 
 Capture = pytest.CaptureFixture[str]
 GROUP = "scheduling.x-k8s.io/pod-group"
@@ -58,6 +66,47 @@ def document(capsys: Capture, *arguments: str) -> dict[str, Any]:
     (schema,) = (each for each in schemas if each["properties"]["kind"]["const"] == shown["kind"])
     assert problems(shown, schema) == []
     return shown
+
+
+def test_a_pod_that_a_hold_keeps_is_told_of_the_hold_and_what_it_waits_for(capsys: Capture) -> None:
+    hold = "{name: quota, when: 'true', messageExpression: \"'no cpu is left'\", reason: Quota}"
+    Path("held.yaml").write_text(policy(f"queue: {{holds: [{hold}]}}", base=""))
+    text = why(capsys, "shop/new", "-s", shop(), "--policy", "held.yaml")
+    assert text.startswith("shop/new is pending, and is not tried: no cpu is left (quota)\n")
+    assert "gates" not in text
+    assert "tried again when" in text
+
+
+def test_a_pod_whose_claim_is_not_there_is_told_so(capsys: Capture) -> None:
+    claiming = pod("claiming", "shop", cpu="1")
+    claiming["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimName": "gpu"}]
+    text = why(capsys, "shop/claiming", "-s", shop(claiming))
+    assert text.startswith(
+        "shop/claiming is pending, and is not tried: "
+        'could not find ResourceClaim "shop/gpu" (DynamicResources)\n'
+    )
+    assert "a ResourceClaim is added" in text
+
+
+def test_a_resource_behind_which_a_device_class_stands_says_when_that_counts(
+    capsys: Capture,
+) -> None:
+    behind = {**CLASS, "spec": {"extendedResourceName": "example.com/gpu"}}
+    asking_plainly = pod("plain", "shop", cpu="1")
+    resources = asking_plainly["spec"]["containers"][0]["resources"]
+    resources["requests"]["example.com/gpu"] = "1"
+    items = shop(asking_plainly, behind)
+    text = why(capsys, "shop/plain", "-s", items, "--release", "1.35")
+    assert "Insufficient example.com/gpu (NodeResourcesFit)" in text
+    assert "devices of the DeviceClass gpu stand for it only on nodes" in text
+    assert "Insufficient" not in why(capsys, "shop/plain", "-s", items, "--release", "1.36")
+
+
+def test_a_pod_that_lacks_devices_is_told_what_keeps_them_from_it(capsys: Capture) -> None:
+    items = [*node_with("n", 1, 1), CLASS, claim("c", asked(3)), asking("p", "c")]
+    text = why(capsys, "default/p", "-s", snapshot(*items))
+    assert "devices of nodes that have too few" in text
+    assert "default/c, request g  wants 3, a node has at most 2 free  of 2 seen" in text
 
 
 def test_what_would_place_a_pod_of_a_snapshot(capsys: Capture) -> None:

@@ -9,6 +9,14 @@ from kpolicy.offline.answers.advice import Scope
 from kpolicy.offline.pages.why_page import why_all_page, why_page
 from kpolicy.offline.snapshots.cluster_snapshot import Snapshot, default_program
 from kpolicy.testing import node, pod
+from tests.unit.offline.answers.test_pod_decisions_devices import (
+    CLASS,
+    DRIVER,
+    asked,
+    asking,
+    claim,
+    node_with,
+)
 from tests.unit.offline.pages.page_reading import chart, data_of, rows
 
 
@@ -48,6 +56,24 @@ def test_the_nearest_nodes_are_shown_by_the_rules_that_reject_them() -> None:
     option = chart(page, "Nodes nearest to taking the pod")["option"]
     assert "rejects: Insufficient cpu (4 of 6 cpu free)" in str(option)
     assert "Nodes by rules" in titles(page)
+
+
+def test_devices_of_nodes_that_have_too_few_are_a_table() -> None:
+    items = [*node_with("n", 1, 1), CLASS, claim("c", asked(3)), asking("p", "c")]
+    lacking = of_snapshot(Snapshot.of(items), default_program(), "a test")
+    [row] = rows(why_page(lacking.why("default/p").line()), "Devices of nodes that have too few")
+    assert row == ["default/c, request g", "3", 2, 2, 2, ""]
+
+
+def test_devices_that_the_chosen_node_would_give_are_a_table() -> None:
+    items = [*node_with("n", 1, 1), CLASS, claim("c", asked(2)), asking("p", "c")]
+    page = why_page(
+        of_snapshot(Snapshot.of(items), default_program(), "a test").why("default/p").line()
+    )
+    assert rows(page, "Devices that n would give") == [
+        ["default/c, request g", f"{DRIVER}/n/d0"],
+        ["default/c, request g", f"{DRIVER}/n/d1"],
+    ]
 
 
 def test_a_search_without_a_result_is_told_in_words() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kpolicy.offline.reports.explanation_text import devices_text, text, verdict
+from kpolicy.offline.reports.explanation_text import text, verdict
 
 FULL = {"plugin": "NodeResourcesFit", "code": "Unschedulable", "reasons": ["Insufficient cpu"]}
 
@@ -119,21 +119,3 @@ def test_a_tie_is_called_one() -> None:
         "nodes": [{"name": name, "raw": {}, "weighted": {}, "total": 1} for name in ("m", "n")],
     }
     assert verdict(explained) == "a/b: fits 2 of 2 nodes; n is selected among the 2 best"
-
-
-def test_devices_are_counted_over_the_nodes_that_have_too_few() -> None:
-    def node(name: str, free: int, **counts: Any) -> dict[str, Any]:
-        counted = {"seen": 4, "accepted": 3, "inUse": 0, "usedBy": [], "tainted": 0, "short": 0}
-        supply = {"claim": "d/c", "request": "r", "wanted": 2, "free": free, **counted, **counts}
-        return {"name": name, "devices": [supply]}
-
-    nodes = [node("a", 1, inUse=2, usedBy=["d/x"]), node("b", 0, tainted=3), {"name": "c"}]
-    assert devices_text(nodes) == [
-        "",
-        "  devices of nodes that have too few",
-        (
-            "    d/c, request r  wants 2, a node has at most 1 free  of 8 seen, 6 accepted  "
-            "2 in use by d/x; 3 tainted"
-        ),
-    ]
-    assert devices_text([{"name": "c"}]) == []

@@ -127,6 +127,74 @@ def test_api_paths_are_looked_at_as_short_facts_are(
     assert [finding for finding in found if finding[0] == "KP312"] == [("KP312", absent, hint)]
 
 
+SLICE: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceSlice",
+    "metadata": {"name": "s"},
+    "spec": {
+        "driver": "gpu.example.com",
+        "nodeName": "n0",
+        "pool": {"name": "n0", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": "d", "attributes": {"model": {"string": "a"}}}],
+    },
+}
+CLASS: dict[str, Any] = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "DeviceClass",
+    "metadata": {"name": "gpu"},
+    "spec": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("expression", "absent", "hint"),
+    [
+        (
+            "node.devices.free('gpu.exmple.com') >= 0",
+            "no ResourceSlice in the snapshot has the driver `gpu.exmple.com`",
+            "1 ResourceSlice has `gpu.example.com`",
+        ),
+        (
+            "node.devices.countWith('gpu.example.com', 'modell', 'a') >= 0",
+            "no device in the snapshot has the attribute `gpu.example.com/modell`",
+            "1 device has `gpu.example.com/model`",
+        ),
+        (
+            "node.devices.countOfClass('gpus') >= 0",
+            "the snapshot has no DeviceClass `gpus`",
+            "did you mean `gpu`?",
+        ),
+        (
+            "pod.claims.exists(c, 'gpus' in c.deviceClasses)",
+            "the snapshot has no DeviceClass `gpus`",
+            "did you mean `gpu`?",
+        ),
+    ],
+)
+def test_drivers_classes_and_attributes_of_devices_are_looked_for_in_slices_and_classes(
+    expression: str, absent: str, hint: str
+) -> None:
+    rule = predicate(f"{expression} || node.name == 'n9'")
+    found = findings_of(rule, [*objects(), SLICE, CLASS])
+    assert [finding for finding in found if finding[0] == "KP312"] == [("KP312", absent, hint)]
+    right = rule.replace("exmple", "example").replace("modell", "model").replace("gpus", "gpu")
+    for items in ([*objects(), SLICE, CLASS], objects()):
+        assert "KP312" not in [finding[0] for finding in findings_of(right, items)]
+
+
+def test_an_attribute_of_which_an_allocation_is_asked_is_looked_for_too() -> None:
+    def spec(attribute: str) -> str:
+        rule = f"{{name: r, weight: 1, expression: \"allocation.distinct('{attribute}') * 10\"}}"
+        return f"devices: {{score: [{rule}]}}"
+
+    items = [*objects(), SLICE, CLASS]
+    found = findings_of(spec("gpu.example.com/modell"), items)
+    message = "no device in the snapshot has the attribute `gpu.example.com/modell`"
+    assert ("KP312", message, "1 device has `gpu.example.com/model`") in found
+    found = findings_of(spec("gpu.example.com/model"), items)
+    assert "KP312" not in [finding[0] for finding in found]
+
+
 def test_labels_of_namespaces_by_api_path() -> None:
     namespace = {
         "apiVersion": "v1",

@@ -99,9 +99,11 @@ def test_the_hash_of_a_policy_is_the_same_in_all_clusters_unless_it_asks_for_a_r
     ("gate", "release", "message"),
     [
         ("NoSuchGate=true", "1.36", "kube-scheduler 1.36 has no feature gate `NoSuchGate`"),
+        ("AllAlpha=true", "1.36", "`AllAlpha` sets many gates at once"),
+        ("AllBeta=false", "1.37", "`AllBeta` sets many gates at once"),
         ("VolumeLimitScaling=true", "1.34", "kube-scheduler 1.34 has no feature gate"),
         ("NodeDeclaredFeatures=false", "1.37", "`NodeDeclaredFeatures` is always on in 1.37"),
-        ("GenericWorkload=true", "1.36", "no rule of kpolicy depends on the feature gate"),
+        ("GenericWorkload=true", "1.36", "kpolicy does not honour the feature gate"),
         ("GenericWorkload=false", "1.36", ""),
         ("NodeDeclaredFeatures=false", "1.36", ""),
         ("TaintTolerationComparisonOperators=true", "1.35", ""),
@@ -155,6 +157,27 @@ def test_a_time_for_binding_devices_needs_its_gate() -> None:
     assert (found.code, "DRADeviceBindingConditions" in found.message) == ("KP115", True)
     gates = {"DRADeviceBindingConditions": True}
     assert compile_policy(policy(text), release="1.35", feature_gates=gates).program is not None
+    gates["DRAResourceClaimDeviceStatus"] = False
+    [found] = compile_policy(policy(text), release="1.35", feature_gates=gates).diagnostics
+    assert (found.code, "DRAResourceClaimDeviceStatus" in found.message) == ("KP115", True)
+    assert "follow" not in found.hint, "somebody turned it off"
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        ("{bindingTimeout: soon}", "KP113"),
+        ("{bindingTimeout: 1d}", "KP113"),
+        ("{bindingTimeout: 0s}", "KP115"),
+        ("{bindingTimeout: 999ms}", "KP115"),
+        ("{filterTimeout: -1s}", "KP113"),
+        ("{bindingTimeout: 1.5h, filterTimeout: 0s}", ""),
+    ],
+)
+def test_times_of_devices_are_durations_as_kube_scheduler_takes_them(args: str, code: str) -> None:
+    text = f"priorities:\n  - builtin: DynamicResources\n    weight: 1\n    args: {args}\n"
+    found = compile_policy(policy(text)).diagnostics
+    assert [each.code for each in found] == ([code] if code else [])
 
 
 def test_the_newest_release_is_as_its_source_has_it() -> None:

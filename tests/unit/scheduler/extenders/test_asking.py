@@ -12,7 +12,7 @@ from kpolicy.cluster.fenced_request import always
 from kpolicy.engine import KeptNode, RefusedNode
 from kpolicy.policy.models.scheduling_policy import Extender
 from kpolicy.scheduler.extenders.asking import Asked, Subject, ask
-from kpolicy.scheduler.extenders.in_force import ExtenderClient, Failed, in_order, seconds
+from kpolicy.scheduler.extenders.in_force import ExtenderClient, Failed, in_order
 
 NODES = ("a", "b", "c")
 SUBJECT = Subject(
@@ -145,11 +145,3 @@ def test_interest_is_in_what_is_managed() -> None:
     assert anyone.is_interested(frozenset())
     assert gpus.is_interested(frozenset({"example.com/gpu"}))
     assert not gpus.is_interested(frozenset({"example.com/nic"}))
-
-
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [("5s", 5.0), ("1m30s", 90.0), ("30000000000ns", 30.0), ("1.5s", 1.5), ("250ms", 0.25)],
-)
-def test_durations_are_gos(written: str, expected: float) -> None:
-    assert seconds(written) == pytest.approx(expected)

@@ -10,9 +10,9 @@ from kpolicy.scheduler.loop.queued_pod import QueuePeriods
 from tests.unit.scheduler.pods import SECOND, pending
 
 
-def ordered() -> Queue:
+def ordered(*, holds_pods: bool = False) -> Queue:
     queue = Queue()
-    queue.follow_policy(is_ordered=True)
+    queue.follow_policy(is_ordered=True, holds_pods=holds_pods)
     return queue
 
 
@@ -89,17 +89,67 @@ def test_another_program_is_told_of_all_that_wait_and_none_is_held_without_one()
     queue = Queue()
     for uid in ("a", "b", "c"):
         queue.changed(pending(uid), 0)
-    queue.follow_policy(is_ordered=True)
+    queue.follow_policy(is_ordered=True, holds_pods=False)
     assert news(queue) == (["a", "b", "c"], [])
     queue.hold_by_policy("b", "quota", 0)
     queue.pop_told(["c"], 0)
-    queue.follow_policy(is_ordered=True)
+    queue.follow_policy(is_ordered=True, holds_pods=False)
     assert sorted(news(queue)[0]) == ["a", "b"]
     assert queue.statistics().gated == 0
     queue.hold_by_policy("a", "quota", 0)
-    queue.follow_policy(is_ordered=False)
+    queue.follow_policy(is_ordered=False, holds_pods=False)
     assert queue.by_policy is None
     assert sorted(pod.uid for pod in queue.pop_batch(9, 0)) == ["a", "b"]
+
+
+def test_parked_pods_and_those_that_back_off_are_told_where_the_policy_holds_pods() -> None:
+    queue = ordered(holds_pods=True)
+    order = queue.by_policy
+    assert order is not None
+    for uid in ("parked", "failed", "preempting", "ready"):
+        queue.changed(pending(uid), 0)
+    news(queue)
+    queue.pop_told(["parked", "failed", "preempting"], 0)
+    queue.parked("parked", ["NodeAffinity"], SECOND)
+    queue.failed("failed", SECOND)
+    queue.parked("preempting", ["NodeResourcesFit"], SECOND, held=True)
+    assert [(pod.uid, pod.is_resting) for pod in order.news()[0]] == [
+        ("parked", True),
+        ("failed", True),
+    ]
+    queue.release("preempting", SECOND)
+    assert [(pod.uid, pod.is_resting) for pod in order.news()[0]] == [("preempting", True)]
+    queue.wake("parked", "NodeAdd", 9 * SECOND)
+    assert queue.pop_batch(9, 9 * SECOND) == []
+    assert [(pod.uid, pod.is_resting) for pod in order.news()[0]] == [
+        ("parked", False),
+        ("failed", False),
+    ]
+    queue.follow_policy(is_ordered=True, holds_pods=True)
+    assert queue.by_policy is not None
+    told = {pod.uid: pod.is_resting for pod in queue.by_policy.news()[0]}
+    assert told == {"preempting": True, "ready": False, "parked": False, "failed": False}
+
+
+def test_a_parked_pod_that_a_hold_begins_to_hold_is_parked_no_longer() -> None:
+    queue = ordered(holds_pods=True)
+    for uid in ("parked", "failed"):
+        queue.changed(pending(uid), 0)
+    queue.pop_told(["parked", "failed"], 0)
+    queue.parked("parked", ["NodeAffinity"], SECOND)
+    queue.failed("failed", SECOND)
+    for uid in ("parked", "failed"):
+        assert queue.hold_by_policy(uid, "quota", SECOND) is not None
+    statistics = queue.statistics()
+    assert (statistics.parked, statistics.backoff, statistics.gated) == (0, 0, 2)
+    assert statistics.rejected == {("quota", "kpolicy"): 2}
+    # No event and no time lets it be tried before the engine says so.
+    queue.wake("parked", "NodeAdd", 2 * SECOND)
+    assert queue.flush(9, 1_000 * SECOND) == 0
+    assert queue.pop_batch(9, 1_000 * SECOND) == []
+    assert queue.next_ready_ns() is None
+    assert len(queue.pop_told(["parked", "failed"], 1_000 * SECOND)) == 2
+    assert queue.statistics().gated == 0
 
 
 def test_held_pods_are_counted_by_hold_and_leave_nothing_behind() -> None:
@@ -114,9 +164,9 @@ def test_held_pods_are_counted_by_hold_and_leave_nothing_behind() -> None:
     queue.gone("b")
     queue.pop_told(["a", "d"], 0)
     assert queue.held_by == {"quota": 1}
-    queue.follow_policy(is_ordered=True)
+    queue.follow_policy(is_ordered=True, holds_pods=False)
     assert queue.held_by == {}
-    queue.follow_policy(is_ordered=False)
+    queue.follow_policy(is_ordered=False, holds_pods=False)
     assert queue.held_by == {}
 
 
@@ -137,7 +187,9 @@ def test_the_last_failures_are_kept_by_rule_and_message() -> None:
 
 def test_periods_of_a_policy_count_before_those_of_the_process_until_it_leaves() -> None:
     queue = Queue(periods=QueuePeriods(SECOND, 10 * SECOND, 60 * SECOND, 30.0))
-    queue.follow_policy(is_ordered=False, periods=WrittenPeriods(2.0, None, 5.0, 0.5))
+    queue.follow_policy(
+        is_ordered=False, holds_pods=False, periods=WrittenPeriods(2.0, None, 5.0, 0.5)
+    )
     periods = QueuePeriods(2 * SECOND, 10 * SECOND, 5 * SECOND, 0.5)
     assert queue.periods == periods
     queue.changed(pending("a"), 0)
@@ -145,7 +197,8 @@ def test_periods_of_a_policy_count_before_those_of_the_process_until_it_leaves()
     queue.failed("a", 0)
     assert queue.next_ready_ns() == 2 * SECOND
     # The first back-off is never longer than the longest, whoever says them.
-    queue.follow_policy(is_ordered=False, periods=WrittenPeriods(pod_initial_backoff=20.0))
+    longer = WrittenPeriods(pod_initial_backoff=20.0)
+    queue.follow_policy(is_ordered=False, holds_pods=False, periods=longer)
     assert queue.periods.backoff_ns_max == 20 * SECOND
-    queue.follow_policy(is_ordered=False)
+    queue.follow_policy(is_ordered=False, holds_pods=False)
     assert queue.periods == QueuePeriods(SECOND, 10 * SECOND, 60 * SECOND, 30.0)

@@ -154,6 +154,34 @@ impl<'a> Attempt<'a> {
         reaches(&candidate.device.place, self.node).map_err(Stop::Fatal)
     }
 
+    /// The first selector that refuses a device, for people; `None`: none does, but the node does not
+    /// reach the device, or it cannot be said.
+    pub(super) fn refusing(&mut self, index: usize, place: usize) -> Option<String> {
+        let (request, candidate) = (self.requests.get(index)?, self.candidates.get(place)?);
+        let facts = DeviceFacts { driver: &candidate.slice.driver, device: candidate.device };
+        let of_class = request.class.selectors.len();
+        for (position, selector) in request.selectors.iter().enumerate() {
+            let selector = selector.and_then(|selector| self.remembered.get_mut(selector))?;
+            let Some(Compiled::Ready(expression, _)) = selector.compiled else { return None };
+            let accepts = match selector.known(&facts) {
+                Some(known) => known,
+                None => {
+                    let mut budget = Budget::new(self.work.left().min(UNITS_MAX));
+                    let accepts = evaluated(expression, &facts, &mut budget, false);
+                    self.work.charge(budget.spent()).ok()?;
+                    accepts.ok()?
+                }
+            };
+            if !accepts {
+                return Some(match position.checked_sub(of_class) {
+                    None => format!("class {}: selector #{position}", request.class.meta.name),
+                    Some(own) => format!("request {}: selector #{own}", request.full_name()),
+                });
+            }
+        }
+        None
+    }
+
     fn origin(&self, claim: usize, class: Option<&DeviceClass>) -> String {
         match class {
             Some(class) => format!("class {}", class.meta.name),

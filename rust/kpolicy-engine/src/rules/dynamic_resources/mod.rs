@@ -24,7 +24,7 @@ mod supposed;
 
 use std::sync::Arc;
 
-use crate::fields::{Fields, Refusals};
+use crate::fields::{Fields, Refusals, WRONG_TYPE};
 use crate::release::Followed;
 use crate::rules::expression::DeviceRules;
 
@@ -74,32 +74,66 @@ pub(crate) fn from_args(
 ) -> Option<DynamicResources> {
     args.optional("filterTimeout");
     let binding = args.text_or("bindingTimeout", "", refusals)?;
-    let binding_timeout_seconds = seconds(binding).unwrap_or(BINDING_TIMEOUT_SECONDS_DEFAULT);
+    let binding_timeout_seconds = match seconds(binding) {
+        _ if binding.is_empty() => BINDING_TIMEOUT_SECONDS_DEFAULT,
+        Some(seconds) => seconds,
+        None => {
+            let message = format!("{binding:?} is no duration");
+            refusals.add(WRONG_TYPE, &args.place_of("bindingTimeout"), message, "such as 600s");
+            return None;
+        }
+    };
     let policy = DevicePolicy::default();
     Some(DynamicResources { binding_timeout_seconds, followed, policy })
 }
 
-/// A duration as Go writes it, such as `10m0s`, in whole seconds; `None` where it is not one.
+/// A duration as Go writes it, such as `10m0s` or `1.5h`, in whole seconds; `None` where it is not one.
 fn seconds(text: &str) -> Option<i64> {
-    let mut total = 0_i64;
-    let mut rest = text;
-    if rest.is_empty() {
-        return None;
+    const UNITS: [(&str, i64); 6] = [
+        ("ns", 1),
+        ("us", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("m", 60 * 1_000_000_000),
+        ("h", 3600 * 1_000_000_000),
+    ];
+    let (mut nanos, mut rest) = (0_i64, text);
+    loop {
+        let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+        let (number, after) = rest.split_at_checked(end)?;
+        let (unit, size) = UNITS.into_iter().find(|(unit, _)| after.starts_with(unit))?;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        nanos = nanos.checked_add(whole.parse::<i64>().ok()?.checked_mul(size)?)?;
+        let mut place = size;
+        for digit in fraction.bytes() {
+            place /= 10;
+            nanos = nanos.checked_add(i64::from(digit.checked_sub(b'0')?) * place)?;
+        }
+        rest = after.strip_prefix(unit)?;
+        if rest.is_empty() {
+            return Some(nanos / 1_000_000_000);
+        }
     }
-    while !rest.is_empty() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, after) = rest.split_at_checked(digits)?;
-        let (unit, after) = match after.strip_prefix("ms") {
-            Some(after) => (0, after),
-            None => match after.as_bytes().first()? {
-                b'h' => (3600, after.get(1..)?),
-                b'm' => (60, after.get(1..)?),
-                b's' => (1, after.get(1..)?),
-                _ => return None,
-            },
-        };
-        total = total.checked_add(number.parse::<i64>().ok()?.checked_mul(unit)?)?;
-        rest = after;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seconds;
+
+    #[test]
+    fn durations_are_read_as_go_writes_them() {
+        for (text, expected) in [
+            ("600s", 600),
+            ("10m0s", 600),
+            ("1.5h", 5400),
+            ("1h2m3.5s", 3723),
+            ("1500ms", 1),
+            ("999999us", 0),
+        ] {
+            assert_eq!(seconds(text), Some(expected), "{text}");
+        }
+        for text in ["", "10", "s", "1.s5", "-1s", "1d", "99999999999h"] {
+            assert_eq!(seconds(text), None, "{text}");
+        }
     }
-    Some(total)
 }

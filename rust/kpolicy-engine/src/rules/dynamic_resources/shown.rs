@@ -122,12 +122,15 @@ impl Shown {
             "claim": supply.claim,
             "request": supply.request,
             "wanted": supply.wanted,
+            "isAll": supply.is_all,
             "seen": supply.seen,
             "accepted": supply.accepted,
+            "refusedBy": supply.refused,
             "inUse": supply.in_use.len(),
             "usedBy": used_by,
             "tainted": supply.tainted,
             "short": supply.short,
+            "outOfCounters": supply.out_of_counters,
             "free": supply.free,
         })
     }

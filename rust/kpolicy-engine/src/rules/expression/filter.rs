@@ -101,6 +101,9 @@ impl Filter for ExpressionFilter {
                 }
                 sides
             }
+            Occurrence::Pod { old: Some(old), new: Some(new), is_assigned: false } => {
+                return needs.tells_apart(old, new);
+            }
             Occurrence::Pod { is_assigned: false, .. } => return needs.reads_pod(),
             Occurrence::Object(replaced) => return concerns(pod, replaced),
             Occurrence::Node { new: None, .. } => return true,

@@ -113,6 +113,16 @@ impl Needs {
         self.other_pods() || self.other_nodes() || self.0.meets(Parts::OBJECTS)
     }
 
+    /// Whether two states of a pod differ in what is read of it.
+    pub(crate) fn tells_apart(self, old: &Pod, new: &Pod) -> bool {
+        let key = |pod| {
+            let mut key = Key::default();
+            self.key(pod, &mut key);
+            key
+        };
+        key(old) != key(new)
+    }
+
     pub(crate) fn key(self, pod: &Pod, key: &mut Key) {
         let template = &pod.template;
         let parts = [

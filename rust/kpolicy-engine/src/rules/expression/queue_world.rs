@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kpolicy_cel::{Answer, Budget, Facts, Fault, Read};
 
 use crate::resources::Amounts;
-use crate::snapshot::usage::{TenantUse, Usage};
+use crate::snapshot::usage::{Settled, TenantUse, Usage};
 use crate::snapshot::{Change, Cluster, Generation, NodeParts, Pod};
 
 use super::domain_sums::DomainSums;
@@ -74,6 +74,15 @@ impl<'a> TenantView<'a> {
         'a: 'b,
     {
         TenantView { sums: Some(own), all: Some(all), ..self }
+    }
+
+    /// The same tenant without what was handed out and is not decided yet.
+    pub(crate) fn with_settled<'b>(self, settled: &'b Settled) -> TenantView<'b>
+    where
+        'a: 'b,
+    {
+        let sums = settled.of(&self.name).or(self.sums);
+        TenantView { sums, all: Some(&settled.all), ..self }
     }
 
     pub(crate) fn sums(&self) -> Option<&'a TenantUse> {
