@@ -43,6 +43,22 @@ def test_it_ends_by_itself_and_says_what_became_of_the_pods() -> None:
     assert re.search(r"^ +fast-\d+ .*  100 → 100  selected$", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.parametrize(("color", "is_painted"), [("always", True), ("never", False)])
+def test_its_colours_are_as_the_flag_says(color: str, is_painted: bool) -> None:
+    done = subprocess.run(
+        [KPOLICY, "demo", "--nodes", "20", "--pods", "20", "--color", color],
+        capture_output=True,
+        text=True,
+        timeout=ENDS_WITHIN_S,
+        check=False,
+        # As on a terminal, where rich paints unless it is told not to.
+        env={**os.environ, "FORCE_COLOR": "" if is_painted else "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    painted = r"\x1b\[" if is_painted else r"\x1b\[[0-9;]*3[0-9]m"
+    assert bool(re.search(painted, done.stdout)) is is_painted
+
+
 def test_fifty_pods_are_enough_and_it_says_which_policy_judges() -> None:
     done = subprocess.run(
         [KPOLICY, "demo", "--nodes", "20", "--pods", "50"],

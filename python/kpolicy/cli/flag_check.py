@@ -33,7 +33,9 @@ def unknown_flag(
             short = word[:2] if not word.startswith("--") else name
             known = flags.get(name) or flags.get(short)
             if known is None:
-                instead = (other_flags or {}).get(name, "")
+                others = other_flags or {}
+                # Programs in Go take `-v` for `--v`.
+                instead = others.get(name) or others.get(f"-{name}", "")
                 meant = f"; {instead}" if instead else _meant(name, list(flags))
                 return f"there is no flag `{name}`{meant}"
             takes_value = known.nargs != 0 and name in flags and "=" not in word

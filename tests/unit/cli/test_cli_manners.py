@@ -178,6 +178,7 @@ def test_flags_of_kube_scheduler_are_answered_with_what_to_use(capsys: Capture) 
         "--policy-config-file=a.json": "use `--policy FILE`, which reads the same scheduler.json",
         "--use-legacy-policy-config": "`--policy FILE` reads legacy policies too",
         "--policy-configmap-namespace=a": "use `--policy-configmap NS/NAME`",
+        "-v=4": "use `--log-level`",
     }.items():
         assert cli.main(["run", flag]) == 2
         error = capsys.readouterr().err

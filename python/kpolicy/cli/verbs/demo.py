@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+from kpolicy.cli.input_output import is_color
 from kpolicy.cli.verb import CANNOT_WORK, FINE, Verb, argument, whole_number
 from kpolicy.version import VERSION
 
@@ -32,7 +33,11 @@ def _main(args: argparse.Namespace) -> int:
 
     handler = logs.install("text", "warning")
     scale, traces = Scale(args.nodes, args.pods, args.seed), _traces(args.seed)
-    story = Story(scale, Console(), args.keep, args.kubeconfig, traces)
+    console = Console(
+        no_color=not is_color(args.color),
+        color_system="standard" if args.color == "always" else "auto",
+    )
+    story = Story(scale, console, args.keep, args.kubeconfig, traces)
     try:
         asyncio.run(_run(story))
     except (DemoFailed, OSError) as failure:

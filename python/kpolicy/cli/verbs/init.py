@@ -58,20 +58,34 @@ def _answers(args: argparse.Namespace) -> StarterAnswers:
     asks = sys.stdin.isatty() and not args.yes and all(value is None for value in answers.values())
     if asks:
         answers = {
-            "name": _ask("name of the policy", default.name),
-            "scheduler_name": _ask("schedulerName of its pods", default.scheduler_name),
-            "base": _ask("policy that it stands on (`kpolicy policies` lists them)", default.base),
-            "ci": _ask(f"CI ({', '.join(CI_SYSTEMS)})", default.ci),
-            "has_hook": _ask("a pre-commit hook (yes, no)", "yes").lower().startswith("y"),
+            "name": _ask("name", "name of the policy", default.name),
+            "scheduler_name": _ask(
+                "scheduler_name", "schedulerName of its pods", default.scheduler_name
+            ),
+            "base": _ask(
+                "base", "policy that it stands on (`kpolicy policies` lists them)", default.base
+            ),
+            "ci": _ask("ci", f"CI ({', '.join(CI_SYSTEMS)})", default.ci),
+            "has_hook": _ask("has_hook", "a pre-commit hook (yes, no)", "yes")
+            .lower()
+            .startswith("y"),
         }
     chosen = {key: value for key, value in answers.items() if value is not None}
     _check(chosen)
     return StarterAnswers(**chosen)
 
 
-def _ask(question: str, default: str) -> str:
-    print(f"{question} [{default}]: ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip() or default
+def _ask(key: str, question: str, default: str) -> str:
+    """Asks again after an answer that cannot be used."""
+    while True:
+        print(f"{question} [{default}]: ", end="", file=sys.stderr, flush=True)
+        answer = sys.stdin.readline().strip() or default
+        try:
+            _check({key: answer})
+        except CannotWorkError as refusal:
+            print(refusal, file=sys.stderr)
+            continue
+        return answer
 
 
 def _check(chosen: dict[str, object]) -> None:

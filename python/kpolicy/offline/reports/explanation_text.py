@@ -37,12 +37,18 @@ def verdict(explained: Explanation) -> str:
     return f"{line} is the best" if best == 1 else f"{line} is selected among the {best:,} best"
 
 
+# The time of files that say none.
+_UNTIMED: Final = {
+    "1970-01-01T00:00:00Z": ", as the files do not say when they were recorded; --now says it"
+}
+
+
 def text(explained: Explanation, top: int = TOP, width: int = WIDTH) -> list[str]:
     """All there is to say, in lines."""
     nodes = explained.get("nodes", [])
     lines = [verdict(explained)]
     if "time" in explained:
-        lines += ["", f"  as of {explained['time']}"]
+        lines += ["", f"  as of {explained['time']}{_UNTIMED.get(explained['time'], '')}"]
     if "preFilter" in explained:
         lines += ["", f"  before any node was checked: {reasons(explained['preFilter'])}"]
     else:

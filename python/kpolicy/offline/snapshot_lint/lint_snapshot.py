@@ -31,6 +31,7 @@ from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.compile import Compiled, Examined, examine
 from kpolicy.policy.limits import WEIGHT_MAX
 from kpolicy.policy.lint.lookups import is_lookup, label_of_domain, literal_text
+from kpolicy.policy.lint.reads import reads_the_time
 from kpolicy.policy.lint.written import RuleExpression, WrittenExpression, WrittenPolicy
 from kpolicy.policy.yaml.nodes import Path, find
 from kpolicy.policy.yaml.source import Source
@@ -219,6 +220,8 @@ class _Against:
                 place = policy.finding(at, "KP304", "", at.tree.span).place
                 if (policy.policy.name, at.path) in explained or _holds(place, constant):
                     continue
+                if reads_the_time(at.tree):
+                    continue  # the snapshot is of one moment
                 key = (policy.policy.name, rule.path)
                 yield from self._of_verdicts(policy, rule, self._judged.verdicts.get(key))
                 yield from self._of_scores(policy, rule, self._judged.scores.get(key))

@@ -38,7 +38,8 @@ MEANING_PAGES: Final = (
         WARNING,
         "rule that never differs on the snapshot",
         "On the recorded cluster the rule passes every node, or rejects every node, for all pods "
-        "of the snapshot. Reported with `--snapshot` only.",
+        "of the snapshot. Reported with `--snapshot` only, and not of rules that read `now`, as a "
+        "snapshot is of one moment.",
         "label(node, 'zoen') == ''",
         "label(node, 'zone') == ''",
     ),

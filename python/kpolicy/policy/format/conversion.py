@@ -53,12 +53,32 @@ def convert_policy(
     already = tuple(_already(document) for document in documents if document.kind == KIND)
     if already:
         return Converted(None, already)
-    written = [_written(document, release, original.diagnostics) for document in documents]
+    findings = _beside_their_rules(documents, original.diagnostics)
+    written = [
+        _written(document, release, found)
+        for document, found in zip(documents, findings, strict=True)
+    ]
     text = _joined([document.without_order() for document in written])
     if not _decides_the_same(original.program, text):
         text = _joined(written)
         assert _decides_the_same(original.program, text), "the conversion decides as the original"
     return Converted(text, original.diagnostics)
+
+
+def _beside_their_rules(
+    documents: Sequence[Document], diagnostics: Sequence[Diagnostic]
+) -> list[list[Diagnostic]]:
+    """The findings for each document: where its rules are, and in the first what is of none."""
+    found: list[list[Diagnostic]] = [[] for _ in documents]
+    rules = [[place for _, place in _rule_places(document)] for document in documents]
+    for finding in diagnostics:
+        place = finding.place
+        at = [
+            index for index, own in enumerate(rules) if place and any(_holds(p, place) for p in own)
+        ]
+        for index in at or [0]:
+            found[index].append(finding)
+    return found
 
 
 def _already(document: Document) -> Diagnostic:

@@ -14,7 +14,7 @@ from typing import Final
 
 from kpolicy.diagnostics import Diagnostic, Edit, Fix, Span
 from kpolicy.policy.cel.facts import ANNOTATION_BYTES_MAX
-from kpolicy.policy.cel.tree import Call, Fact, Field, MemberRead, Read, Tree, text_of
+from kpolicy.policy.cel.tree import Call, Fact, Field, MemberRead, Read, Tree, own_nodes, text_of
 from kpolicy.policy.limits import MESSAGE_CHARACTERS_MAX
 from kpolicy.policy.lint.lookups import (
     NOTHING,
@@ -130,7 +130,7 @@ def _finding(policy: WrittenPolicy, use: _Use, at: WrittenExpression, lookup: Lo
     link = ", and" if use.code == "KP301" else ";"
     message = f"`{shown}` is an error {_where(tree, key)}{link} {use.effect}"
     fix = _guarded(use, at, f"{key} in {holder}") if label_of_domain(tree) is not None else None
-    hint = _hint(tree, holder, key, use.otherwise)
+    hint = _hint(tree, holder, key, use.otherwise, is_read=_is_read(at.tree, tree))
     return policy.finding(at, use.code, message, tree.span, hint, fix=fix)
 
 
@@ -198,13 +198,33 @@ def _label_text(text: str, tree: Tree, label: Tree) -> str:
     return text[label.span.start : label.span.end] if is_inside and literal is None else _ANY_KEY
 
 
-def _hint(tree: LookupNode, holder: str, key: str, otherwise: str) -> str:
+# What reads a number or another value from a text; the empty text of `label` would be an error too.
+_READERS: Final = frozenset(
+    f"{name}_string"
+    for name in (
+        *("to_bool", "to_int", "to_uint", "to_double", "to_duration", "to_timestamp"),
+        *("quantity", "cpu", "units", "semver", "ip", "cidr", "url"),
+    )
+)
+
+
+def _is_read(tree: Tree, lookup: LookupNode) -> bool:
+    """Whether the text that is looked up has to be a number or the like."""
+    return any(
+        part.name in _READERS and any(arg is lookup for arg in part.args)
+        for part in own_nodes(tree)
+        if isinstance(part, Call)
+    )
+
+
+def _hint(tree: LookupNode, holder: str, key: str, otherwise: str, *, is_read: bool) -> str:
     if not key:
         return f"`has({holder}) && …`"
     is_score = otherwise not in ("", "false")
     guard = f"`{key} in {holder} ? … : {otherwise}`" if is_score else f"`{key} in {holder} && …`"
     is_domain = label_of_domain(tree) is not None
     is_label = holder.endswith(".labels") and isinstance(tree, Fact) and not is_domain
+    is_label = is_label and not is_read
     owner = holder.removesuffix(".labels")
     return f"{guard}, or `label({owner}, {key})`" if is_label else guard
 

@@ -115,6 +115,11 @@ def _each_minute(policy: WrittenPolicy, rule: RuleExpression) -> Iterator[Diagno
                 return
 
 
+def reads_the_time(tree: Tree) -> bool:
+    """Whether the expression, or a variable that it uses, reads `now`."""
+    return any(isinstance(part, Fact) and part.name == NOW for part, _ in _deep(tree, set()))
+
+
 def _annotations(policy: WrittenPolicy, expression: WrittenExpression) -> Iterator[Diagnostic]:
     for part in own_nodes(expression.tree):
         read = read_of(part)

@@ -100,6 +100,7 @@ def test_several_profiles_become_several_documents(tmp_path: Path, capsys: Captu
     configuration = """\
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
+parallelism: 8
 profiles:
   - schedulerName: one
   - schedulerName: two
@@ -108,6 +109,8 @@ profiles:
 """
     code, text, _ = converted(capsys, tmp_path, configuration)
     assert (code, text.count("\n---\n")) == (0, 1)
+    # What is about the whole file is said once.
+    assert text.count("# KP604: ") == 1
     program = compile_policy(text).program
     assert program is not None
     assert program.scheduler_names == ("one", "two")

@@ -89,7 +89,8 @@ def test_a_wrong_answer_is_refused_before_anything_is_written(
 
 def test_on_a_terminal_it_asks(folder: Path) -> None:
     ours, theirs = pty.openpty()
-    os.write(ours, b"mine\nteam-scheduler\nbin-packing\nnone\nno\n")
+    # An answer that cannot be used is asked for again.
+    os.write(ours, b"my own\nmine\nteam-scheduler\nbin-packin\nbin-packing\nnone\nno\n")
     done = subprocess.run(
         [sys.executable, "-m", "kpolicy", "init"],
         stdin=theirs,
@@ -98,7 +99,9 @@ def test_on_a_terminal_it_asks(folder: Path) -> None:
         check=True,
         timeout=30,
     )
-    assert "name of the policy [first-policy]: " in done.stderr
+    assert done.stderr.count("name of the policy [first-policy]: ") == 2
+    assert "`my own` is not a name" in done.stderr
+    assert "did you mean `bin-packing`?" in done.stderr
     written = yaml.safe_load((folder / "policies" / "mine.yaml").read_text())
     assert written["spec"]["base"] == "bin-packing"
     assert written["spec"]["profiles"] == [{"schedulerName": "team-scheduler"}]

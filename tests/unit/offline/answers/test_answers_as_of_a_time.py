@@ -12,6 +12,7 @@ from kpolicy import Snapshot, Source, compile_policy
 from kpolicy.api_times import api_time, time_of
 from kpolicy.offline.answers.pod_decisions import explain, simulate
 from kpolicy.offline.answers.policy_diff import diff
+from kpolicy.offline.reports import explanation_text
 from kpolicy.offline.snapshot_file.reader import Origin
 from kpolicy.offline.snapshot_file.writer import write_snapshot
 from kpolicy.policy.assembly.assemble import Program
@@ -45,6 +46,8 @@ def test_as_of_the_time_of_the_snapshot(now_ns: int | None, placed: int) -> None
     [explained] = explain(snapshot, AT_NIGHT).explanations
     assert ("selected" in explained) == bool(placed)
     assert explained["time"] == api_time(now_ns or 0)
+    shown = "\n".join(explanation_text.text(explained))
+    assert ("the files do not say when they were recorded" in shown) is (now_ns is None)
     assert simulate(snapshot, AT_NIGHT).summary.placed == placed
     [difference] = diff(snapshot, AT_NIGHT, BY_DAY).differences
     assert bool(difference.old.node) == bool(placed)

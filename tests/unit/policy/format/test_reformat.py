@@ -96,7 +96,7 @@ def test_twice_is_once_and_nothing_is_lost(seed: int) -> None:
     texts = policies()
     assert len(texts) >= 4
     done = changed = 0
-    for _ in range(24):
+    for _ in range(36):
         text = mutated(chance.choice(texts), chance)
         made = reformat(text)
         if made.text is None:

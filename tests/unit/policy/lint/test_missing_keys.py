@@ -7,6 +7,7 @@ import pytest
 from kpolicy import Source, compile_policy
 from kpolicy.policy.format.fixes import fixed
 from tests.unit.policy.lint.judged import findings, of_message, of_predicate, of_priority
+from tests.unit.policy.policies import policy
 
 GUARDED = (
     "'a' in node.labels && node.labels['a'] == 'x'",
@@ -69,6 +70,22 @@ def test_a_guard_in_any_form_is_seen(expression: str) -> None:
 @pytest.mark.parametrize("expression", UNGUARDED)
 def test_what_nothing_guards_is_reported_once(expression: str) -> None:
     assert lookups(of_predicate(expression)) == UNGUARDED[expression]
+
+
+@pytest.mark.parametrize("read", ["int({})", "quantity({}).asInteger()", "cpu({})"])
+def test_no_empty_text_is_proposed_where_a_number_is_read(read: str) -> None:
+    """`int(label(node, 'cost'))` is an error on the same nodes."""
+    guard = "`'cost' in node.labels ? … : 0`"
+    assert _hint_of_priority(read.format("node.labels['cost']") + " > 5 ? 100 : 0") == guard
+    both = f"{guard}, or `label(node, 'cost')`"
+    assert _hint_of_priority("node.labels['cost'] == 'low' ? 100 : 0") == both
+
+
+def _hint_of_priority(expression: str) -> str:
+    text = policy(f'priorities: [{{name: rule, expression: "{expression}"}}]')
+    [finding] = compile_policy([Source("p.yaml", text)]).diagnostics
+    assert finding.code == "KP301"
+    return finding.hint
 
 
 def test_conditions_stand_around_rules() -> None:
