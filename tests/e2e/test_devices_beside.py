@@ -191,6 +191,15 @@ def without_chance(allocation: Json) -> Json:
     return {**kept, "devices": {**allocation["devices"], "results": results}}
 
 
+def without_names(message: str, namespace: str) -> str:
+    """From 1.37 on, an error of a selector names the device. kube-scheduler looks at nodes side by
+    side, so that the first error may be of either."""
+    named = message.replace(namespace, "NAMESPACE")
+    for node in (LARGE, SMALL):
+        named = named.replace(f"on device {devices.DRIVER}/{node}-", "on device ")
+    return named
+
+
 def decided(admin: Client, namespace: str, scheduler: str) -> Decided:
     """What the scheduler decides about all, one pod after the other."""
     admin.create_namespace(namespace)
@@ -206,7 +215,7 @@ def decided(admin: Client, namespace: str, scheduler: str) -> Decided:
         if allocation := claim.get("status", {}).get("allocation"):
             allocations[name] = without_chance(allocation)
     words = {
-        pod: (own.get("reason", ""), own.get("message", "").replace(namespace, "NAMESPACE"))
+        pod: (own.get("reason", ""), without_names(own.get("message", ""), namespace))
         for pod, own in found.items()
     }
     return Decided(admin.placements(namespace), words, allocations)
