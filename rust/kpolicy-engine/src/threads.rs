@@ -15,7 +15,7 @@ pub const THREADS_MAX: usize = 256;
 /// The lanes of a stretch that one thread works on. A kernel takes a few nanoseconds a lane, and waking
 /// a thread some ten thousand. Debug builds divide what they can: their tests have few nodes.
 const LANES_OF_RANGE: usize = if cfg!(debug_assertions) { 3 } else { 16_384 };
-/// New lanes that are worked on before the next are made.
+/// New lanes that are worked on before the next ones.
 const LANES_OF_NEW: usize = if cfg!(debug_assertions) { 3 } else { 4_096 };
 /// With so many items a thread, nothing within an item is divided.
 const ITEMS_A_THREAD: usize = 8;
@@ -153,28 +153,23 @@ pub fn ranges<T: Send>(lanes: &mut [T], work: impl Fn(usize, &mut [T]) + Send + 
     each(&mut parts, || (), |(), (first, lanes)| work(*first, lanes));
 }
 
-/// As [`ranges`], for so many lanes that are not there yet. Where one thread does all of it, it makes a
-/// stretch and works on that before the next, while it is in the nearest cache.
-pub fn new_ranges<T: Copy + Send>(
+/// As [`ranges`], for so many lanes that `work` sets, whatever is in them before. Where one thread does all
+/// of it, it is done with a stretch before the next, while that is in the nearest cache.
+pub fn new_ranges<T: Copy + Default + Send>(
     lanes: &mut Vec<T>,
     count: usize,
-    value: T,
     work: impl Fn(usize, &mut [T]) + Send + Sync,
 ) {
-    lanes.clear();
-    lanes.reserve_exact(count);
+    if lanes.capacity() < count {
+        *lanes = vec![T::default(); count];
+    }
+    lanes.resize(count, T::default());
     if count >= 2 * LANES_OF_RANGE && is_idle() {
-        lanes.resize(count, value);
         ranges(lanes, work);
         return;
     }
-    while lanes.len() < count {
-        let first = lanes.len();
-        lanes.resize(count.min(first + LANES_OF_NEW), value);
-        if let Some(new) = lanes.get_mut(first..) {
-            work(first, new);
-        }
-    }
+    let starts = (0..).step_by(LANES_OF_NEW);
+    starts.zip(lanes.chunks_mut(LANES_OF_NEW)).for_each(|(first, lanes)| work(first, lanes));
 }
 
 /// Whether the caller works [`Threads::inside`], and not on one of many items, of which each thread
@@ -309,8 +304,8 @@ mod tests {
         for (threads, count) in [(1, 10), (2, 2 * LANES_OF_RANGE + 1), (2, 1), (1, 0)] {
             let mut lanes = vec![5; 4];
             Threads::new(threads).inside(|| {
-                new_ranges(&mut lanes, count, 100, |first, lanes| {
-                    lanes.iter_mut().zip(first..).for_each(|(lane, index)| *lane += index);
+                new_ranges(&mut lanes, count, |first, lanes| {
+                    lanes.iter_mut().zip(first..).for_each(|(lane, index)| *lane = 100 + index);
                 });
             });
             let want: Vec<usize> = (100..100 + count).collect();

@@ -20,11 +20,12 @@ use crate::timing::{Metered, Taken, Unmetered};
 use super::context::Context;
 use super::filter_answers::FilterColumn;
 use super::score_answers::ScoreColumn;
-use super::shapes::{ShapeKey, Shapes};
+use super::shape_key::ShapeKey;
+use super::shapes::Shapes;
 
-/// So many columns times nodes are worth waking the other threads, which takes some ten thousand
-/// nanoseconds each time. Debug builds divide what they can: their tests have few nodes.
-const LANES_MIN: usize = if cfg!(debug_assertions) { 2 } else { 500_000 };
+/// So many columns times nodes are worth looking ahead for, as they are worth waking the other threads, which
+/// takes some ten thousand nanoseconds each time. Debug builds divide what they can: their tests have few nodes.
+pub(crate) const LANES_MIN: usize = if cfg!(debug_assertions) { 2 } else { 500_000 };
 
 /// A pod that is decided soon.
 #[derive(Debug, Clone)]
@@ -243,7 +244,7 @@ impl Shapes {
                 continue;
             }
             let slots = context.cluster.nodes().slots();
-            let own = shape.bytes_to_fill(slots, context.profile, stores);
+            let own = slots * shape.bytes_to_fill(context.profile, stores).all();
             largest = largest.max(own);
             if !self.make_room(bytes + own) {
                 break;

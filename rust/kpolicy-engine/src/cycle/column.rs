@@ -22,11 +22,11 @@ pub(super) trait Answers: Debug + Default {
     /// When a rule is prepared.
     const POINT: Point;
 
-    /// None are there, and there is room for those of so many slots.
+    /// None are there, and there is room for those of all nodes.
     fn with_room(
         rule: &Self::Rule,
         prepared: Option<&Self::Prepared>,
-        slots: usize,
+        cluster: &Cluster,
         spare: &mut Spare,
     ) -> Self;
 
@@ -204,11 +204,13 @@ impl<A: Answers> Column<A> {
         }
     }
 
-    /// Makes room for the answers of so many slots, if there are none yet. Memory that one thread gets for
+    /// Makes room for the answers of all nodes, if there are none yet. Memory that one thread gets for
     /// all of them goes back and forth less than what each thread gets for itself.
-    pub(super) fn make_room(&mut self, rule: &A::Rule, slots: usize, spare: &mut Spare) {
-        if let State::Prepared(room) = &mut self.state {
-            *room = A::with_room(rule, self.prepared.as_deref(), slots, spare);
+    pub(super) fn make_room(&mut self, rule: &A::Rule, cluster: &Cluster, spare: &mut Spare) {
+        if let State::Prepared(room) = &mut self.state
+            && !A::reads_feasible(self.prepared.as_deref())
+        {
+            *room = A::with_room(rule, self.prepared.as_deref(), cluster, spare);
         }
     }
 

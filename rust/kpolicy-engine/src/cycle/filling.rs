@@ -10,10 +10,11 @@ use super::context::Context;
 use super::filter_answers::FilterColumn;
 use super::lent::{AtHand, Lent, Own, Shared};
 use super::score_answers::{ScoreColumn, Scratch};
-use super::shape::{Shape, Stores};
+use super::shape::Shape;
 use super::shapes::Shapes;
 use super::spare::Spare;
 use super::store::ColumnId;
+use super::stores::Stores;
 
 /// One shape, and the columns that no other needs.
 struct Task<'t, 'a> {
@@ -184,12 +185,12 @@ impl<'t, 'a> Task<'t, 'a> {
         self.shape.make_room(slots, spare);
         for own in &mut self.filters {
             if let Some(rule) = profile.filters.get(own.position) {
-                own.column.make_room(rule, slots, spare);
+                own.column.make_room(rule, cluster, spare);
             }
         }
         for own in &mut self.scores {
             if let Some(rule) = profile.scores.get(own.position) {
-                own.column.make_room(rule, slots, spare);
+                own.column.make_room(rule, cluster, spare);
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::timing::{Meter, Point, StatusCode};
 use super::column::{Answers, Column, touched};
 use super::spare::Spare;
 
-/// Codes by slot. A slot without a code passes.
+/// Codes by slot. A slot without a code passes: where all nodes do, there is none.
 #[derive(Debug, Default)]
 pub(super) struct FilterAnswers(Vec<Code>);
 
@@ -66,6 +66,19 @@ fn active<'a>(
     }
 }
 
+/// Codes that are looked at before it is known whether one of them rejects.
+const CODES_AT_ONCE: usize = 512;
+
+fn all_pass(codes: &[Code]) -> bool {
+    codes.chunks(CODES_AT_ONCE).all(pass)
+}
+
+/// Without an early end, so that the compiler compares several codes at once.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn pass(codes: &[Code]) -> bool {
+    codes.iter().fold(true, |all, code| all & code.passes())
+}
+
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 fn keep_passing(feasible: &mut [bool], codes: &[Code]) {
     for (is_feasible, code) in feasible.iter_mut().zip(codes) {
@@ -98,10 +111,11 @@ impl Answers for FilterAnswers {
     fn with_room(
         _: &FilterRule,
         prepared: Option<&(dyn PreparedFilter + 'static)>,
-        slots: usize,
+        cluster: &Cluster,
         spare: &mut Spare,
     ) -> Self {
-        Self(active(prepared).map_or_else(Vec::new, |_| spare.take(slots)))
+        let needed = active(prepared).filter(|prepared| !prepared.passes_all(cluster));
+        Self(needed.map_or_else(Vec::new, |_| spare.take(cluster.nodes().slots())))
     }
 
     fn leave(self, spare: &mut Spare) {
@@ -145,15 +159,23 @@ impl Answers for FilterAnswers {
         (): &mut (),
         meter: impl Meter,
     ) {
+        let Some(prepared) = active(prepared) else {
+            self.0.clear();
+            return;
+        };
+        let passes_all = prepared.passes_all(cluster);
         // Those who do a part by itself write the code of every node that is there.
-        if !active(prepared).is_some_and(PreparedFilter::has_ranges) {
+        if passes_all || !prepared.has_ranges() {
             self.0.clear();
         }
-        if let Some(prepared) = active(prepared) {
+        if !passes_all {
             self.0.resize(cluster.nodes().slots(), Code::PASS);
             check_all(prepared, cluster, &mut self.0);
-            meter.judged(|verdicts| verdicts.all(prepared, &self.0, cluster));
+            if all_pass(&self.0) {
+                self.0.clear();
+            }
         }
+        meter.judged(|verdicts| verdicts.all(prepared, &self.0, cluster));
     }
 
     fn touch(
@@ -164,8 +186,8 @@ impl Answers for FilterAnswers {
         meter: impl Meter,
     ) {
         let Some(prepared) = active(prepared) else { return };
-        self.0.resize(cluster.nodes().slots(), Code::PASS);
         if changes.len() > prepared.worth_asking_all(cluster.nodes().len()) {
+            self.0.resize(cluster.nodes().slots(), Code::PASS);
             check_all(prepared, cluster, &mut self.0);
             meter.judged(|verdicts| verdicts.all(prepared, &self.0, cluster));
             return;
@@ -176,8 +198,12 @@ impl Answers for FilterAnswers {
             if let Some(code) = code {
                 meter.judged(|verdicts| verdicts.one(prepared, slot, code, cluster));
             }
+            let code = code.unwrap_or_default();
+            if !code.passes() && self.0.len() <= slot.index() {
+                self.0.resize(cluster.nodes().slots(), Code::PASS);
+            }
             if let Some(cell) = self.0.get_mut(slot.index()) {
-                *cell = code.unwrap_or_default();
+                *cell = code;
             }
         }
     }

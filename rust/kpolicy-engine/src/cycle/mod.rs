@@ -14,6 +14,7 @@ mod filling;
 mod filter_answers;
 mod fit_error;
 mod lent;
+mod newcomers;
 mod node_memos;
 pub(crate) mod post_filter;
 mod raw_scores;
@@ -25,10 +26,12 @@ mod sampling;
 mod score_answers;
 mod selection;
 mod shape;
+mod shape_key;
 mod shape_score;
 mod shapes;
 mod spare;
 mod store;
+mod stores;
 mod totals;
 
 use std::collections::BTreeMap;
@@ -42,7 +45,7 @@ use crate::program::{Profile, Program};
 use crate::snapshot::{Cluster, NodeSlot, Pod};
 use crate::timing::{Lasted, Meter, Stages, Unmetered};
 
-pub(crate) use ahead::{Prospect, Prospects};
+pub(crate) use ahead::{LANES_MIN, Prospect, Prospects};
 pub(crate) use cache_bound::CacheBound;
 pub(crate) use fit_error::FitError;
 pub(crate) use sampling::Sampling;
@@ -50,7 +53,8 @@ pub(crate) use sampling::Sampling;
 use context::Context;
 use fit_error::Say;
 use run::Run;
-use shapes::{Found, ShapeKey, Shapes};
+use shape_key::ShapeKey;
+use shapes::{Found, Shapes};
 
 /// What became of one pod.
 #[derive(Debug)]
@@ -125,7 +129,7 @@ pub(crate) fn is_sampled(profile: &Profile) -> bool {
 }
 
 /// Where nobody is looked ahead at.
-pub(crate) fn nobody() -> Prospects {
+pub(crate) fn nobody(_: usize) -> Prospects {
     Prospects::default()
 }
 
@@ -147,13 +151,13 @@ impl Cycle {
     }
 
     /// Decides, and where no node will do, tries to make room. `upcoming` gives the pods that are likely
-    /// to be decided next, the one in question first.
+    /// to be decided next, the one in question first; it is told how many columns that one lacks.
     pub(crate) fn decide<M: Meter>(
         &mut self,
         question: Question<'_>,
         cluster: &Cluster,
         watched: Watched<'_, M>,
-        upcoming: impl FnOnce() -> Prospects,
+        upcoming: impl FnOnce(usize) -> Prospects,
     ) -> Timed<CycleOutcome> {
         let decided = self.run(question, cluster, watched, upcoming, |run| {
             let known = run.shape.fit_error(question.pod, cluster);
@@ -238,7 +242,7 @@ impl Cycle {
         question: Question<'_>,
         cluster: &Cluster,
         Watched { stopwatch, meter }: Watched<'_, M>,
-        upcoming: impl FnOnce() -> Prospects,
+        upcoming: impl FnOnce(usize) -> Prospects,
         work: impl FnOnce(&mut Run<'_, M>) -> T,
     ) -> Option<Timed<T>> {
         let mut stages = Stages::begin(stopwatch);
@@ -252,7 +256,10 @@ impl Cycle {
                 let (shapes, program) = (&mut self.shapes, question.program);
                 let prospects = match sampling::is_asked_for(profile) {
                     true => Prospects::default(),
-                    false => of_all_nodes(upcoming(), program),
+                    false => {
+                        let columns = shapes.missing_columns(&self.key, profile);
+                        of_all_nodes(upcoming(columns), program)
+                    }
                 };
                 if prospects.are_enough(prospects.pods.len()) {
                     shapes.make_ahead(&prospects, question, cluster, stopwatch);

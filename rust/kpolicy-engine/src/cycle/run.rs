@@ -16,7 +16,8 @@ use super::context::Context;
 use super::fit_error::{FitError, Say};
 use super::post_filter;
 use super::sampling::{self, Sampling};
-use super::shape::{Shape, Stores};
+use super::shape::Shape;
+use super::stores::Stores;
 use super::{CycleOutcome, Extended};
 
 /// What the stages came to.

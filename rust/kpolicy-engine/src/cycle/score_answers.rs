@@ -75,6 +75,18 @@ impl ScoreColumn {
         }
     }
 
+    /// Where scores are finished: sets the totals of the nodes from a slot on to `base` and their weighted
+    /// scores. Tells whether they are.
+    pub(super) fn begin(&self, base: i32, weight: i32, first: usize, totals: &mut [i32]) -> bool {
+        let Some(ScoreAnswers::Ready(scores)) = self.answers() else { return false };
+        let scores = behind(scores, first);
+        if scores.len() < totals.len() {
+            return false;
+        }
+        set_finished(base, weight, scores, totals);
+        true
+    }
+
     /// Adds the weighted scores of the nodes from a slot on to their totals.
     pub(super) fn add_all(
         &self,
@@ -153,6 +165,13 @@ impl ScoreColumn {
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn set_finished(base: i32, weight: i32, scores: &[u8], totals: &mut [i32]) {
+    for (total, score) in totals.iter_mut().zip(scores) {
+        *total = base.wrapping_add(weight.wrapping_mul(i32::from(*score)));
+    }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 fn add_finished(weight: i32, scores: &[u8], totals: &mut [i32]) {
     for (total, score) in totals.iter_mut().zip(scores) {
         *total = total.wrapping_add(weight.wrapping_mul(i32::from(*score)));
@@ -194,7 +213,11 @@ fn finish_all(
         ready(normalization, scratch, scores);
         return;
     }
+    let are_percentages = *normalization == Normalization::Percentage;
     ranges(scores, |first, scores| {
+        if are_percentages && prepared.finish_range(cluster, first, scores) {
+            return;
+        }
         let mut raw = [0.0; LANES_AT_ONCE];
         let starts = (first..).step_by(LANES_AT_ONCE);
         for (first, scores) in starts.zip(scores.chunks_mut(LANES_AT_ONCE)) {
@@ -215,9 +238,10 @@ impl Answers for ScoreAnswers {
     fn with_room(
         rule: &ScoreRule,
         prepared: Option<&(dyn PreparedScore + 'static)>,
-        slots: usize,
+        cluster: &Cluster,
         spare: &mut Spare,
     ) -> Self {
+        let slots = cluster.nodes().slots();
         match active(prepared) {
             None => Self::None,
             Some(prepared) if is_ready(rule.scale.normalization(prepared)) => {

@@ -17,8 +17,9 @@ use super::filter_answers::{FilterColumn, count};
 use super::fit_error::{FitError, FitErrorMemo};
 use super::node_memos::{self, NodeMemos};
 use super::score_answers::{ScoreColumn, Scratch};
-use super::spare::Spare;
-use super::store::{ColumnId, Columns, Store};
+use super::spare::{BytesToFill, Spare};
+use super::store::{ColumnId, Columns};
+use super::stores::Stores;
 use super::totals::{Movement, ScoreStore, Totals};
 
 #[derive(Debug)]
@@ -36,31 +37,6 @@ pub(super) struct Shape {
     fit_error: Option<FitErrorMemo>,
     /// What is known of single nodes, once it was needed.
     node_memos: Option<ColumnId>,
-}
-
-/// The stores of shared columns.
-#[derive(Debug, Default)]
-pub(super) struct Stores {
-    pub(crate) filters: Store<FilterColumn>,
-    pub(crate) scores: ScoreStore,
-    node_memos: Store<NodeMemos>,
-    pub(crate) spare: Spare,
-}
-
-impl Stores {
-    /// What all columns hold, and the room to work them out in.
-    pub(super) fn bytes(&self) -> usize {
-        let of_scores = self.scores.columns.bytes() + flat_bytes(&self.scores.scratch);
-        self.filters.bytes() + of_scores + self.node_memos.bytes()
-    }
-}
-
-impl Stores {
-    fn put_back(&mut self, id: ColumnId, memos: NodeMemos) {
-        if let Some(place) = self.node_memos.get_mut(id) {
-            *place = memos;
-        }
-    }
 }
 
 impl Shape {
@@ -247,30 +223,38 @@ impl Shape {
         context: Context<'_, M>,
         stores: &mut Stores,
     ) {
-        let filters = &context.profile.filters;
-        for (position, (id, rule)) in self.filters.iter().zip(filters).enumerate() {
-            if let Some(column) = stores.filters.get_mut(*id) {
+        let cluster = context.cluster;
+        let Stores { filters, spare, .. } = stores;
+        self.make_room_to_judge(cluster.nodes().slots(), spare);
+        let rules = &context.profile.filters;
+        for (position, (id, rule)) in self.filters.iter().zip(rules).enumerate() {
+            if let Some(column) = filters.get_mut(*id) {
+                column.make_room(rule, cluster, spare);
                 column.fill(rule, context.at(position), &mut ());
             }
         }
-        self.judge_changed(context.cluster, &stores.filters);
+        self.judge_changed(cluster, filters);
     }
 
-    /// What it will hold once everything is worked out for so many slots.
-    pub(super) fn bytes_to_fill(&self, slots: usize, profile: &Profile, stores: &Stores) -> usize {
+    /// What it will hold of each node once everything is worked out.
+    pub(super) fn bytes_to_fill(&self, profile: &Profile, stores: &Stores) -> BytesToFill {
         let active = self.active(&stores.filters).into_iter();
         let of_filters =
             active.filter(|(_, column)| column.is_unfilled()).count() * size_of::<Code>();
-        let own = size_of::<bool>() + self.totals.bytes_to_fill(profile, &stores.scores.columns);
-        slots * (own + of_filters)
+        let own = BytesToFill { taken: size_of::<bool>() + of_filters, apart: 0 };
+        own.and(self.totals.bytes_to_fill(profile, &stores.scores.columns))
     }
 
     /// Makes room for what it will hold of so many slots.
     pub(super) fn make_room(&mut self, slots: usize, spare: &mut Spare) {
+        self.make_room_to_judge(slots, spare);
+        self.totals.make_room(slots, spare);
+    }
+
+    fn make_room_to_judge(&mut self, slots: usize, spare: &mut Spare) {
         if self.feasible.is_empty() {
             self.feasible = spare.take(slots);
             self.feasible.clear();
-            self.totals.make_room(slots, spare);
         }
     }
 
@@ -378,8 +362,10 @@ impl Shape {
 
     /// Works out the total of every feasible node.
     pub(super) fn update_totals<M: Meter>(&mut self, context: Context<'_, M>, stores: &mut Stores) {
-        self.totals.fill(context, &mut stores.scores);
-        let ScoreStore { columns, scratch } = &mut stores.scores;
+        let Stores { scores, spare, .. } = stores;
+        self.totals.make_room(context.cluster.nodes().slots(), spare);
+        self.totals.fill(context, scores, spare);
+        let ScoreStore { columns, scratch } = scores;
         self.sum_up(context, columns, scratch);
     }
 

@@ -7,17 +7,18 @@ use rustc_hash::FxHashMap;
 
 use crate::heap::{flat_bytes, table_bytes};
 use crate::program::Profile;
-use crate::rules::Key;
-use crate::snapshot::{Cluster, Pod};
 use crate::timing::Meter;
 
 use super::ahead::AheadTimes;
 use super::cache_bound::CacheBound;
 use super::context::Context;
 use super::filter_answers::FilterColumn;
+use super::newcomers::{Newcomer, Newcomers};
 use super::score_answers::ScoreColumn;
-use super::shape::{Shape, Stores};
+use super::shape::Shape;
+use super::shape_key::ShapeKey;
 use super::store::{ColumnId, several_mut};
+use super::stores::Stores;
 use super::totals::Totals;
 
 /// Shapes that are made ahead together may hold this part of it, and so may the memory of dropped ones
@@ -43,6 +44,8 @@ struct Entry {
     pod_bytes: usize,
     /// It was made ahead, which took so long, and no decision used it so far.
     ahead: Option<AheadTimes>,
+    /// One pod alone had it so far.
+    newcomer: Option<Newcomer>,
 }
 
 /// A shape that is there for a decision, and what making it ahead took, if this is its first.
@@ -57,6 +60,7 @@ pub(super) struct Shapes {
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
     by_key: FxHashMap<Box<[u64]>, usize>,
+    newcomers: Newcomers,
     pub stores: Stores,
     /// Of all shapes and their keys, without columns that are shared.
     bytes: usize,
@@ -72,61 +76,13 @@ pub(super) struct Shapes {
     ahead_bytes: usize,
 }
 
-/// Where the key of each rule ends in the key of the shape.
-#[derive(Debug, Clone, Default)]
-pub(super) struct ShapeKey {
-    key: Key,
-    ends: Vec<usize>,
-}
-
-impl ShapeKey {
-    /// The key of a pod: profile, then what each rule's column is found by; last what decides who may
-    /// be evicted for it.
-    pub(super) fn set(&mut self, position: usize, profile: &Profile, pod: &Pod, cluster: &Cluster) {
-        self.key.begin(pod, cluster);
-        self.ends.clear();
-        self.key.push(position as u64);
-        self.ends.push(self.key.len());
-        for filter in &profile.filters {
-            self.add(position, |key| filter.key(pod, key));
-        }
-        for score in &profile.scores {
-            self.add(position, |key| score.key(pod, key));
-        }
-        if let Some(victims) = profile.victims() {
-            self.add(position, |key| victims.key(pod, key));
-        }
-    }
-
-    pub(super) fn parts(&self) -> &[u64] {
-        self.key.parts()
-    }
-
-    /// Profile and rule, what the rule reads of the pod, and the length of that, so that none runs
-    /// into the next.
-    fn add(&mut self, profile: usize, read: impl FnOnce(&mut Key)) {
-        let rule = self.ends.len() - 1;
-        self.key.push((profile as u64) << 32 | rule as u64);
-        let start = self.key.len();
-        read(&mut self.key);
-        self.key.push((self.key.len() - start) as u64);
-        self.ends.push(self.key.len());
-    }
-
-    /// The key of the column of one rule, filters first.
-    pub(super) fn of_column(&self, rule: usize) -> &[u64] {
-        let start = self.ends.get(rule).copied().unwrap_or(0);
-        let end = self.ends.get(rule + 1).copied().unwrap_or(start);
-        self.key.parts().get(start..end).unwrap_or_default()
-    }
-}
-
 impl Default for Shapes {
     fn default() -> Self {
         Self {
             entries: Vec::new(),
             free: Vec::new(),
             by_key: FxHashMap::default(),
+            newcomers: Newcomers::default(),
             stores: Stores::default(),
             bytes: 0,
             bound: CacheBound::default(),
@@ -148,7 +104,7 @@ impl Shapes {
     /// What shapes and columns hold together.
     pub(super) fn bytes(&self) -> usize {
         let places = self.entries.capacity() * size_of::<Option<Entry>>();
-        let tables = flat_bytes(&self.free) + table_bytes(&self.by_key);
+        let tables = flat_bytes(&self.free) + table_bytes(&self.by_key) + self.newcomers.bytes();
         self.bytes + places + tables + self.stores.bytes() + self.stores.spare.bytes()
     }
 
@@ -195,7 +151,10 @@ impl Shapes {
         let entry = self.entries.get_mut(id)?.as_mut()?;
         entry.used_at = self.clock;
         let ahead = entry.ahead.take();
-        self.hits += u64::from(ahead.is_none());
+        if ahead.is_none() {
+            self.hits += 1;
+            entry.newcomer = None;
+        }
         Some(Found { id, ahead: ahead.unwrap_or_default() })
     }
 
@@ -215,6 +174,15 @@ impl Shapes {
         self.by_key.contains_key(key.parts())
     }
 
+    /// How many columns of a shape are not there.
+    pub(super) fn missing_columns(&self, key: &ShapeKey, profile: &Profile) -> usize {
+        let filters = profile.filters.len();
+        let is_filter_missing = |rule: &usize| !self.stores.filters.has(key.of_column(*rule));
+        let is_score_missing = |rule: &usize| !self.stores.scores.columns.has(key.of_column(*rule));
+        (0..filters).filter(is_filter_missing).count()
+            + (filters..filters + profile.scores.len()).filter(is_score_missing).count()
+    }
+
     /// The place of a shape that is not there yet.
     pub(super) fn add<M: Meter>(
         &mut self,
@@ -230,7 +198,6 @@ impl Shapes {
         let key: Box<[u64]> = key.parts().into();
         let pod_bytes = context.pod.bytes_beyond_ordinary();
         let used_at = self.clock;
-        let entry = Entry { shape, key: key.clone(), used_at, bytes: 0, pod_bytes, ahead };
         let id = match self.free.pop() {
             Some(id) => id,
             None => {
@@ -238,11 +205,27 @@ impl Shapes {
                 self.entries.len() - 1
             }
         };
+        let newcomer = self.newcomers.arrive(&key, id);
+        let entry =
+            Entry { shape, key: key.clone(), used_at, bytes: 0, pod_bytes, ahead, newcomer };
         if let Some(place) = self.entries.get_mut(id) {
             *place = Some(entry);
         }
         self.by_key.insert(key, id);
+        self.drop_newcomers();
         id
+    }
+
+    /// Drops those that are too many. Until it is known what is needed, all of their memory may be kept.
+    fn drop_newcomers(&mut self) {
+        while let Some(newcomer) = self.newcomers.surplus() {
+            let entry = self.entries.get(newcomer.id).and_then(Option::as_ref);
+            if entry.is_some_and(|entry| entry.newcomer == Some(newcomer)) {
+                self.stores.spare.limit(self.bytes_max / AHEAD_SHARE);
+                self.drop_shape(newcomer.id);
+                self.newcomers.remember(newcomer);
+            }
+        }
     }
 
     fn make<M: Meter>(&mut self, key: &ShapeKey, context: Context<'_, M>) -> Shape {
@@ -314,9 +297,10 @@ impl Shapes {
             return true;
         }
         shape.follow_filters(context, stores);
-        let needed = shape.bytes_to_fill(slots, context.profile, stores);
+        let of_each = shape.bytes_to_fill(context.profile, stores);
+        let needed = slots * of_each.all();
         let has_room = needed <= self.bytes_max && self.drop_others(Some(id), needed);
-        self.stores.spare.drop_some(needed);
+        self.stores.spare.drop_some(slots * of_each.apart);
         self.uncached += u64::from(!has_room);
         has_room
     }
@@ -372,6 +356,7 @@ impl Shapes {
         self.entries = Vec::new();
         self.free = Vec::new();
         self.by_key = FxHashMap::default();
+        self.newcomers = Newcomers::default();
         self.stores = Stores::default();
     }
 

@@ -14,6 +14,25 @@ pub(super) struct Shelf<T> {
     bytes: usize,
 }
 
+/// The bytes that a shape will hold of each node once it is filled.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct BytesToFill {
+    /// Of vectors that are taken from kept memory, where there is some.
+    pub(super) taken: usize,
+    /// Of others.
+    pub(super) apart: usize,
+}
+
+impl BytesToFill {
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { taken: self.taken + other.taken, apart: self.apart + other.apart }
+    }
+
+    pub(super) fn all(self) -> usize {
+        self.taken + self.apart
+    }
+}
+
 /// An item of columns whose memory is kept.
 pub(super) trait Kept: Copy {
     fn shelf(spare: &mut Spare) -> &mut Shelf<Self>;

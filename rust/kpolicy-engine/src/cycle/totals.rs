@@ -18,7 +18,7 @@ use super::best::Best;
 use super::context::Context;
 use super::score_answers::{ScoreColumn, Scratch};
 use super::shape_score::ShapeScore;
-use super::spare::Spare;
+use super::spare::{BytesToFill, Spare};
 use super::store::{ColumnId, Columns, Store};
 
 /// The total of a node that is not feasible.
@@ -49,6 +49,7 @@ pub(super) enum Movement {
 pub(super) struct Totals {
     /// By position in the profile's scores.
     scores: Vec<ShapeScore>,
+    /// Before the first time, room in which anything may stand.
     totals: Vec<i32>,
     best: Best,
     /// The generation summed up last; `None` before the first time.
@@ -85,7 +86,7 @@ impl Totals {
 
     /// For how many slots they were worked out.
     pub(super) fn len(&self) -> usize {
-        self.totals.len()
+        self.seen.map_or(0, |_| self.totals.len())
     }
 
     /// What it holds besides itself and shared columns.
@@ -163,11 +164,17 @@ impl Totals {
     }
 
     /// Works out the scores of all nodes, where that was not done yet, in the columns that are shared.
-    pub(super) fn fill<M: Meter>(&self, context: Context<'_, M>, store: &mut ScoreStore) {
+    pub(super) fn fill<M: Meter>(
+        &self,
+        context: Context<'_, M>,
+        store: &mut ScoreStore,
+        spare: &mut Spare,
+    ) {
         let ScoreStore { columns, scratch } = store;
         for (position, (score, rule)) in self.scores.iter().zip(&context.profile.scores).enumerate()
         {
             if let Some(column) = score.shared().and_then(|id| columns.get_mut(id)) {
+                column.make_room(rule, context.cluster, spare);
                 column.fill(rule, context.at(position), scratch);
             }
         }
@@ -178,16 +185,17 @@ impl Totals {
         &self,
         profile: &Profile,
         columns: &dyn Columns<ScoreColumn>,
-    ) -> usize {
+    ) -> BytesToFill {
         let scores = self.scores.iter().zip(&profile.scores);
         let of_scores = scores.map(|(score, rule)| score.bytes_to_fill(rule, columns));
-        size_of::<i32>() + of_scores.sum::<usize>()
+        of_scores.fold(BytesToFill { taken: size_of::<i32>(), apart: 0 }, BytesToFill::and)
     }
 
     /// Makes room for the totals of so many slots.
     pub(super) fn make_room(&mut self, slots: usize, spare: &mut Spare) {
-        self.totals = spare.take(slots);
-        self.totals.clear();
+        if self.seen.is_none() && self.totals.capacity() < slots {
+            self.totals = spare.take(slots);
+        }
     }
 
     /// The places of the shared columns, with the positions of their rules.
@@ -261,8 +269,18 @@ impl Totals {
             }
             keep(0, &mut self.totals, feasible);
         } else {
-            new_ranges(&mut self.totals, count, alike, |first, totals| {
-                for (_, score) in &differing {
+            new_ranges(&mut self.totals, count, |first, totals| {
+                let mut scores = differing.iter().map(|(_, score)| score);
+                let is_begun = scores
+                    .clone()
+                    .next()
+                    .is_some_and(|score| score.begin(alike, columns, first, totals));
+                if is_begun {
+                    scores.next();
+                } else {
+                    totals.fill(alike);
+                }
+                for score in scores {
                     score.add_all(columns, first, totals, Unmetered);
                 }
                 keep(first, totals, feasible);

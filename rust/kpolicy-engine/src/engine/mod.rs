@@ -43,7 +43,7 @@ use crate::timing::Timings;
 use crate::waiting::{Waiting, shares};
 pub use advice::AdviceAsked;
 pub use pod_resources::{Amount, PodResources};
-use prospects::NODES_A_PROSPECT;
+use prospects::LookAhead;
 
 /// See `api` for the calls.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub struct Engine {
     resource_version: Arc<str>,
     empty: Arc<str>,
     threads: Arc<Threads>,
-    nodes_a_prospect: usize,
+    look_ahead: LookAhead,
 }
 
 impl Engine {
@@ -108,7 +108,7 @@ impl Engine {
             resource_version: Arc::clone(&empty),
             empty,
             threads,
-            nodes_a_prospect: NODES_A_PROSPECT,
+            look_ahead: LookAhead::default(),
         }
     }
 
@@ -144,9 +144,10 @@ impl Engine {
         self.cycle.limit(self.cache_bound);
     }
 
-    /// Looks ahead at one pod of a batch for so many nodes. However many, decisions are the same.
+    /// Looks ahead at one pod of a batch for so many nodes, however little there is to do for them. However
+    /// many, decisions are the same.
     pub fn look_ahead(&mut self, nodes_a_pod: usize) {
-        self.nodes_a_prospect = nodes_a_pod.max(1);
+        self.look_ahead = LookAhead::at_one_for(nodes_a_pod);
     }
 
     /// The heartbeat of all calls, to be read by other threads.

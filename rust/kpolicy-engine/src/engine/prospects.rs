@@ -1,12 +1,13 @@
 //! Which pods of a batch are looked ahead at when the shape of one is new.
 //!
 //! As many as the cluster is large: what is worked out ahead is renewed for each pod that is placed
-//! in between, which is a small part of the work only where there are many nodes. They may not ask for
-//! more than the call may still take.
+//! in between, which is a small part of the work only where there are many nodes. None if their shapes
+//! together would not be worth waking a thread: then each is made when its pod is decided. They may not
+//! ask for more than the call may still take.
 
 use std::sync::Arc;
 
-use crate::cycle::{Prospect, Prospects};
+use crate::cycle::{LANES_MIN, Prospect, Prospects};
 use crate::program::Program;
 use crate::rules::decision_work::units_max;
 use crate::snapshot::Cluster;
@@ -15,13 +16,42 @@ use crate::timing::SAMPLED_OF;
 use super::admission::admission;
 
 /// One pod is looked ahead at for so many nodes.
-pub(super) const NODES_A_PROSPECT: usize = 250;
+const NODES_A_PROSPECT: usize = 250;
 /// The most pods that are looked ahead at.
 const PROSPECTS_MAX: usize = 32;
 /// In so large a cluster a shape is made on all threads even if it is alone. In smaller ones waking
 /// them for each step takes longer than what they save. Debug builds do what they can: their tests have
 /// few nodes.
 const ALONE_NODES_MIN: usize = if cfg!(debug_assertions) { 2 } else { 100_000 };
+
+/// When an engine looks ahead, and at how many pods.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LookAhead {
+    nodes_a_prospect: usize,
+    /// The columns that shapes lack, times nodes.
+    lanes_min: usize,
+}
+
+impl Default for LookAhead {
+    fn default() -> Self {
+        Self { nodes_a_prospect: NODES_A_PROSPECT, lanes_min: LANES_MIN }
+    }
+}
+
+impl LookAhead {
+    /// At one pod for so many nodes, however little their shapes lack.
+    pub(super) fn at_one_for(nodes: usize) -> Self {
+        Self { nodes_a_prospect: nodes.max(1), lanes_min: 0 }
+    }
+
+    /// At how many of so many pods, if the shape of the first lacks so many columns: the others are taken to
+    /// be like it.
+    fn count(self, pods: usize, columns: usize, nodes: usize) -> usize {
+        let count = (nodes / self.nodes_a_prospect).min(PROSPECTS_MAX);
+        let lanes = columns.saturating_mul(nodes).saturating_mul(count.min(pods));
+        if count < 2 || lanes < self.lanes_min { 0 } else { count }
+    }
+}
 
 /// The pods that a call has left to decide, and what it may take for them.
 #[derive(Clone, Copy)]
@@ -34,18 +64,19 @@ impl Left<'_> {
     /// Nobody is looked ahead at.
     pub(super) const NONE: Self = Self { uids: &[], units: 0 };
 
-    /// Of the decision with this number on, the first ones.
+    /// Of the decision with this number on, the first ones. The shape of the first lacks so many columns.
     pub(super) fn prospects(
         self,
         decision: u64,
-        nodes_a_prospect: usize,
+        columns: usize,
+        look_ahead: LookAhead,
         program: &Program,
         cluster: &Cluster,
     ) -> Prospects {
         let nodes = cluster.nodes().len();
-        let count = (nodes / nodes_a_prospect).min(PROSPECTS_MAX);
+        let count = look_ahead.count(self.uids.len(), columns, nodes);
         let shapes_min = if nodes < ALONE_NODES_MIN { 2 } else { 1 };
-        if count < 2 {
+        if count == 0 {
             return Prospects { pods: Vec::new(), shapes_min };
         }
         let mut prospects = Vec::with_capacity(count);
@@ -74,6 +105,7 @@ mod tests {
 
     use serde_json::json;
 
+    use super::LookAhead;
     use crate::Engine;
     use crate::api::{Applied, Event, Object, Still};
     use crate::event::{Event as Wakes, Events, Occurrence};
@@ -209,6 +241,18 @@ mod tests {
     }
 
     #[test]
+    fn only_shapes_that_together_lack_enough_are_looked_ahead_for() {
+        let look_ahead = LookAhead { lanes_min: 500_000, ..LookAhead::default() };
+        assert_eq!(look_ahead.count(100, 3, 5_000), 0, "20 pods, three columns of each");
+        assert_eq!(look_ahead.count(100, 5, 5_000), 20);
+        assert_eq!(look_ahead.count(19, 5, 5_000), 0, "fewer pods are left");
+        assert_eq!(look_ahead.count(100, 3, 10_000), 32);
+        assert_eq!(look_ahead.count(1, 5, 100_000), 32, "one alone lacks enough");
+        assert_eq!(look_ahead.count(100, 1_000_000, 300), 0, "too few nodes");
+        assert_eq!(LookAhead::at_one_for(1).count(2, 1, 3), 3);
+    }
+
+    #[test]
     fn a_panic_of_a_rule_on_any_thread_ends_the_call_with_its_text() {
         for threads in [1, 2, 4] {
             let mut engine = engine(threads);
@@ -232,7 +276,7 @@ mod tests {
         assert_eq!(engine.statistics().cached_shapes, 1);
         let nodes = engine.cluster.nodes().len();
         let left = super::Left { uids: &uids[1..], units: u64::MAX };
-        let found = left.prospects(1, 1, &engine.program, &engine.cluster);
+        let found = left.prospects(1, 1, engine.look_ahead, &engine.program, &engine.cluster);
         assert_eq!(found.pods.len(), nodes - 2, "all but p5 and the first");
         assert_eq!(found.pods.iter().filter(|one| one.is_timed).count(), 1);
         engine.schedule(&uids[1..], 0, &Still);

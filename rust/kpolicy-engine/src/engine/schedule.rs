@@ -113,7 +113,8 @@ impl Engine {
             return Timed { outcome, lasted: Lasted::default() };
         }
         let (program, cluster) = (&self.program, &self.cluster);
-        let upcoming = || left.prospects(sampled, self.nodes_a_prospect, program, cluster);
+        let look_ahead = self.look_ahead;
+        let upcoming = |columns| left.prospects(sampled, columns, look_ahead, program, cluster);
         let timed = match self.timings.tally(sampled, profile, stopwatch) {
             None => {
                 let watched = Watched { stopwatch, meter: Unmetered };

@@ -171,6 +171,12 @@ pub trait PreparedFilter: Debug + Send + Sync {
         0
     }
 
+    /// Whether every node passes, where that is known without looking at each. If false, some may not.
+    fn passes_all(&self, cluster: &Cluster) -> bool {
+        let _ = cluster;
+        false
+    }
+
     /// As `check` for every node, by slot. Slots without a node may be left as they are.
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {
         for view in cluster.nodes().iter() {

@@ -19,6 +19,7 @@ use super::resource_args::resources;
 use super::resource_balance::{self, Balance};
 use super::resource_scoring::WeightedResource;
 use super::score::one_by_one;
+use super::sure_lanes::Percentages;
 use super::{HeldBytes, Key, Normalization, PreparedScore, Reads, Score, sure_lanes};
 
 pub(crate) const NAME: &str = "NodeResourcesBalancedAllocation";
@@ -42,6 +43,19 @@ enum Which {
     Memory,
     EphemeralStorage,
     Scalar(Name),
+}
+
+impl Which {
+    /// What a node has, and what pods hold of it.
+    fn of(&self, node: NodeView<'_>) -> (i64, i64) {
+        let (has, held) = (&node.node.allocatable.amounts, &node.load.requested);
+        match self {
+            Self::Cpu => (has.cpu_milli, held.cpu_milli),
+            Self::Memory => (has.memory, held.memory),
+            Self::EphemeralStorage => (has.ephemeral_storage, held.ephemeral_storage),
+            Self::Scalar(name) => (has.scalar(name), held.scalar(name)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -95,14 +109,15 @@ impl Score for NodeResourcesBalancedAllocation {
 }
 
 /// The balance of used shares, 0–100.
-fn balance(shares: &[f64]) -> f64 {
-    let deviation = match shares {
-        [] | [_] => 0.0,
-        [first, second] => ((first - second) / 2.0).abs(),
+fn balance(shares: impl Iterator<Item = f64> + Clone) -> f64 {
+    let mut first = shares.clone();
+    let deviation = match (first.next(), first.next(), first.next()) {
+        (_, None, _) => 0.0,
+        (Some(first), Some(second), None) => ((first - second) / 2.0).abs(),
         _ => {
-            let count = shares.iter().fold(0.0, |count, _| count + 1.0);
-            let mean = shares.iter().sum::<f64>() / count;
-            let squares: f64 = shares.iter().map(|share| (share - mean) * (share - mean)).sum();
+            let count = shares.clone().fold(0.0, |count, _| count + 1.0);
+            let mean = shares.clone().sum::<f64>() / count;
+            let squares: f64 = shares.map(|share| (share - mean) * (share - mean)).sum();
             (squares / count).sqrt()
         }
     };
@@ -119,25 +134,17 @@ impl PreparedScore for PreparedNodeResourcesBalanced {
     }
 
     fn raw(&self, _: &Cluster, node: NodeView<'_>) -> f64 {
-        let (has, held) = (&node.node.allocatable.amounts, &node.load.requested);
-        let mut before = Vec::with_capacity(self.parts.len());
-        let mut after = Vec::with_capacity(self.parts.len());
-        for (which, asked) in &self.parts {
-            let (has, held) = match which {
-                Which::Cpu => (has.cpu_milli, held.cpu_milli),
-                Which::Memory => (has.memory, held.memory),
-                Which::EphemeralStorage => (has.ephemeral_storage, held.ephemeral_storage),
-                Which::Scalar(name) => (has.scalar(name), held.scalar(name)),
-            };
-            if has != 0 {
-                let share = |used: i64| (approximate(used) / approximate(has)).min(1.0);
-                before.push(share(held));
-                after.push(share(held.saturating_add(*asked)));
-            }
-        }
+        // Of the resources that the node has.
+        let shares = |takes_part: i64| {
+            self.parts.iter().filter_map(move |(which, asked)| {
+                let (has, held) = which.of(node);
+                let used = held.saturating_add(takes_part * asked);
+                (has != 0).then(|| (approximate(used) / approximate(has)).min(1.0))
+            })
+        };
         match self.scored {
-            BalanceScored::WithPod => balance(&after),
-            BalanceScored::Change => score(balance(&before), balance(&after)),
+            BalanceScored::WithPod => balance(shares(1)),
+            BalanceScored::Change => score(balance(shares(0)), balance(shares(1))),
         }
     }
 
@@ -150,9 +157,15 @@ impl PreparedScore for PreparedNodeResourcesBalanced {
     }
 
     fn raw_range(&self, cluster: &Cluster, first: usize, raw: &mut [f64]) {
-        if !self.raw_exactly(cluster.nodes().columns_of(raw.len()), first, raw) {
+        let columns = cluster.nodes().columns_of(raw.len());
+        if !self.set_all(columns, first, Percentages::Raw(raw)) {
             one_by_one(self, cluster, first, raw);
         }
+    }
+
+    fn finish_range(&self, cluster: &Cluster, first: usize, scores: &mut [u8]) -> bool {
+        let columns = cluster.nodes().columns_of(scores.len());
+        self.set_all(columns, first, Percentages::Finished(scores))
     }
 
     fn normalization(&self) -> &Normalization {
@@ -166,7 +179,7 @@ impl PreparedScore for PreparedNodeResourcesBalanced {
 
 impl PreparedNodeResourcesBalanced {
     /// The kernel for CPU and memory; false where it does not apply.
-    fn raw_exactly(&self, columns: &Columns, first: usize, raw: &mut [f64]) -> bool {
+    fn set_all(&self, columns: &Columns, first: usize, scores: Percentages<'_>) -> bool {
         let [(Which::Cpu, cpu_asked), (Which::Memory, memory_asked)] = self.parts.as_slice() else {
             return false;
         };
@@ -185,12 +198,12 @@ impl PreparedNodeResourcesBalanced {
         if hundredths.are_of_all() {
             let is_change = matches!(self.scored, BalanceScored::Change);
             let asked = asked.map(rounded);
-            let quick = |first: usize, raw: &mut [f64]| {
-                sure_lanes::balance(is_change, hundredths, first, asked, raw)
+            let quick = |first: usize, scores: &mut [u8]| {
+                sure_lanes::balance(is_change, hundredths, first, asked, scores)
             };
-            sure_lanes::in_blocks(first, raw, quick, exact);
+            scores.set_quickly(first, quick, exact);
         } else {
-            exact(first, raw);
+            scores.set(first, exact);
         }
         true
     }
@@ -276,10 +289,12 @@ mod tests {
     #[test]
     fn worked_numbers_of_kube_scheduler() {
         let same = |left: f64, right: f64| (left - right).abs() < f64::EPSILON;
-        assert!(same(balance(&[0.5, 0.25]), 87.0));
+        assert!(same(balance([0.5, 0.25].into_iter()), 87.0));
         assert!(same(balance_of_two(0.5, 0.25), 87.0));
         assert!(same(score(100.0, 87.0), 68.0));
         assert!(same(score(100.0, 0.0), 25.0));
-        assert!(same(balance(&[]), 100.0));
+        assert!(same(balance([].into_iter()), 100.0));
+        // The deviation of 0.1, 0.5 and 0.9 is the root of 0.32 / 3.
+        assert!(same(balance([0.1, 0.5, 0.9].into_iter()), 67.0));
     }
 }

@@ -181,52 +181,39 @@ impl PreparedNodeResourcesFit {
 /// Nodes that are looked at together: mostly none of them is short.
 const BLOCK: usize = 64;
 
+/// What a pod asks for of CPU and memory. What is not asked for is never short.
+fn asked(wanted: &Amounts) -> [f64; 2] {
+    [wanted.cpu_milli, wanted.memory]
+        .map(|amount| if amount > 0 { columns::approximate(amount) } else { f64::NEG_INFINITY })
+}
+
 /// Sets the code of every node from a slot on by what nearly all pods ask for.
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 fn mark_pods_cpu_memory(codes: &mut [Code], wanted: &Amounts, columns: &Columns, first: usize) {
-    // What is not asked for is never short.
-    let asked = |amount: i64| {
-        if amount > 0 { columns::approximate(amount) } else { f64::NEG_INFINITY }
-    };
-    let (cpu, memory) = (asked(wanted.cpu_milli), asked(wanted.memory));
-    let [cpu_has, memory_has, _] = &columns.allocatable;
-    let [cpu_free, memory_free, _] = &columns.free;
-    let lanes = [cpu_free, memory_free, cpu_has, memory_has];
-    let [cpu_free, memory_free, cpu_has, memory_has] =
-        lanes.map(|lane| columns::behind(lane, first).chunks(BLOCK));
-    let is_full = columns::behind(&columns.is_full, first).chunks(BLOCK);
-    let free = cpu_free.zip(memory_free);
-    let has = cpu_has.zip(memory_has);
-    for (codes, ((is_full, free), has)) in codes.chunks_mut(BLOCK).zip(is_full.zip(free).zip(has)) {
-        // Without a branch for each node, so that several are judged at once.
-        #[allow(clippy::needless_bitwise_bool)]
-        let short = free.0.iter().zip(free.1).fold(0, |short, (cpu_free, memory_free)| {
-            short | u64::from((cpu > *cpu_free) | (memory > *memory_free))
-        });
-        let full = is_full.iter().fold(0, |full, is_full| full | u8::from(*is_full));
-        if short == 0 && full == 0 {
+    let [cpu, memory] = asked(wanted);
+    let starts = (first..).step_by(BLOCK);
+    for (start, codes) in starts.zip(codes.chunks_mut(BLOCK)) {
+        if columns.headroom.is_enough(start..start + codes.len(), cpu, memory) {
             codes.fill(Code::PASS);
         } else {
-            mark_block(codes, is_full, [free.0, free.1], [has.0, has.1], [cpu, memory]);
+            mark_block(codes, columns, start, [cpu, memory]);
         }
     }
 }
 
 /// Sets the codes of nodes of which some may be short.
 #[allow(clippy::cast_possible_truncation)]
-#[inline]
-fn mark_block(
-    codes: &mut [Code],
-    is_full: &[bool],
-    free: [&[f64]; 2],
-    has: [&[f64]; 2],
-    [cpu, memory]: [f64; 2],
-) {
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn mark_block(codes: &mut [Code], columns: &Columns, first: usize, [cpu, memory]: [f64; 2]) {
     // Adding it rounds a small number to an integer, which then is the lowest bits of the sum.
     const TO_INTEGER: f64 = 4_503_599_627_370_496.0;
     let flag = |is_set: bool, bit: u16| if is_set { f64::from(bit) } else { 0.0 };
-    let free = free[0].iter().zip(free[1]);
-    let has = has[0].iter().zip(has[1]);
+    let [cpu_has, memory_has, _] = &columns.allocatable;
+    let [cpu_free, memory_free, _] = &columns.free;
+    let [cpu_free, memory_free, cpu_has, memory_has] =
+        [cpu_free, memory_free, cpu_has, memory_has].map(|lane| columns::behind(lane, first));
+    let is_full = columns::behind(&columns.is_full, first);
+    let free = cpu_free.iter().zip(memory_free);
+    let has = cpu_has.iter().zip(memory_has);
     for (code, ((is_full, free), has)) in codes.iter_mut().zip(is_full.iter().zip(free).zip(has)) {
         // Without a branch, so that several nodes are judged at once.
         #[allow(clippy::needless_bitwise_bool)]
@@ -265,6 +252,16 @@ impl PreparedFilter for PreparedNodeResourcesFit {
 
     fn check(&self, _: &Cluster, node: NodeView<'_>) -> Code {
         Code::reject(self.bits(node))
+    }
+
+    fn passes_all(&self, cluster: &Cluster) -> bool {
+        let (nodes, wanted) = (cluster.nodes(), &self.requests.fit);
+        let columns = nodes.columns_of(nodes.slots().div_ceil(BLOCK));
+        let [cpu, memory] = asked(wanted);
+        self.is_exact(columns)
+            && self.scalars.is_empty()
+            && wanted.ephemeral_storage <= 0
+            && columns.headroom.is_enough(0..nodes.slots(), cpu, memory)
     }
 
     fn check_all(&self, cluster: &Cluster, codes: &mut [Code]) {

@@ -17,6 +17,7 @@ use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
 
 use super::lanes::integer_part;
 use super::score::one_by_one;
+use super::sure_lanes::Percentages;
 use super::{HeldBytes, Key, Normalization, PreparedScore, Reads, Score, sure_lanes};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,6 +122,9 @@ impl Part {
 
 /// A hundredfold share, truncated.
 fn share(of: i64, whole: i64) -> i64 {
+    if let Some(hundredfold) = of.checked_mul(100) {
+        return hundredfold / whole;
+    }
     let share = i128::from(of) * 100 / i128::from(whole);
     i64::try_from(share).unwrap_or(i64::MAX)
 }
@@ -186,9 +190,15 @@ impl PreparedScore for PreparedResourceScoring {
     }
 
     fn raw_range(&self, cluster: &Cluster, first: usize, raw: &mut [f64]) {
-        if !self.raw_exactly(cluster.nodes().columns_of(raw.len()), first, raw) {
+        let columns = cluster.nodes().columns_of(raw.len());
+        if !self.set_all(columns, first, Percentages::Raw(raw)) {
             one_by_one(self, cluster, first, raw);
         }
+    }
+
+    fn finish_range(&self, cluster: &Cluster, first: usize, scores: &mut [u8]) -> bool {
+        let columns = cluster.nodes().columns_of(scores.len());
+        self.set_all(columns, first, Percentages::Finished(scores))
     }
 
     fn normalization(&self) -> &Normalization {
@@ -203,7 +213,7 @@ impl PreparedScore for PreparedResourceScoring {
 
 impl PreparedResourceScoring {
     /// The kernel for the two common strategies; false where it does not apply.
-    fn raw_exactly(&self, columns: &Columns, first: usize, raw: &mut [f64]) -> bool {
+    fn set_all(&self, columns: &Columns, first: usize, scores: Percentages<'_>) -> bool {
         let is_least = match &self.strategy {
             Strategy::LeastAllocated => true,
             Strategy::MostAllocated => false,
@@ -227,14 +237,14 @@ impl PreparedResourceScoring {
         };
         let hundredths = &columns.hundredths;
         match self.cpu_and_memory().filter(|_| hundredths.are_of_all()) {
-            None => exact(first, raw),
+            None => scores.set(first, exact),
             Some(parts) => {
                 let asked = parts.map(|part| rounded(columns::approximate(part.asked)));
                 let weights = parts.map(|part| rounded(columns::approximate(part.weight)));
-                let quick = |first: usize, raw: &mut [f64]| {
-                    sure_lanes::mean(is_least, hundredths, first, asked, weights, raw)
+                let quick = |first: usize, scores: &mut [u8]| {
+                    sure_lanes::mean(is_least, hundredths, first, asked, weights, scores)
                 };
-                sure_lanes::in_blocks(first, raw, quick, exact);
+                scores.set_quickly(first, quick, exact);
             }
         }
         true

@@ -114,6 +114,13 @@ pub trait PreparedScore: Debug + Send + Sync {
         one_by_one(self, cluster, first, raw);
     }
 
+    /// As `raw_range`, where every raw score is a whole number from 0 to 100. False if the rule has no
+    /// quicker way to these than through `raw_range`.
+    fn finish_range(&self, cluster: &Cluster, first: usize, scores: &mut [u8]) -> bool {
+        let _ = (cluster, first, scores);
+        false
+    }
+
     /// As [`super::PreparedFilter::worth_asking_all`].
     fn worth_asking_all(&self, nodes: usize) -> usize {
         nodes

@@ -27,6 +27,7 @@ impl Code {
     }
 
     /// Whether the node passes.
+    #[inline]
     pub const fn passes(self) -> bool {
         self.0 == 0
     }

@@ -9,6 +9,8 @@ use multiversion::multiversion;
 use crate::snapshot::columns::behind;
 use crate::snapshot::hundredths::Hundredths;
 
+use super::lanes::low_byte;
+
 /// Nodes that are asked exactly together.
 const BLOCK: usize = 64;
 /// Blocks that a kernel tells of at once, a bit for each.
@@ -26,25 +28,75 @@ pub(super) const WEIGHT_MAX: i64 = 100;
 /// Adding it to a number from 0 up to 2²² rounds that number to an integer.
 const TO_INTEGER: f32 = 8_388_608.0;
 
+/// Where the scores of nodes go, which are whole numbers from 0 to 100.
+pub(super) enum Percentages<'a> {
+    Raw(&'a mut [f64]),
+    Finished(&'a mut [u8]),
+}
+
+impl Percentages<'_> {
+    /// Works out the nodes of the slots from `first` on.
+    pub(super) fn set(self, first: usize, exact: impl Fn(usize, &mut [f64])) {
+        match self {
+            Self::Raw(raw) => exact(first, raw),
+            Self::Finished(scores) => finish(first, scores, exact),
+        }
+    }
+
+    /// As [`Percentages::set`], with `quick`, which tells by block where it is not sure.
+    pub(super) fn set_quickly(
+        self,
+        first: usize,
+        quick: impl Fn(usize, &mut [u8]) -> u64,
+        exact: impl Fn(usize, &mut [f64]),
+    ) {
+        match self {
+            Self::Raw(raw) => {
+                let quick = |first: usize, raw: &mut [f64]| {
+                    let mut scores = [0; BLOCK * BLOCKS];
+                    let scores = scores.get_mut(..raw.len()).unwrap_or_default();
+                    let unsure = quick(first, scores);
+                    raw.iter_mut().zip(scores).for_each(|(raw, score)| *raw = f64::from(*score));
+                    unsure
+                };
+                in_blocks(first, raw, quick, exact);
+            }
+            Self::Finished(scores) => {
+                in_blocks(first, scores, quick, |first, scores| finish(first, scores, &exact));
+            }
+        }
+    }
+}
+
+fn finish(first: usize, scores: &mut [u8], exact: impl Fn(usize, &mut [f64])) {
+    let starts = (first..).step_by(BLOCK);
+    for (start, scores) in starts.zip(scores.chunks_mut(BLOCK)) {
+        let mut raw = [0.0; BLOCK];
+        let raw = raw.get_mut(..scores.len()).unwrap_or_default();
+        exact(start, raw);
+        scores.iter_mut().zip(raw).for_each(|(score, raw)| *score = low_byte(*raw));
+    }
+}
+
 /// Works out the nodes of the slots from `first` on: with `quick`, which tells by block where it is not
 /// sure, and there with `exact`.
-pub(super) fn in_blocks(
+fn in_blocks<T>(
     first: usize,
-    raw: &mut [f64],
-    quick: impl Fn(usize, &mut [f64]) -> u64,
-    exact: impl Fn(usize, &mut [f64]),
+    cells: &mut [T],
+    quick: impl Fn(usize, &mut [T]) -> u64,
+    exact: impl Fn(usize, &mut [T]),
 ) {
     let starts = (first..).step_by(BLOCK * BLOCKS);
-    for (start, raw) in starts.zip(raw.chunks_mut(BLOCK * BLOCKS)) {
-        let unsure = quick(start, raw);
-        let is_left = raw.len() % BLOCK != 0;
+    for (start, cells) in starts.zip(cells.chunks_mut(BLOCK * BLOCKS)) {
+        let unsure = quick(start, cells);
+        let is_left = cells.len() % BLOCK != 0;
         if unsure == 0 && !is_left {
             continue;
         }
         let starts = (start..).step_by(BLOCK);
-        for (block, (start, raw)) in starts.zip(raw.chunks_mut(BLOCK)).enumerate() {
-            if raw.len() < BLOCK || unsure >> block & 1 == 1 {
-                exact(start, raw);
+        for (block, (start, cells)) in starts.zip(cells.chunks_mut(BLOCK)).enumerate() {
+            if cells.len() < BLOCK || unsure >> block & 1 == 1 {
+                exact(start, cells);
             }
         }
     }
@@ -64,13 +116,13 @@ pub(super) fn mean(
     first: usize,
     asked: [f32; 2],
     weights: [f32; 2],
-    raw: &mut [f64],
+    scores: &mut [u8],
 ) -> u64 {
     let of_one = 1.0 / (weights[0] + weights[1]);
     let cpu = blocks(&lanes.cpu_has, first).iter().zip(blocks(&lanes.cpu_nonzero, first));
     let [_, memory_of_one] = &lanes.of_one;
     let memory = blocks(memory_of_one, first).iter().zip(blocks(&lanes.memory_nonzero, first));
-    let (cells, _) = raw.as_chunks_mut::<BLOCK>();
+    let (cells, _) = scores.as_chunks_mut::<BLOCK>();
     let mut unsure_blocks = 0;
     for (block, (cells, (cpu, memory))) in cells.iter_mut().zip(cpu.zip(memory)).enumerate() {
         let mut is_unsure = 0_u32;
@@ -91,7 +143,7 @@ pub(super) fn mean(
             let sum = of_cpu * weights[0] + of_memory * weights[1];
             scores[lane] = integer_part((sum + 0.5) * of_one);
         }
-        widen(&scores, cells);
+        narrow(&scores, cells);
         unsure_blocks |= u64::from(is_unsure) << block;
     }
     unsure_blocks
@@ -106,14 +158,14 @@ pub(super) fn balance(
     lanes: &Hundredths,
     first: usize,
     asked: [f32; 2],
-    raw: &mut [f64],
+    scores: &mut [u8],
 ) -> u64 {
     let [cpu_of_one, memory_of_one] = &lanes.of_one;
     let [cpu_held, memory_held] = &lanes.requested;
     let cpu = blocks(cpu_of_one, first).iter().zip(blocks(cpu_held, first));
     let memory = blocks(memory_of_one, first).iter().zip(blocks(memory_held, first));
     let before = blocks(&lanes.balance, first);
-    let (cells, _) = raw.as_chunks_mut::<BLOCK>();
+    let (cells, _) = scores.as_chunks_mut::<BLOCK>();
     let cells = cells.iter_mut().zip(before);
     let mut unsure_blocks = 0;
     for (block, ((cells, before), (cpu, memory))) in cells.zip(cpu.zip(memory)).enumerate() {
@@ -130,17 +182,18 @@ pub(super) fn balance(
             let score = if change < 0.0 { 50.0 - half } else { 50.0 + half };
             scores[lane] = if is_change { score } else { after };
         }
-        widen(&scores, cells);
+        narrow(&scores, cells);
         unsure_blocks |= u64::from(is_unsure) << block;
     }
     unsure_blocks
 }
 
 /// In a loop of its own, so that the one before works on numbers of 32 bits only.
+#[allow(clippy::cast_possible_truncation)]
 #[inline]
-fn widen(scores: &[f32; BLOCK], cells: &mut [f64; BLOCK]) {
+fn narrow(scores: &[f32; BLOCK], cells: &mut [u8; BLOCK]) {
     for (cell, score) in cells.iter_mut().zip(scores) {
-        *cell = f64::from(*score);
+        *cell = (*score + TO_INTEGER).to_bits() as u8;
     }
 }
 
@@ -263,18 +316,21 @@ mod tests {
                 let prepared = score.prepare(&row, &cluster).unwrap();
                 let mut raw = vec![-1.0; cluster.nodes().slots()];
                 prepared.raw_all(&cluster, &mut raw);
+                let mut finished = vec![101; cluster.nodes().slots()];
+                assert!(prepared.finish_range(&cluster, 0, &mut finished));
                 for view in cluster.nodes().iter() {
                     let want = prepared.raw(&cluster, view);
-                    let name = &view.node.name;
-                    assert_eq!(raw[view.slot.index()], want, "{prepared:?} of {name}, {asked:?}");
+                    let (name, index) = (&view.node.name, view.slot.index());
+                    assert_eq!(raw[index], want, "{prepared:?} of {name}, {asked:?}");
+                    assert_eq!(f64::from(finished[index]), want, "{prepared:?} of {name}");
                     looked_at += 1;
                 }
             }
             let hundredths = &cluster.nodes().columns().hundredths;
             if hundredths.are_of_all() {
                 let asked = asked.map(crate::snapshot::columns::approximate).map(rounded);
-                let mut raw = vec![0.0; 3 * super::BLOCK];
-                let bits = super::mean(true, hundredths, 0, asked, [1.0, 1.0], &mut raw);
+                let mut scores = vec![0; 3 * super::BLOCK];
+                let bits = super::mean(true, hundredths, 0, asked, [1.0, 1.0], &mut scores);
                 unsure += bits.count_ones();
                 sure += 3 - bits.count_ones();
             }

@@ -154,7 +154,7 @@ impl Cluster {
         if let Some(entry) = &old {
             self.take_off(entry);
         }
-        self.put(new, node, false);
+        self.put(new, node);
     }
 
     fn set_waiting_pod(&mut self, new: Arc<Pod>, old: Option<PodEntry>) -> Vec<Occurrence> {
@@ -258,7 +258,9 @@ impl Cluster {
                     self.nominations.renounce(&pod);
                 }
                 let held = self.tables.annotated(&pod, annotations);
-                self.put_as(pod, held, node, true);
+                let place = Place::On { node, held: Arc::clone(&held), is_assumed: true };
+                self.pods.set(PodEntry { pod, place });
+                self.put_on(slot, held);
                 true
             }
             _ => false,
@@ -348,14 +350,13 @@ impl Cluster {
         Occurrence::Object(replaced)
     }
 
-    fn put(&mut self, pod: Arc<Pod>, node: Arc<str>, is_assumed: bool) {
-        self.put_as(Arc::clone(&pod), pod, node, is_assumed);
-    }
-
-    fn put_as(&mut self, pod: Arc<Pod>, held: Arc<Pod>, node: Arc<str>, is_assumed: bool) {
-        let place = Place::On { node: Arc::clone(&node), held: Arc::clone(&held), is_assumed };
+    /// Puts a pod where the API server shows it.
+    fn put(&mut self, pod: Arc<Pod>, node: Arc<str>) {
+        let (slot, held) = (self.nodes.find(&node), Arc::clone(&pod));
+        let place =
+            Place::On { node: Arc::clone(&node), held: Arc::clone(&held), is_assumed: false };
         self.pods.set(PodEntry { pod, place });
-        match self.nodes.find(&node) {
+        match slot {
             Some(slot) => self.put_on(slot, held),
             None => self.pods.wait(&node, held),
         }

@@ -5,6 +5,7 @@
 //! to be exact too and for a quotient's integer part to be right. Slots without a node hold zeros,
 //! and `live` marks them.
 
+use super::headroom::{Headroom, Room};
 use super::hundredths::Hundredths;
 use super::node::{Load, Node};
 
@@ -33,6 +34,7 @@ pub(crate) struct Columns {
     pub(crate) hundredths: Hundredths,
     /// No pod more is allowed.
     pub(crate) is_full: Vec<bool>,
+    pub(crate) headroom: Headroom,
     inexact: Vec<bool>,
     inexact_count: usize,
 }
@@ -47,85 +49,93 @@ impl Columns {
         self.inexact.push(false);
         self.is_full.push(false);
         self.hundredths.grow();
-        for column in self.numbers() {
-            column.push(0.0);
-        }
+        self.offered().into_iter().for_each(|column| column.push(0.0));
+        self.carried().into_iter().for_each(|column| column.push(0.0));
         self.derived().into_iter().for_each(|column| column.push(0.0));
     }
 
     pub(super) fn clear(&mut self, index: usize) {
+        let before = self.room(index);
         self.mark(index, false, false, false);
         self.hundredths.clear(index);
-        let empty = |column: &mut Vec<f64>| {
-            if let Some(cell) = column.get_mut(index) {
-                *cell = 0.0;
-            }
-        };
-        self.numbers().into_iter().for_each(empty);
-        self.derived().into_iter().for_each(empty);
+        put(self.offered(), index, [0.0; 4]);
+        put(self.carried(), index, [0.0; 6]);
+        put(self.derived(), index, [0.0; 5]);
+        self.follow_headroom(index, before);
     }
 
+    /// A node came or changed.
     pub(super) fn set(&mut self, index: usize, node: &Node, load: &Load) {
-        let (offered, held, nonzero) =
-            (&node.allocatable.amounts, &load.requested, &load.requested_nonzero);
+        put(self.offered(), index, offered(node).map(approximate));
+        self.hundredths.set(index, node, load);
+        self.set_carried(index, node, load);
+    }
+
+    /// A pod came to a node or left it.
+    pub(super) fn set_load(&mut self, index: usize, node: &Node, load: &Load) {
+        self.hundredths.set_load(index, node, load);
+        self.set_carried(index, node, load);
+    }
+
+    fn set_carried(&mut self, index: usize, node: &Node, load: &Load) {
+        let before = self.room(index);
+        let (has, held) = (&node.allocatable.amounts, &load.requested);
         let pods = i64::try_from(load.pods.len()).unwrap_or(i64::MAX);
-        // In the order of `numbers`.
-        let values = [
-            offered.cpu_milli,
-            offered.memory,
-            offered.ephemeral_storage,
+        // In the order of `carried`.
+        let carried = [
             held.cpu_milli,
             held.memory,
             held.ephemeral_storage,
-            nonzero.cpu_milli,
-            nonzero.memory,
-            node.allocatable.pods,
+            load.requested_nonzero.cpu_milli,
+            load.requested_nonzero.memory,
             pods,
         ];
-        let mut is_exact = true;
-        for (column, value) in self.numbers().into_iter().zip(values) {
-            is_exact &= (0..=EXACT_MAX).contains(&value);
-            if let Some(cell) = column.get_mut(index) {
-                *cell = approximate(value);
-            }
-        }
+        let is_exact = offered(node).into_iter().chain(carried).all(is_exact);
+        put(self.carried(), index, carried.map(approximate));
         let share = |held: i64, has: i64| {
             if has == 0 { 0.0 } else { (approximate(held) / approximate(has)).min(1.0) }
         };
         let free = |held: i64, has: i64| approximate(has) - approximate(held);
         // In the order of `derived`.
-        let values = [
-            free(held.cpu_milli, offered.cpu_milli),
-            free(held.memory, offered.memory),
-            free(held.ephemeral_storage, offered.ephemeral_storage),
-            share(held.cpu_milli, offered.cpu_milli),
-            share(held.memory, offered.memory),
+        let derived = [
+            free(held.cpu_milli, has.cpu_milli),
+            free(held.memory, has.memory),
+            free(held.ephemeral_storage, has.ephemeral_storage),
+            share(held.cpu_milli, has.cpu_milli),
+            share(held.memory, has.memory),
         ];
-        for (column, value) in self.derived().into_iter().zip(values) {
-            if let Some(cell) = column.get_mut(index) {
-                *cell = value;
-            }
-        }
+        put(self.derived(), index, derived);
         self.mark(index, true, !is_exact, pods >= node.allocatable.pods);
-        self.hundredths.set(index, node, load);
+        self.follow_headroom(index, before);
     }
 
-    fn numbers(&mut self) -> [&mut Vec<f64>; 10] {
+    fn room(&self, index: usize) -> Room {
+        let [cpu, memory, _] = &self.free;
+        match (self.live.get(index), cpu.get(index), memory.get(index), self.is_full.get(index)) {
+            (Some(true), Some(cpu), Some(memory), Some(is_full)) => {
+                Room { cpu: *cpu, memory: *memory, is_full: *is_full }
+            }
+            _ => Room::NOBODY,
+        }
+    }
+
+    fn follow_headroom(&mut self, index: usize, before: Room) {
+        let mut headroom = std::mem::take(&mut self.headroom);
+        headroom.follow(index, [before, self.room(index)], |index| self.room(index));
+        self.headroom = headroom;
+    }
+
+    /// What only updates of a node change.
+    fn offered(&mut self) -> [&mut Vec<f64>; 4] {
         let [cpu, memory, ephemeral] = &mut self.allocatable;
-        let [cpu_held, memory_held, ephemeral_held] = &mut self.requested;
+        [cpu, memory, ephemeral, &mut self.pods_allowed]
+    }
+
+    /// What pods hold.
+    fn carried(&mut self) -> [&mut Vec<f64>; 6] {
+        let [cpu, memory, ephemeral] = &mut self.requested;
         let [cpu_nonzero, memory_nonzero] = &mut self.nonzero;
-        [
-            cpu,
-            memory,
-            ephemeral,
-            cpu_held,
-            memory_held,
-            ephemeral_held,
-            cpu_nonzero,
-            memory_nonzero,
-            &mut self.pods_allowed,
-            &mut self.pods,
-        ]
+        [cpu, memory, ephemeral, cpu_nonzero, memory_nonzero, &mut self.pods]
     }
 
     /// Those that follow from other numbers.
@@ -146,6 +156,20 @@ impl Columns {
             self.inexact_count -= usize::from(*inexact);
             self.inexact_count += usize::from(is_inexact);
             *inexact = is_inexact;
+        }
+    }
+}
+
+/// In the order of `offered`.
+fn offered(node: &Node) -> [i64; 4] {
+    let has = &node.allocatable.amounts;
+    [has.cpu_milli, has.memory, has.ephemeral_storage, node.allocatable.pods]
+}
+
+fn put<const N: usize>(columns: [&mut Vec<f64>; N], index: usize, values: [f64; N]) {
+    for (column, value) in columns.into_iter().zip(values) {
+        if let Some(cell) = column.get_mut(index) {
+            *cell = value;
         }
     }
 }

@@ -34,7 +34,10 @@ pub(crate) struct Hundredths {
 type Numbers = [f32; 8];
 
 /// Of a slot without a node: kernels are sure of what they make of them.
-const NOBODY: Numbers = [1.0, 0.0, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0];
+const NOBODY: Numbers = [1.0, 0.0, 0.0, 0.0, 0.5, 0.5, 0.0, 0.0];
+
+/// The first of them are of what the node has.
+const OFFERED: usize = 3;
 
 impl Hundredths {
     /// Whether all nodes have both resources, and not too much CPU for what is said above.
@@ -51,46 +54,28 @@ impl Hundredths {
         self.put(index, NOBODY, false);
     }
 
+    /// A node came or changed.
     pub(super) fn set(&mut self, index: usize, node: &Node, load: &Load) {
-        let has = &node.allocatable.amounts;
-        let (held, nonzero) = (&load.requested, &load.requested_nonzero);
-        let is_small = |amount: i64, max: i64| (0..=max).contains(&amount);
-        let is_fit = has.cpu_milli > 0
-            && has.memory > 0
-            && is_small(has.cpu_milli, INTEGER_MAX / HUNDRED)
-            && is_small(nonzero.cpu_milli, INTEGER_MAX);
-        if !is_fit {
-            self.put(index, NOBODY, true);
-            return;
+        match numbers(node, load) {
+            Some(numbers) => self.put(index, numbers, false),
+            None => self.put(index, NOBODY, true),
         }
-        let [cpu, memory] = [has.cpu_milli, has.memory].map(approximate);
-        let hundredfold = |amount: i64| approximate(amount) * 100.0;
-        let shares = [hundredfold(held.cpu_milli) / cpu, hundredfold(held.memory) / memory];
-        let [cpu_share, memory_share] = [
-            (approximate(held.cpu_milli) / cpu).min(1.0),
-            (approximate(held.memory) / memory).min(1.0),
-        ];
-        // As a rule that asks this node alone works it out.
-        let balance = (1.0 - ((cpu_share - memory_share) / 2.0).abs()) * 100.0;
-        let numbers = [
-            cpu,
-            approximate(nonzero.cpu_milli),
-            hundredfold(nonzero.memory) / memory,
-            shares[0],
-            shares[1],
-            100.0 / cpu,
-            100.0 / memory,
-            balance.trunc(),
-        ];
-        self.put(index, numbers.map(rounded), false);
+    }
+
+    /// A pod came to a node or left it.
+    pub(super) fn set_load(&mut self, index: usize, node: &Node, load: &Load) {
+        let was_unfit = self.unfit.get(index) == Some(&true);
+        match numbers(node, load).filter(|_| !was_unfit) {
+            Some(numbers) => put(
+                self.lanes().into_iter().skip(OFFERED).zip(numbers.into_iter().skip(OFFERED)),
+                index,
+            ),
+            None => self.set(index, node, load),
+        }
     }
 
     fn put(&mut self, index: usize, numbers: Numbers, is_unfit: bool) {
-        for (lane, number) in self.lanes().into_iter().zip(numbers) {
-            if let Some(cell) = lane.get_mut(index) {
-                *cell = number;
-            }
-        }
+        put(self.lanes().into_iter().zip(numbers), index);
         if let Some(unfit) = self.unfit.get_mut(index) {
             self.unfit_count -= usize::from(*unfit);
             self.unfit_count += usize::from(is_unfit);
@@ -103,14 +88,55 @@ impl Hundredths {
         let [cpu_of_one, memory_of_one] = &mut self.of_one;
         [
             &mut self.cpu_has,
+            cpu_of_one,
+            memory_of_one,
             &mut self.cpu_nonzero,
             &mut self.memory_nonzero,
             cpu_requested,
             memory_requested,
-            cpu_of_one,
-            memory_of_one,
             &mut self.balance,
         ]
+    }
+}
+
+/// `None` if the node has not both resources, or too much CPU.
+fn numbers(node: &Node, load: &Load) -> Option<Numbers> {
+    let has = &node.allocatable.amounts;
+    let (held, nonzero) = (&load.requested, &load.requested_nonzero);
+    let is_small = |amount: i64, max: i64| (0..=max).contains(&amount);
+    let is_fit = has.cpu_milli > 0
+        && has.memory > 0
+        && is_small(has.cpu_milli, INTEGER_MAX / HUNDRED)
+        && is_small(nonzero.cpu_milli, INTEGER_MAX);
+    if !is_fit {
+        return None;
+    }
+    let [cpu, memory] = [has.cpu_milli, has.memory].map(approximate);
+    let hundredfold = |amount: i64| approximate(amount) * 100.0;
+    let [cpu_share, memory_share] = [
+        (approximate(held.cpu_milli) / cpu).min(1.0),
+        (approximate(held.memory) / memory).min(1.0),
+    ];
+    // As a rule that asks this node alone works it out.
+    let balance = (1.0 - ((cpu_share - memory_share) / 2.0).abs()) * 100.0;
+    let numbers = [
+        cpu,
+        100.0 / cpu,
+        100.0 / memory,
+        approximate(nonzero.cpu_milli),
+        hundredfold(nonzero.memory) / memory,
+        hundredfold(held.cpu_milli) / cpu,
+        hundredfold(held.memory) / memory,
+        balance.trunc(),
+    ];
+    Some(numbers.map(rounded))
+}
+
+fn put<'a>(numbers: impl Iterator<Item = (&'a mut Vec<f32>, f32)>, index: usize) {
+    for (lane, number) in numbers {
+        if let Some(cell) = lane.get_mut(index) {
+            *cell = number;
+        }
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) mod devices_in_use;
 pub(crate) mod domains;
 pub(crate) mod evictions;
 pub(crate) mod extended_resources;
+mod headroom;
 pub(crate) mod hundredths;
 pub(crate) mod images;
 pub(crate) mod log;

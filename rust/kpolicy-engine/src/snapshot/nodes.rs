@@ -249,7 +249,7 @@ impl Nodes {
             entry.load.put(pod);
             self.pods += 1;
             self.domains.age();
-            self.columns.set(slot.index(), &entry.node, &entry.load);
+            self.columns.set_load(slot.index(), &entry.node, &entry.load);
         }
     }
 
@@ -267,7 +267,7 @@ impl Nodes {
     pub(super) fn take(&mut self, slot: NodeSlot, uid: &str) {
         if let Some(Some(entry)) = self.entries.get_mut(slot.index()) {
             self.pods -= usize::from(entry.load.take(uid));
-            self.columns.set(slot.index(), &entry.node, &entry.load);
+            self.columns.set_load(slot.index(), &entry.node, &entry.load);
         }
     }
 }
