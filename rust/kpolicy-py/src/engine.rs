@@ -4,7 +4,7 @@
 //! There is one mutex around the engine. It is taken only while other Python threads may run, so that no thread waits
 //! for it while it holds Python's lock.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use kpolicy_codec::{Keep, file, list, watch};
 use kpolicy_engine::api::Applied;
@@ -16,11 +16,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use serde_json::Value;
 
-use crate::fault::{detached, poisoned};
+use crate::fault::detached;
 use crate::held::Held;
 use crate::pod_resources::PodResources;
 use crate::stopwatch::Monotonic;
-use crate::{arguments, expression, program, tuples};
+use crate::{arguments, expression, tuples};
 
 /// The snapshot, the program in force, and the cycle. Safe to call from any thread.
 #[pyclass(frozen, module = "kpolicy._engine")]
@@ -29,17 +29,7 @@ pub struct Engine {
     pub(crate) threads: Arc<Threads>,
     progress: Arc<Progress>,
     /// What is kept of objects for the program in force. Who reads ahead does not wait for the engine.
-    paths: Mutex<Arc<ApiPaths>>,
-}
-
-impl Engine {
-    pub(crate) fn paths(&self) -> Arc<ApiPaths> {
-        Arc::clone(&self.paths.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn note_paths(&self, held: &Held) {
-        *self.paths.lock().unwrap_or_else(PoisonError::into_inner) = held.core.paths();
-    }
+    pub(crate) paths: Mutex<Arc<ApiPaths>>,
 }
 
 #[pymethods]
@@ -62,16 +52,7 @@ impl Engine {
 
     /// Put a program in force from the next cycle on; empty list, or why it was refused.
     fn load<'py>(&self, py: Python<'py>, program: &[u8]) -> PyResult<Bound<'py, PyList>> {
-        let refusals = detached(py, || {
-            let program = match program::read(program) {
-                Ok(program) => program,
-                Err(refusal) => return Ok(vec![refusal]),
-            };
-            let mut held = self.held.lock().map_err(|_| poisoned())?;
-            let refusals = held.core.load(&program).err().unwrap_or_default();
-            self.note_paths(&held);
-            Ok(refusals)
-        })?;
+        let refusals = detached(py, || self.put_in_force(program))?;
         tuples::refusals(py, &refusals)
     }
 
