@@ -12,11 +12,12 @@ __all__ = [
     "Engine",
     "EngineFault",
     "PodResources",
-    "ReadLines",
+    "RecordedCalls",
     "__version__",
     "advise",
     "built_ins",
     "decide_again",
+    "decisions_json",
     "evaluate_expression",
     "evaluation_plan",
     "expression_facts",
@@ -24,12 +25,12 @@ __all__ = [
     "holds_pods",
     "labelled",
     "load_selectors",
+    "make_calls",
     "next_pods",
     "object_kinds",
     "orders_queue",
-    "read_lines",
+    "read_calls",
     "releases",
-    "take_lines",
     "time_zones",
     "wanted_selectors",
     "wrote",
@@ -50,6 +51,22 @@ _PodChange: TypeAlias = tuple[int, str, str, str, int, str, bool, str, str, int,
 # A parked pod that should be tried again: (uid, event), event as in kube-scheduler's metrics label,
 # for example `NodeUpdateNodeTaint`. Without a uid: a hold may begin or end.
 _Wake: TypeAlias = tuple[str, str]
+
+# A call of a journal: ("watch", resource, start and end of the lines, now_ns, when it was
+# answered), ("schedule", uids, now_ns, start and end of the answer), ("settle", (uid, outcome),
+# now_ns), ("pass_time", now_ns), or ("decided", whether extenders had a say, when it was answered,
+# start and end of the answer), of which an opinion is asked.
+_RecordedCall: TypeAlias = (
+    tuple[Literal["watch"], str, int, int, int, int]
+    | tuple[Literal["schedule"], Sequence[str], int, int, int]
+    | tuple[Literal["settle"], Sequence[tuple[str, int]], int]
+    | tuple[Literal["pass_time"], int]
+    | tuple[Literal["decided"], bool, int, int, int]
+)
+
+# A decision of another opinion: (position of its call, time of its answer, namespace/name, node or
+# empty, whether extenders had a say, opinion as in `second_opinions`, position of the workload).
+_Disagreement: TypeAlias = tuple[int, int, str, str, bool, tuple[int, str, str, bool], int | None]
 
 # (code, object, message): an object that could not be read. All others are read.
 _Unreadable: TypeAlias = tuple[str, str, str]
@@ -152,8 +169,11 @@ class PodResources:
     def limits(self, page: int) -> bytes | None: ...
 
 @final
-class ReadLines:
-    """Lines of a watch as they were decoded, as far as the engine has not taken them."""
+class RecordedCalls:
+    """Calls of a journal that were read, and are not made yet."""
+
+    def made(self) -> int:
+        """How many were made since they were read."""
 
 @final
 class Engine:
@@ -337,16 +357,36 @@ def wrote(engine: Engine, resource: str, line: bytes) -> _Applied:
     """The answer to a write of ours, as a line of a watch: an older state that still comes changes
     nothing."""
 
-def read_lines(engine: Engine, watches: Sequence[tuple[str, bytes]]) -> list[ReadLines]:
-    """Decodes lines of watches (resource, lines) before the engine takes them, in any thread."""
+def decisions_json(
+    program_hash: str, resource_version: str, decisions: Sequence[tuple[object, ...]]
+) -> bytes:
+    """Decisions as a journal keeps them: `[program_hash, resource_version, how many, fields]`. For
+    each field a list of its values, or of the one value that all have. Without the times."""
 
-def take_lines(
-    engine: Engine, read: ReadLines, lines: bytes, now_ns: int, is_to_stop: bool
-) -> tuple[str, str, str, str] | None:
-    """As `watch`, with lines that were read. `lines` are the same: they are read again if the
-    program in force keeps other paths than the one at that time. If `is_to_stop`, ends before an
-    event that shows a pending pod on a node, and gives (uid, namespace, name, node); the next call
-    goes on with this event. None at the end."""
+def read_calls(
+    engine: Engine, records: bytes, calls: Sequence[_RecordedCall]
+) -> tuple[RecordedCalls, int]:
+    """Reads calls for the program in force now, in any thread, and says how many: up to the first
+    with decisions that are none. Positions are those of lines and of answers in `records`."""
+
+def make_calls(
+    engine: Engine, calls: RecordedCalls, limit: int, only_objects: bool, binds: int
+) -> tuple[
+    int,
+    int,
+    bytes | None,
+    tuple[str, str, str, str] | None,
+    int,
+    int,
+    list[_Disagreement],
+    list[tuple[str, str, str, str, list[tuple[str, str]]]],
+]:
+    """Makes the next calls, at most `limit`; if `only_objects`, all but `watch` are passed over.
+    binds: pods that are pending here and that a watch shows on a node are 0 applied, 1 judged, 2
+    reported before that event. Gives (how many calls, how many decisions, the decisions of the last
+    call if they are not what was recorded, after which it ends, the pod that is reported (uid,
+    namespace, name, node), how many binds were judged, how many decisions were judged, those of
+    another opinion, to which workloads their pods belong as in `labelled`)."""
 
 def labelled(
     engine: Engine, uids: Sequence[str]

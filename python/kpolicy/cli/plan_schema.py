@@ -104,6 +104,10 @@ _INPUT: Final = object_of(
         "changes": list_of(_CHANGE, "The pods that change."),
         **_MEASURES,
         "nodes": list_of(_NODE, "The nodes of a snapshot."),
+        "notMeasured": list_of(
+            text_of("The name of a figure."),
+            "Of a journal, the figures of which the plan says nothing.",
+        ),
         "problems": list_of(
             object_of({"code": text_of("The code."), "message": text_of("What is wrong.")}),
             "Gaps and damage of a journal.",

@@ -12,7 +12,7 @@ from kpolicy import _engine
 from kpolicy._engine import (
     EngineFault as EngineFault,
     PodResources as PodResources,
-    ReadLines as ReadLines,
+    RecordedCalls as RecordedCalls,
     evaluate_expression as evaluate_expression,
     evaluation_plan as evaluation_plan,
     expression_facts as expression_facts,
@@ -27,13 +27,16 @@ from kpolicy.engine.named_answers import (
     ClaimRelease,
     ClaimWork,
     Decision,
+    Disagreement,
     Filtered,
     HeldPod,
     JudgedNodes,
     Labelled,
     Located,
+    MadeCalls,
     NextPods,
     Opinion,
+    OtherBinds,
     PodChange,
     PreBindWrite,
     QueueFault,
@@ -311,30 +314,43 @@ class Engine:
         return self._engine.statistics()
 
 
-def read_lines(engine: Engine, watches: Sequence[tuple[str, bytes]]) -> list[ReadLines]:
-    """Decodes lines of watches (resource, lines) for `take_lines`, in any thread. A replay does so
-    while the engine is still at what comes before."""
-    return _engine.read_lines(engine._engine, watches)
+def decisions_json(
+    program_hash: str, resource_version: str, decisions: Sequence[Decision]
+) -> bytes:
+    """Decisions as a journal keeps them, without the times that they took: `[program hash,
+    resourceVersion, how many, fields]`. For each field a list of its values, or of the one value
+    that all have."""
+    return _engine.decisions_json(program_hash, resource_version, decisions)
 
 
-def take_lines(
+def read_calls(
+    engine: Engine, records: bytes, calls: Sequence[_engine._RecordedCall]
+) -> tuple[RecordedCalls, int]:
+    """Reads calls of a journal, for `make_calls`, in any thread: a replay does so while the engine
+    is at what comes before. Gives how many were read: up to the first with decisions that are
+    none. `calls` name places in `records`."""
+    return _engine.read_calls(engine._engine, records, calls)
+
+
+def make_calls(
     engine: Engine,
-    resource: str,
-    lines: bytes,
-    read: ReadLines,
-    now_ns: int,
+    calls: RecordedCalls,
+    limit: int,
     *,
-    stops_at_binds: bool = False,
-) -> Located | None:
-    """As `Engine.watch`, without its answer, with lines that were read before. With
-    `stops_at_binds`, it ends before an event that shows a pod on a node that is pending here, and
-    gives it: another scheduler placed it. The next call goes on with this event."""
-    placed = _engine.take_lines(engine._engine, read, lines, now_ns, stops_at_binds)
-    if placed is not None:
-        return Located._make(placed)
-    if resource in _WITH_SELECTORS:
-        engine._settle_selectors()
-    return None
+    only_objects: bool = False,
+    binds: OtherBinds = OtherBinds.APPLIED,
+) -> MadeCalls:
+    """Makes the next calls, at most `limit`, until one has other decisions than were recorded, or
+    there is a bind to be reported. With `only_objects`, calls that are not about objects are passed
+    over."""
+    made = _engine.make_calls(engine._engine, calls, limit, only_objects, binds)
+    return MadeCalls(
+        *made[:3],
+        None if made[3] is None else Located._make(made[3]),
+        *made[4:6],
+        [Disagreement(*each[:5], Opinion._make(each[5]), each[6]) for each in made[6]],
+        list(map(Labelled._make, made[7])),
+    )
 
 
 def built_ins() -> list[tuple[str, bool, bool, bool, int]]:

@@ -27,6 +27,7 @@ from kpolicy.engine import (
     RemainingCandidates,
     Scheduled,
     ScheduledUnit,
+    decisions_json,
 )
 
 
@@ -142,7 +143,26 @@ def framed(name: str, at_ns: int, arguments: bytes, answer: bytes) -> bytes:
     return _HEAD.pack(CALLS[name][0], at_ns, len(arguments), len(answer)) + arguments + answer
 
 
-def records(chunk: bytes) -> Iterator[Record]:
+class Frame(NamedTuple):
+    """Where a record stands in its piece: its arguments from `start` to `middle`, then its
+    answer."""
+
+    name: str
+    at_ns: int
+    start: int
+    middle: int
+    end: int
+
+    @property
+    def effect(self) -> Effect:
+        return CALLS[self.name][1]
+
+    def record(self, chunk: bytes) -> Record:
+        arguments, answer = chunk[self.start : self.middle], chunk[self.middle : self.end]
+        return Record(self.name, self.at_ns, arguments, answer)
+
+
+def frames(chunk: bytes) -> Iterator[Frame]:
     """Raises `BrokenRecordError`."""
     at, end = 0, len(chunk)
     while at < end:
@@ -153,9 +173,12 @@ def records(chunk: bytes) -> Iterator[Record]:
         name = _NAMES.get(number)
         if name is None or arguments + answer > end - at:
             raise BrokenRecordError("a record is not one of this format")
-        middle = at + arguments
-        yield Record(name, at_ns, chunk[at:middle], chunk[middle : middle + answer])
-        at = middle + answer
+        yield Frame(name, at_ns, at, at + arguments, at := at + arguments + answer)
+
+
+def records(chunk: bytes) -> Iterator[Record]:
+    """Raises `BrokenRecordError`."""
+    return (frame.record(chunk) for frame in frames(chunk))
 
 
 def argument_bytes(call: Call) -> bytes:
@@ -189,12 +212,12 @@ def answer_bytes(name: str, answer: Any) -> bytes:
         return b""
     match answer:
         case Scheduled(program_hash, resource_version, decisions):
-            return _decided(program_hash, resource_version, decisions)
+            return decisions_json(program_hash, resource_version, decisions)
         case Decision():
-            return _decided("", "", [answer])
+            return decisions_json("", "", [answer])
         case ScheduledUnit(program_hash, resource_version, placements, rejection):
             refused = [] if rejection is None else [rejection]
-            return _decided(program_hash, resource_version, placements or refused)
+            return decisions_json(program_hash, resource_version, placements or refused)
         case Filtered(token, feasible):
             return _dumps((token, len(feasible), _digest("\n".join(feasible)))).encode()
         case Candidates(token, nodes):
@@ -225,17 +248,6 @@ class Held:
         decisions = json.loads(self.statistics)["decisions"]
         shown = {"decisions": decisions, "assumed": assumed, "nominated": nominated}
         return _dumps(shown).encode()
-
-
-def _decided(program_hash: str, resource_version: str, decisions: Sequence[Decision]) -> bytes:
-    """The decisions field by field, because of most fields all have one value, which is written
-    once. Without the times that they took: the same decision never takes the same time."""
-    columns = [
-        column[:1] if column.count(column[0]) == len(column) else column
-        for position, column in enumerate(zip(*decisions, strict=True))
-        if position not in _TIMES
-    ]
-    return _dumps((program_hash, resource_version, len(decisions), columns)).encode()
 
 
 def decided_fields(answer: bytes) -> list[tuple[Any, ...]]:

@@ -54,8 +54,11 @@ class SegmentHeader:
     cluster_version: str = ""
     gap: str = ""
     gap_from_ns: int = 0
-    # Which key has replaced the names; empty if none has.
+    # Which key has replaced the names; empty if none has. Then the labels whose values it has kept,
+    # and the namespaces, besides those that are never replaced.
     redaction: str = ""
+    kept_labels: tuple[str, ...] = ()
+    kept_namespaces: tuple[str, ...] = ()
     kpolicy: str = VERSION
 
 
@@ -143,12 +146,17 @@ def _no_header(name: str) -> Problem:
     return Problem(CUT_OFF, name, "", "cut off in its header: nothing of it can be used")
 
 
+_LISTS: Final = frozenset({"kept_labels", "kept_namespaces"})
+
+
 def _header(text: bytes) -> SegmentHeader | None:
     try:
         document = json.loads(text)
         fields: dict[str, Any] = {
             name: document[name] for name in SegmentHeader.__slots__ if name in document
         }
+        for name in _LISTS & fields.keys():
+            fields[name] = tuple(fields[name])
         header = SegmentHeader(**fields)
     except (ValueError, TypeError, RecursionError):
         return None
@@ -160,7 +168,15 @@ def _header(text: bytes) -> SegmentHeader | None:
         header.seed,
         header.gap_from_ns,
     )
-    words = (header.run, header.recorder, header.cluster_version, header.gap, header.redaction)
+    words = (
+        header.run,
+        header.recorder,
+        header.cluster_version,
+        header.gap,
+        header.redaction,
+        *header.kept_labels,
+        *header.kept_namespaces,
+    )
     is_right = all(type(number) is int and 0 <= number < 2**64 for number in numbers)
     return header if is_right and all(isinstance(word, str) for word in words) else None
 

@@ -1,8 +1,8 @@
 //! `kpolicy._engine`: the engine for Python. Converts bytes, ints, strings and flat tuples, as
 //! `python/kpolicy/_engine.pyi` says.
 //!
-//! Only `kpolicy.engine` imports it. It keeps no Python object, calls nothing back, and lets other
-//! threads run during every call that does work.
+//! Only `kpolicy.engine` imports it. It keeps no Python object but the bytes that calls of a journal stand
+//! in, calls nothing back, and lets other threads run during every call that does work.
 
 #![warn(missing_docs)]
 
@@ -10,15 +10,17 @@ mod advice;
 mod again;
 mod arguments;
 mod asking;
+mod decided;
 mod devices;
 mod engine;
 mod expression;
 mod fault;
 mod feeding;
 mod held;
+mod judged_pods;
 mod pod_resources;
 mod program;
-mod read_lines;
+mod recorded_calls;
 mod stopwatch;
 mod tuples;
 mod waiting;
@@ -40,10 +42,11 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<engine::Engine>()?;
     module.add_class::<pod_resources::PodResources>()?;
     module.add_function(wrap_pyfunction!(advice::advise, module)?)?;
-    module.add_class::<read_lines::ReadLines>()?;
-    module.add_function(wrap_pyfunction!(read_lines::read_lines, module)?)?;
-    module.add_function(wrap_pyfunction!(read_lines::take_lines, module)?)?;
-    module.add_function(wrap_pyfunction!(read_lines::labelled, module)?)?;
+    module.add_class::<recorded_calls::RecordedCalls>()?;
+    module.add_function(wrap_pyfunction!(recorded_calls::read_calls, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded_calls::make_calls, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded_calls::labelled, module)?)?;
+    module.add_function(wrap_pyfunction!(decided::decisions_json, module)?)?;
     module.add_function(wrap_pyfunction!(again::decide_again, module)?)?;
     module.add_function(wrap_pyfunction!(waiting::next_pods, module)?)?;
     module.add_function(wrap_pyfunction!(waiting::orders_queue, module)?)?;

@@ -16,7 +16,7 @@ use pyo3::{Bound, IntoPyObjectExt};
 
 type Tuple<'py> = PyResult<Bound<'py, PyTuple>>;
 
-fn list<'py, T>(
+pub(crate) fn list<'py, T>(
     py: Python<'py>,
     items: &[T],
     tuple: impl Fn(Python<'py>, &T) -> Tuple<'py>,
@@ -172,11 +172,11 @@ pub(crate) fn opinions<'py>(py: Python<'py>, opinions: &[Opinion]) -> PyResult<B
     list(py, opinions, opinion)
 }
 
-fn opinion<'py>(py: Python<'py>, one: &Opinion) -> Tuple<'py> {
+pub(crate) fn opinion<'py>(py: Python<'py>, one: &Opinion) -> Tuple<'py> {
     (code(one.verdict), &*one.uid, &*one.node, one.accepts).into_pyobject(py)
 }
 
-fn code(verdict: Verdict) -> u8 {
+pub(crate) fn code(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Placed => 0,
         Verdict::Parked => 1,

@@ -34,8 +34,8 @@ from tests.unit.journal.journaled_engine import record_bytes
 
 # Parts of calls: the engine's wrapper makes these itself whenever objects were read.
 WITHIN = {"wanted_selectors", "load_selectors"}
-# What a replay calls in the place of `watch`.
-REPLAYED = {"read_lines", "take_lines"}
+# What a replay calls in the place of single calls.
+REPLAYED = {"read_calls", "make_calls"}
 JUDGED = JudgedNodes(3, [KeptNode("n1", 4)], [RefusedNode("n2", "too hot", is_unresolvable=True)])
 SHAPES = [
     Call("load", (b"{}\n{}",)),

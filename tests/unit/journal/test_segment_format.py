@@ -98,7 +98,9 @@ def test_what_is_no_segment_is_refused(text: bytes, code: str) -> None:
     assert refused(text).code == code
 
 
-@pytest.mark.parametrize("wrong", [{"seed": -1}, {"run": 5}, {"number": True}, {"seed": 2**64}])
+@pytest.mark.parametrize(
+    "wrong", [{"seed": -1}, {"run": 5}, {"number": True}, {"seed": 2**64}, {"kept_labels": (5,)}]
+)
 def test_a_header_with_other_types_is_damage(wrong: dict[str, object]) -> None:
     assert refused(header_bytes(replace(HEADER, **wrong))).code == DAMAGED  # type: ignore[arg-type]
 

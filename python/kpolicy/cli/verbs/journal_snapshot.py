@@ -14,7 +14,7 @@ def snapshot_of_journal(args: argparse.Namespace) -> int:
     from kpolicy.api_times import api_time
     from kpolicy.offline.journal_replay.journal_input import read_journal
     from kpolicy.offline.journal_replay.objects_moment import objects_at
-    from kpolicy.offline.snapshot_file.reader import Origin, Redaction
+    from kpolicy.offline.snapshot_file.reader import Origin
     from kpolicy.offline.snapshot_file.writer import Writer
     from kpolicy.offline.snapshots.snapshot_problem import Problem
 
@@ -29,8 +29,7 @@ def snapshot_of_journal(args: argparse.Namespace) -> int:
         raise CannotWorkError(f"{found.code}: {found}")
     for problem in (*journal.problems, *found.problems):
         print(f"warning: {problem.code}: {problem}", file=sys.stderr)
-    redaction = Redaction(key=found.key) if found.key else None
-    origin = Origin(api_time(found.at_ns), found.cluster_version, redaction=redaction)
+    origin = Origin(api_time(found.at_ns), found.cluster_version, redaction=found.redaction)
     with written(args.output) as (stream, folder), Writer(folder) as writer:
         for item in found.objects:
             writer.add(item)

@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 from kpolicy.engine import Verdict
 from kpolicy.journal.engine_calls import BrokenRecordError, Record, decided_columns
 
-_DECIDING: Final = frozenset({"schedule", "schedule_unit", "choose", "preempt"})
-_EXTENDED: Final = frozenset({"choose", "preempt"})
+# Calls whose answers have decisions, and those of them in which extenders had a say.
+DECIDING: Final = frozenset({"schedule", "schedule_unit", "choose", "preempt"})
+EXTENDED: Final = frozenset({"choose", "preempt"})
 _READ: Final = ("verdict", "uid", "namespace", "name", "node")
 
 
@@ -32,12 +33,12 @@ class DecidedPod(NamedTuple):
 
 def decided_pods(record: Record) -> tuple[DecidedPod, ...]:
     """Those of a record that decides. Raises `BrokenRecordError`."""
-    columns = decided_columns(record.answer) if record.name in _DECIDING else {}
+    columns = decided_columns(record.answer) if record.name in DECIDING else {}
     if not columns:
         return ()
     if not all(isinstance(verdict, int) for verdict in columns["verdict"]):
         raise BrokenRecordError("a decision has no verdict")
-    placed, is_extended = Verdict.PLACED.value, record.name in _EXTENDED
+    placed, is_extended = Verdict.PLACED.value, record.name in EXTENDED
     rows = zip(*map(columns.__getitem__, _READ), strict=True)
     return tuple(
         DecidedPod(

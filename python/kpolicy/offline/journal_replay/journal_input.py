@@ -64,12 +64,12 @@ class Piece:
     packed: bytes
     problem: Problem | None = None
 
-    def records(self) -> Iterator[Record]:
-        """Raises `BrokenRecordError`."""
+    def chunk(self) -> bytes:
+        """Its records. Raises `BrokenRecordError`."""
         chunk = unpacked(self.packed) if self.problem is None else b""
         if isinstance(chunk, str):
             raise BrokenRecordError(chunk)
-        return records(chunk)
+        return chunk
 
     def damage(self, error: BrokenRecordError) -> Problem:
         message = f"damaged: {error}; what comes before is used"
@@ -89,7 +89,7 @@ class EpochReader:
         for piece in self.pieces():
             self.segment = piece.path.name
             try:
-                yield from piece.records()
+                yield from records(piece.chunk())
             except BrokenRecordError as error:
                 self.problem = piece.damage(error)
             self.problem = self.problem or piece.problem

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kpolicy.journal.engine_calls import BrokenRecordError, Call, Effect, call_of
+from kpolicy.journal.segment_format import SegmentHeader
 from kpolicy.offline.journal_replay.journal_input import Epoch, EpochReader, JournalInput
 from kpolicy.offline.journal_replay.journal_moment import epoch_at
 from kpolicy.offline.journal_replay.journal_objects import page_items, typed, watch_events
+from kpolicy.offline.snapshot_file.reader import Redaction
 from kpolicy.offline.snapshots.json_objects import Json, key_of, mapping_at, name_of, uid_of
 from kpolicy.offline.snapshots.snapshot_problem import DAMAGED, Problem
 from kpolicy.quick_dataclass import dataclass
@@ -18,13 +20,13 @@ _CHANGES = frozenset({"ADDED", "MODIFIED", _DELETED})
 
 @dataclass(frozen=True, slots=True)
 class ObjectsMoment:
-    """`at_ns`: the last call that was answered by then. `key` is the fingerprint of the key by
-    which names were replaced, or empty. `problems` ended the epoch early."""
+    """`at_ns`: the last call that was answered by then. `redaction`: how names were replaced, if
+    they were. `problems` ended the epoch early."""
 
     objects: tuple[Json, ...]
     at_ns: int
     cluster_version: str
-    key: str
+    redaction: Redaction | None
     problems: tuple[Problem, ...]
 
 
@@ -61,7 +63,7 @@ class _Objects:
             problems.append(reader.problem)
         objects = tuple(item for held in self._held.values() for item in held.values())
         return ObjectsMoment(
-            objects, at_ns, header.cluster_version, header.redaction, tuple(problems)
+            objects, at_ns, header.cluster_version, _redaction(header), tuple(problems)
         )
 
     def _take(self, call: Call) -> None:
@@ -93,6 +95,12 @@ class _Objects:
             held.pop(name, None)
         elif name not in held or _version(whole) >= _version(held[name]):
             held[name] = whole
+
+
+def _redaction(header: SegmentHeader) -> Redaction | None:
+    if not header.redaction:
+        return None
+    return Redaction(header.kept_labels, header.kept_namespaces, header.redaction)
 
 
 def _version(item: Mapping[str, object]) -> int:

@@ -11,17 +11,32 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from kpolicy.api_times import api_micro_time
-from kpolicy.engine import Engine, Labelled, Opinion, ReadLines, Verdict, take_lines
+from kpolicy.engine import (
+    Engine,
+    Labelled,
+    Located,
+    MadeCalls,
+    Opinion,
+    OtherBinds,
+    Verdict,
+    make_calls,
+)
 from kpolicy.engine.opinions import ACTED_ON, Result, compared
 from kpolicy.journal.engine_calls import BrokenRecordError, Call, Effect, made_again
 from kpolicy.offline.answers.diff_overview import workload_name
+from kpolicy.offline.journal_replay.calls_at_once import Decisions
 from kpolicy.offline.journal_replay.decided_pods import DecidedPod
 from kpolicy.offline.journal_replay.engine_state import ENGINE_ERRORS, Mark, assume, mark_of
 from kpolicy.offline.journal_replay.journal_input import Epoch, EpochReader
-from kpolicy.offline.journal_replay.read_ahead import AheadRecord, read_ahead
+from kpolicy.offline.journal_replay.read_ahead import (
+    Ahead,
+    AheadCalls,
+    AheadRecord,
+    read_ahead,
+)
 from kpolicy.offline.journal_replay.same_decisions import Progress
 from kpolicy.offline.limits import DIFFERENCES_KEPT_MAX
 from kpolicy.offline.snapshots.cluster_snapshot import loaded_engine
@@ -99,7 +114,10 @@ def most_changed(workloads: dict[str, Counter[Result]]) -> list[tuple[str, Count
 
 
 class OtherPolicy:
-    """Compares epoch after epoch; `compared` has the sum. Raises `PolicyRefusedError`."""
+    """Compares epoch after epoch; `compared` has the sum. `decisions` are judged by the engine, or
+    read for a subclass that judges each. Raises `PolicyRefusedError`."""
+
+    decisions: ClassVar = Decisions.JUDGED
 
     def __init__(
         self,
@@ -139,24 +157,64 @@ class OtherPolicy:
         mark = mark_of(EpochReader(epoch).records()) if epoch.header.epoch > 1 else None
         if mark is None and epoch.header.epoch > 1:
             return
-        with closing(read_ahead(reader, self.engine, judges=True)) as records:
+        with closing(read_ahead(reader, self.engine, self.decisions)) as records:
             if mark is not None:
                 self._fill(mark, records)
-            for number, ahead in enumerate(records):
-                if self._until_ns is not None and ahead.record.at_ns > self._until_ns:
+            for ahead in records:
+                if not self._replay_ahead(ahead):
                     return
-                self._take(ahead)
-                if self._progress is not None and not number % 1024:
+                if self._progress is not None:
                     self._progress(self.compared.decisions)
 
-    def _fill(self, mark: Mark, records: Iterator[AheadRecord]) -> None:
+    def _replay_ahead(self, ahead: Ahead) -> bool:
+        """Whether the replay goes on."""
+        if isinstance(ahead, AheadCalls):
+            count = ahead.until(self._until_ns)
+            self._make(ahead, count)
+            return count == len(ahead.frames)
+        if self._until_ns is not None and ahead.record.at_ns > self._until_ns:
+            return False
+        self._take(ahead)
+        return True
+
+    def _fill(self, mark: Mark, records: Iterator[Ahead]) -> None:
         """Makes the calls about objects up to the mark."""
         for ahead in records:
-            if ahead.record.effect is Effect.MARK:
+            if isinstance(ahead, AheadCalls):
+                make_calls(self.engine, ahead.calls, len(ahead.frames), only_objects=True)
+                self.see_calls(ahead, len(ahead.frames))
+            elif ahead.record.effect is Effect.MARK:
                 assume(self.engine, mark, ahead.record)
                 return
-            if ahead.record.effect is Effect.OBJECTS:
-                self._feed(ahead, are_binds_compared=False)
+            elif ahead.record.effect is Effect.OBJECTS:
+                self._feed(ahead)
+
+    def _make(self, ahead: AheadCalls, count: int) -> None:
+        """The first calls of those that the engine makes at once."""
+        binds = OtherBinds.JUDGED if self.decisions is Decisions.JUDGED else OtherBinds.REPORTED
+        done = 0
+        while done < count:
+            made = make_calls(self.engine, ahead.calls, count - done, binds=binds)
+            done += made.calls
+            self.compared.binds += made.binds
+            self._count(made)
+            if made.placed is not None:
+                self._compare_bind(made.placed, ahead.frames[done].at_ns)
+        self.see_calls(ahead, count)
+
+    def _count(self, made: MadeCalls) -> None:
+        """What the engine judged itself."""
+        others = made.disagreements
+        results = [compared(other, other.opinion) for other in others]
+        self.compared.decisions += made.judged
+        self.compared.results[Result.SAME] += made.judged - len(others)
+        self.compared.results.update(results)
+        workloads = list(map(_workload, made.workloads))
+        for other, result in zip(others, results, strict=True):
+            if result in DIFFERENT:
+                of = None if other.workload is None else workloads[other.workload]
+                node = other.opinion.node
+                self._note(DecidedOtherwise(other.at_ns, other.pod, result, other.node, node), of)
 
     def _take(self, ahead: AheadRecord) -> None:
         match ahead.record.effect:
@@ -167,14 +225,11 @@ class OtherPolicy:
             case Effect.OUTCOME if ahead.record.name == "settle":
                 self._feed(ahead)
 
-    def _feed(self, ahead: AheadRecord, *, are_binds_compared: bool = True) -> None:
+    def _feed(self, ahead: AheadRecord) -> None:
         call = ahead.call
         assert call is not None, "only decisions and marks have none"
         try:
-            if ahead.lines is None:
-                made_again(self.engine, call)
-            else:
-                self._watch(call, ahead.lines, ahead.record.at_ns, are_binds_compared)
+            made_again(self.engine, call)
         except ENGINE_ERRORS:
             return  # as it was when this was recorded
         self.see(call)
@@ -184,18 +239,14 @@ class OtherPolicy:
         if call.name == "list_begin":
             self._listed.add(str(call.arguments[0]))
 
-    def _watch(self, call: Call, lines: ReadLines, at_ns: int, are_binds_compared: bool) -> None:
-        resource, text, now_ns = call.arguments
-        while True:
-            placed = take_lines(
-                self.engine, resource, text, lines, now_ns, stops_at_binds=are_binds_compared
-            )
-            if placed is None:
-                return
-            self.compared.binds += 1
-            key = f"{placed.namespace}/{placed.name}"
-            pod = DecidedPod(placed.uid, key, placed.node, Verdict.PLACED, is_extended=False)
-            self._compare((pod,), at_ns)
+    def see_calls(self, ahead: AheadCalls, count: int) -> None:
+        """The first of these calls were made."""
+
+    def _compare_bind(self, placed: Located, at_ns: int) -> None:
+        self.compared.binds += 1
+        key = f"{placed.namespace}/{placed.name}"
+        pod = DecidedPod(placed.uid, key, placed.node, Verdict.PLACED, is_extended=False)
+        self._compare((pod,), at_ns)
 
     def _compare(self, pods: Sequence[DecidedPod], at_ns: int) -> None:
         acted = [pod for pod in pods if pod.verdict in ACTED_ON]
@@ -217,27 +268,25 @@ class OtherPolicy:
             if result in DIFFERENT
         ]
         if differences:
-            self._note(differences, at_ns)
+            there = self.engine.labelled([pod.uid for pod, _, _ in differences])
+            workloads = {pod.uid: _workload(pod) for pod in there}
+            for pod, opinion, result in differences:
+                of = workloads.get(pod.uid)
+                self._note(DecidedOtherwise(at_ns, pod.key, result, pod.node, opinion.node), of)
 
-    def _note(self, differences: Sequence[tuple[DecidedPod, Opinion, Result]], at_ns: int) -> None:
+    def _note(self, difference: DecidedOtherwise, workload: str | None) -> None:
         found = self.compared
-        labelled = self.engine.labelled([pod.uid for pod, _, _ in differences])
-        workloads = {pod.uid: _workload(pod) for pod in labelled}
-        for pod, opinion, result in differences:
-            workload = workloads.get(pod.uid, pod.key)
-            found.workloads.setdefault(workload, Counter())[result] += 1
-            if len(found.differences) < DIFFERENCES_KEPT_MAX:
-                found.differences.append(
-                    DecidedOtherwise(at_ns, pod.key, result, pod.node, opinion.node)
-                )
+        # A pod that no controller and no label joins to others is a workload of its own.
+        counts = found.workloads.setdefault(workload or difference.pod, Counter())
+        counts[difference.result] += 1
+        if len(found.differences) < DIFFERENCES_KEPT_MAX:
+            found.differences.append(difference)
 
 
-def _workload(pod: Labelled) -> str:
-    metadata: dict[str, Any] = {
-        "namespace": pod.namespace,
-        "name": pod.name,
-        "labels": dict(pod.labels),
-    }
+def _workload(pod: Labelled) -> str | None:
+    """None if the pod has no more than its own name."""
+    metadata: dict[str, Any] = {"namespace": pod.namespace, "labels": dict(pod.labels)}
     if pod.controller:
         metadata["ownerReferences"] = [{"name": pod.controller, "controller": True}]
-    return workload_name({"metadata": metadata})
+    name = workload_name({"metadata": metadata})
+    return None if name.endswith("/") else name

@@ -10,51 +10,73 @@ from collections import deque
 from collections.abc import Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from kpolicy.engine import Engine, ReadLines, read_lines
-from kpolicy.journal.engine_calls import BrokenRecordError, Call, Effect, Record, call_of
-from kpolicy.object_kinds import OBJECT_KINDS
+from kpolicy.engine import Engine, RecordedCalls, read_calls
+from kpolicy.journal.engine_calls import (
+    BrokenRecordError,
+    Call,
+    Effect,
+    Frame,
+    Record,
+    call_of,
+    frames,
+)
+from kpolicy.offline.journal_replay.calls_at_once import AtOnce, Decisions, at_once
 from kpolicy.offline.journal_replay.decided_pods import DecidedPod, decided_pods
+from kpolicy.offline.journal_replay.engine_state import ENGINE_ERRORS
 from kpolicy.offline.journal_replay.journal_input import EpochReader, Piece
 from kpolicy.offline.limits import PIECES_AHEAD, READING_THREADS
 from kpolicy.offline.snapshots.snapshot_problem import Problem
 
-_RESOURCES: Final = frozenset(kind.resource for kind in OBJECT_KINDS)
-_NO_PODS: Final[tuple[DecidedPod, ...]] = ()
-
 
 class AheadRecord(NamedTuple):
-    """A record, and what it says: a call of the engine, or decisions that are judged. `lines` are
-    those of a watch, decoded."""
+    """A record, and what it says: a call of the engine, or decisions."""
 
     record: Record
     call: Call | None
     pods: tuple[DecidedPod, ...]
-    lines: ReadLines | None
+
+
+class AheadCalls(NamedTuple):
+    """Consecutive records whose calls the engine makes at once."""
+
+    chunk: bytes
+    frames: list[Frame]
+    calls: RecordedCalls
+
+    def record(self, position: int) -> Record:
+        return self.frames[position].record(self.chunk)
+
+    def until(self, until_ns: int | None) -> int:
+        """How many were answered by then."""
+        late = (n for n, frame in enumerate(self.frames) if until_ns and frame.at_ns > until_ns)
+        return next(late, len(self.frames))
+
+
+Ahead: TypeAlias = AheadRecord | AheadCalls
 
 
 class _Read(NamedTuple):
     """The records of a piece, and what ends the epoch after them: a record that says nothing, or
     bytes that are none."""
 
-    records: list[AheadRecord]
+    records: list[Ahead]
     broken: BrokenRecordError | None
     problem: Problem | None
 
 
 def read_ahead(
-    reader: EpochReader, engine: Engine, *, judges: bool
-) -> Generator[AheadRecord, None, None]:
-    """To be closed, which ends the threads. `judges`: decisions are read from the answers, and are
-    not calls. Raises `BrokenRecordError`."""
+    reader: EpochReader, engine: Engine, decisions: Decisions
+) -> Generator[Ahead, None, None]:
+    """To be closed, which ends the threads. Raises `BrokenRecordError`."""
     with ThreadPoolExecutor(READING_THREADS, thread_name_prefix="kpolicy-journal") as threads:
         pieces = reader.pieces()
         waiting: deque[tuple[Piece, Future[_Read]]] = deque()
         try:
             while True:
                 for piece in islice(pieces, PIECES_AHEAD - len(waiting)):
-                    waiting.append((piece, threads.submit(_read, piece, engine, judges)))
+                    waiting.append((piece, threads.submit(_read, piece, engine, decisions)))
                 if not waiting:
                     return
                 piece, reading = waiting.popleft()
@@ -70,40 +92,66 @@ def read_ahead(
             threads.shutdown(cancel_futures=True)
 
 
-def _read(piece: Piece, engine: Engine, judges: bool) -> _Read:
-    parsed: list[tuple[Record, Call | None, tuple[DecidedPod, ...]]] = []
-    broken, problem = None, piece.problem
+def _read(piece: Piece, engine: Engine, decisions: Decisions) -> _Read:
+    problem, broken, chunk = piece.problem, None, b""
+    found: list[Frame] = []
     try:
-        for record in piece.records():
-            try:
-                parsed.append((record, *_parsed(record, judges)))
-            except BrokenRecordError as error:
-                broken = error
-                break
+        chunk = piece.chunk()
+        found.extend(frames(chunk))  # those before damage are kept
     except BrokenRecordError as error:
         problem = piece.damage(error)
-    watches = {
-        position: watch
-        for position, (_, call, _) in enumerate(parsed)
-        if call is not None and (watch := _watch(call)) is not None
-    }
-    lines = dict(zip(watches, read_lines(engine, list(watches.values())), strict=True))
-    made = [AheadRecord(*each, lines.get(position)) for position, each in enumerate(parsed)]
-    return _Read(made, broken, problem)
+    reading = _Reading(chunk, engine, decisions)
+    try:
+        for frame in found:
+            reading.add(frame)
+        reading.end_row()
+    except BrokenRecordError as error:
+        broken = error
+    return _Read(reading.records, broken, problem)
 
 
-def _parsed(record: Record, judges: bool) -> tuple[Call | None, tuple[DecidedPod, ...]]:
+class _Reading:
+    """Reads the records of a piece one by one. Raises `BrokenRecordError`."""
+
+    def __init__(self, chunk: bytes, engine: Engine, decisions: Decisions) -> None:
+        self.records: list[Ahead] = []
+        self._chunk = chunk
+        self._engine = engine
+        self._decisions = decisions
+        self._frames: list[Frame] = []
+        self._calls: list[AtOnce] = []
+
+    def add(self, frame: Frame) -> None:
+        call = at_once(self._chunk, frame, self._decisions)
+        if call is not None:
+            self._frames.append(frame)
+            self._calls.append(call)
+            return
+        self.end_row()
+        self.records.append(alone(frame.record(self._chunk), self._decisions))
+
+    def end_row(self) -> None:
+        """Ends a row of calls that are made at once."""
+        found, self._frames = self._frames, []
+        if not found:
+            return
+        try:
+            calls, count = read_calls(self._engine, self._chunk, self._calls)
+        except ENGINE_ERRORS as error:
+            raise BrokenRecordError("the arguments of a call are not its own") from error
+        self._calls = []
+        if count:
+            self.records.append(AheadCalls(self._chunk, found[:count], calls))
+        if count < len(found):
+            raise BrokenRecordError("decisions are not those of this format")
+
+
+def alone(record: Record, decisions: Decisions) -> AheadRecord:
+    """A record that is replayed by itself. Raises `BrokenRecordError`."""
     match record.effect:
         case Effect.MARK:
-            return None, _NO_PODS
-        case Effect.DECIDES if judges:
-            return None, decided_pods(record)
+            return AheadRecord(record, None, ())
+        case Effect.DECIDES if decisions is not Decisions.MADE:
+            return AheadRecord(record, None, decided_pods(record))
         case _:
-            return call_of(record), _NO_PODS
-
-
-def _watch(call: Call) -> tuple[str, bytes] | None:
-    match call:
-        case Call("watch", (str() as resource, bytes() as lines, int())) if resource in _RESOURCES:
-            return resource, lines
-    return None
+            return AheadRecord(record, call_of(record), ())

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from kpolicy.api_times import api_micro_time
-from kpolicy.engine import Decision, Engine, Scheduled, ScheduledUnit, take_lines
+from kpolicy.engine import Decision, Engine, MadeCalls, Scheduled, ScheduledUnit, make_calls
 from kpolicy.journal.engine_calls import (
     FIELDS,
     BrokenRecordError,
@@ -26,6 +26,7 @@ from kpolicy.journal.engine_calls import (
     made_again,
 )
 from kpolicy.journal.segment_format import SegmentHeader
+from kpolicy.offline.journal_replay.calls_at_once import Decisions
 from kpolicy.offline.journal_replay.engine_state import (
     BEFORE_MARK,
     ENGINE_ERRORS,
@@ -34,7 +35,13 @@ from kpolicy.offline.journal_replay.engine_state import (
     mark_of,
 )
 from kpolicy.offline.journal_replay.journal_input import Epoch, EpochReader
-from kpolicy.offline.journal_replay.read_ahead import AheadRecord, read_ahead
+from kpolicy.offline.journal_replay.read_ahead import (
+    Ahead,
+    AheadCalls,
+    AheadRecord,
+    alone,
+    read_ahead,
+)
 from kpolicy.offline.snapshots.snapshot_problem import CUT_OFF, JOURNAL_GAP, Problem
 
 Progress = Callable[[int], None]
@@ -163,20 +170,15 @@ def _replay(
         message = "the epoch ended before it had all objects"
         found.problems.append(Problem(CUT_OFF, str(epoch.segments[0].path), "", message))
         return
-    judges = found.kept is not Kept.EVERYTHING
-    with closing(read_ahead(reader, engine, judges=judges)) as records:
-        before = 0 if mark is None else _fill(engine, mark, records)
-        for number, ahead in enumerate(records, start=before + 1):
-            if until_ns is not None and ahead.record.at_ns > until_ns:
+    decisions = Decisions.MADE if found.kept is Kept.EVERYTHING else Decisions.JUDGED
+    with closing(read_ahead(reader, engine, decisions)) as records:
+        replaying = _Replaying(reader, engine, found)
+        if mark is not None:
+            replaying.fill(mark, records)
+        for ahead in records:
+            if not replaying.replay(ahead, until_ns):
                 return
-            different = _replay_record(engine, ahead, found)
-            if different is not None:
-                if found.first is None:
-                    found.first = _placed(different, reader.segment, number, ahead.record)
-                if not judges:  # what follows rests on it
-                    found.different = 1
-                    return
-            if progress is not None and not number % 1024:
+            if progress is not None:
                 progress(found.decisions)
 
 
@@ -187,53 +189,102 @@ def _kept(header: SegmentHeader, mark: Mark | None) -> Kept:
     return Kept.EVERYTHING if is_exact and not header.redaction else Kept.JUDGEMENT
 
 
-def _fill(engine: Engine, mark: Mark, records: Iterator[AheadRecord]) -> int:
-    """Makes the calls up to the mark, and gives how many records there were. Raises
-    `BrokenRecordError`."""
-    for number, ahead in enumerate(records, start=1):
-        if ahead.record.effect is Effect.MARK:
-            assume(engine, mark, ahead.record)
-            return number
-        if ahead.record.effect in BEFORE_MARK:
-            with suppress(*ENGINE_ERRORS):  # as it was when this was recorded
-                _made(engine, ahead)
-    return 0
+class _Replaying:
+    """The replay of an epoch: `_number` counts its records."""
 
+    def __init__(self, reader: EpochReader, engine: Engine, found: ReplayedEpoch) -> None:
+        self._reader = reader
+        self._engine = engine
+        self._found = found
+        self._number = 0
 
-def _replay_record(engine: Engine, ahead: AheadRecord, found: ReplayedEpoch) -> _Found | None:
-    found.calls += 1
-    found.to_ns = ahead.record.at_ns
-    if ahead.record.effect is Effect.MARK:
-        return None
-    if found.kept is Kept.EVERYTHING:
-        return _compare_bytes(engine, ahead, found)
-    return _judge(engine, ahead, found)
+    def fill(self, mark: Mark, records: Iterator[Ahead]) -> None:
+        """Makes the calls up to the mark. Raises `BrokenRecordError`."""
+        for ahead in records:
+            if isinstance(ahead, AheadCalls):
+                self._number += len(ahead.frames)
+                make_calls(self._engine, ahead.calls, len(ahead.frames), only_objects=True)
+                continue
+            self._number += 1
+            if ahead.record.effect is Effect.MARK:
+                assume(self._engine, mark, ahead.record)
+                return
+            if ahead.call is not None and ahead.record.effect in BEFORE_MARK:
+                with suppress(*ENGINE_ERRORS):  # as it was when this was recorded
+                    made_again(self._engine, ahead.call)
 
+    def replay(self, ahead: Ahead, until_ns: int | None) -> bool:
+        """Whether the replay goes on: not after `until_ns`, nor after other decisions, on which
+        what follows rests. Raises `BrokenRecordError`."""
+        if isinstance(ahead, AheadRecord):
+            is_due = until_ns is None or ahead.record.at_ns <= until_ns
+            return is_due and self._replay_record(ahead)
+        count = ahead.until(until_ns)
+        try:
+            made = make_calls(self._engine, ahead.calls, count)
+        except ENGINE_ERRORS:
+            # Each call raises now.
+            rest = range(ahead.calls.made(), count)
+            goes_on = all(self._replay_record(alone(ahead.record(n), Decisions.MADE)) for n in rest)
+        else:
+            goes_on = self._compare(ahead, made)
+        return goes_on and count == len(ahead.frames)
 
-def _made(engine: Engine, ahead: AheadRecord) -> Any:
-    """The engine's answer; None of lines of a watch, of which nothing was recorded."""
-    call = ahead.call
-    assert call is not None, "only marks and judged decisions have none"
-    if ahead.lines is None:
-        return made_again(engine, call)
-    resource, lines, now_ns = call.arguments
-    take_lines(engine, resource, lines, ahead.lines, now_ns)
-    return None
+    def _compare(self, ahead: AheadCalls, made: MadeCalls) -> bool:
+        """Calls were made at once."""
+        found, before = self._found, self._number
+        self._number += made.calls
+        found.calls += made.calls
+        found.decisions += made.decisions
+        if made.calls:
+            found.to_ns = ahead.frames[made.calls - 1].at_ns
+        if made.different is not None:
+            record = ahead.record(made.calls - 1)
+            self._differs(_first_difference(record.answer, made.different), record, self._number)
+            found.different = 1
+            return False
+        for other in made.disagreements:
+            # Extenders, whose answers are not judged, narrow the choice.
+            if not other.is_extended:
+                found.different += 1
+                node = other.opinion.node or "parked"
+                different = other.pod, "node", other.node or "parked", node
+                self._differs(different, ahead.record(other.call), before + other.call + 1)
+        return True
 
+    def _replay_record(self, ahead: AheadRecord) -> bool:
+        """A record by itself."""
+        record, found = ahead.record, self._found
+        self._number += 1
+        found.calls += 1
+        found.to_ns = record.at_ns
+        if ahead.call is None:
+            return True
+        if found.kept is not Kept.EVERYTHING:
+            if record.name != "settle_room":  # nothing was nominated here
+                with suppress(*ENGINE_ERRORS):
+                    made_again(self._engine, ahead.call)
+            return True
+        answer: Any
+        try:
+            answer = made_again(self._engine, ahead.call)
+        except ENGINE_ERRORS as error:
+            answer = error
+        found.decisions += _decisions_in(answer)
+        now = answer_bytes(record.name, answer)
+        if now == record.answer:
+            return True
+        self._differs(_first_difference(record.answer, now), record, self._number)
+        found.different = 1
+        return False
 
-# --- byte for byte -------------------------------------------------------------------------------
-
-
-def _compare_bytes(engine: Engine, ahead: AheadRecord, found: ReplayedEpoch) -> _Found | None:
-    record = ahead.record
-    answer: Any
-    try:
-        answer = _made(engine, ahead)
-    except ENGINE_ERRORS as error:
-        answer = error
-    found.decisions += _decisions_in(answer)
-    now = answer_bytes(record.name, answer)
-    return None if now == record.answer else _first_difference(record.answer, now)
+    def _differs(self, different: _Found, record: Record, number: int) -> None:
+        if self._found.first is None:
+            pod, name, recorded, replayed = different
+            segment = self._reader.segment
+            self._found.first = Different(
+                segment, number, record.at_ns, record.name, pod, name, recorded, replayed
+            )
 
 
 def _decisions_in(answer: Any) -> int:
@@ -264,31 +315,3 @@ def _document(text: bytes) -> Any:
         return json.loads(text) if text else None
     except (ValueError, RecursionError):
         return text.decode(errors="replace")
-
-
-def _placed(different: _Found, segment: str, number: int, record: Record) -> Different:
-    pod, name, recorded, replayed = different
-    return Different(segment, number, record.at_ns, record.name, pod, name, recorded, replayed)
-
-
-# --- judged --------------------------------------------------------------------------------------
-
-
-def _judge(engine: Engine, ahead: AheadRecord, found: ReplayedEpoch) -> _Found | None:
-    record = ahead.record
-    if record.effect is not Effect.DECIDES:
-        if record.name != "settle_room":  # nothing was nominated here
-            with suppress(*ENGINE_ERRORS):
-                _made(engine, ahead)
-        return None
-    first: _Found | None = None
-    found.decisions += len(ahead.pods)
-    acted = [pod for pod in ahead.pods if pod.is_placed or pod.is_parked]
-    opinions = engine.second_opinions([(pod.uid, pod.node) for pod in acted], record.at_ns)
-    for pod, opinion in zip(acted, opinions, strict=True):
-        is_best = opinion.node == pod.node and opinion.verdict == pod.verdict
-        # Extenders, whose answers are not judged, narrow the choice.
-        if not is_best and not pod.is_extended:
-            found.different += 1
-            first = first or (pod.key, "node", pod.node or "parked", opinion.node or "parked")
-    return first

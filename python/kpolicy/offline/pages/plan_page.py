@@ -43,14 +43,17 @@ def plan_page(document: Mapping[str, Any], about: str = "") -> str:
         ),
         Section("Workloads", [_workloads(document["classes"])]),
         Section("Pods that change", list(_changes(inputs))),
+        Section("Not measured", list(_not_measured(inputs))),
         Section("Problems of the inputs", list(_problems(inputs))),
     ]
     in_use = document["nodesInUse"]
     figures = [
         Figure("pods", f"{counts['pods']:,}"),
         *(Figure(name, f"{counts[key]:,}") for key, name in _CHANGES.items()),
-        Figure("nodes in use, old → new", f"{in_use['old']:,} → {in_use['new']:,}"),
     ]
+    if any(each["nodes"] for each in inputs):
+        used = f"{in_use['old']:,} → {in_use['new']:,}"
+        figures.append(Figure("nodes in use, old → new", used))
     names = f"{document['old']['policy']} → {document['new']['policy']}"
     shown = [section for section in sections if section.parts]
     return Page("What a new policy changes", shown, figures, about or names).html()
@@ -176,6 +179,22 @@ def _changes(inputs: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     ]
     if rows:
         yield DataTable("Changes", columns, rows)
+
+
+def _not_measured(inputs: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
+    rows = [
+        (
+            each["name"],
+            ", ".join(each["notMeasured"]),
+            f"kpolicy simulate --scenario {each['name']} --policy POLICY",
+        )
+        for each in inputs
+        if each["notMeasured"]
+    ]
+    if rows:
+        columns = [Column("journal"), Column("figures"), Column("what measures them")]
+        about = "The pods of a journal stay where they were."
+        yield DataTable("What the plan does not measure", columns, rows, about)
 
 
 def _problems(inputs: Sequence[Mapping[str, Any]]) -> Iterator[Part]:

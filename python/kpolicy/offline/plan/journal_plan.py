@@ -16,11 +16,13 @@ from typing import Any, Final, NamedTuple
 
 from kpolicy.engine import Opinion, Outcome, Verdict
 from kpolicy.engine.opinions import ACTED_ON
-from kpolicy.journal.engine_calls import Call
+from kpolicy.journal.engine_calls import Call, call_of
+from kpolicy.offline.journal_replay.calls_at_once import Decisions
 from kpolicy.offline.journal_replay.decided_pods import DecidedPod
 from kpolicy.offline.journal_replay.journal_input import JournalInput
 from kpolicy.offline.journal_replay.journal_objects import json_of, page_items, watch_events
 from kpolicy.offline.journal_replay.other_policy import OtherPolicy
+from kpolicy.offline.journal_replay.read_ahead import AheadCalls
 from kpolicy.offline.journal_replay.same_decisions import Progress
 from kpolicy.offline.limits import REASONS_MAX
 from kpolicy.offline.plan.node_figures import spread
@@ -63,6 +65,8 @@ class _Rejection(NamedTuple):
 class _Judging(OtherPolicy):
     """Keeps every opinion. `preferred`: the nodes that another policy wants, decision by decision,
     which are taken where they are as good."""
+
+    decisions = Decisions.READ
 
     def __init__(
         self,
@@ -128,6 +132,11 @@ class _Judging(OtherPolicy):
             case Call("watch", ("pods", bytes() as lines, *_)):
                 added = b"\n".join(line for line in lines.splitlines() if b'"ADDED"' in line)
                 self._see_pods([item for _, item in watch_events(added)])
+
+    def see_calls(self, ahead: AheadCalls, count: int) -> None:
+        for position, frame in enumerate(ahead.frames[:count]):
+            if frame.name == "watch":
+                self.see(call_of(ahead.record(position)))
 
     def _see_nodes(self, nodes: Sequence[Any]) -> None:
         for node in nodes:

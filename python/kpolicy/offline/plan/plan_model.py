@@ -141,6 +141,8 @@ def summed(counts: Iterable[Counts]) -> Counts:
 
 Classes = Mapping[PodClass, Counts]
 _JOURNAL: Final = "journal"
+# Its pods stay where they were, so that nodes do not fill otherwise, and nobody is evicted.
+_NOT_OF_JOURNALS: Final = ("fullness", "fragmentation", "cost", "evictions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,11 @@ class InputPlan:
     def is_journal(self) -> bool:
         return self.kind == _JOURNAL
 
+    @property
+    def not_measured(self) -> tuple[str, ...]:
+        """The figures of which the plan says nothing here."""
+        return _NOT_OF_JOURNALS if self.is_journal else ()
+
     def line(self) -> dict[str, Any]:
         times = {"from": self.from_ns, "to": self.to_ns}
         return {
@@ -180,6 +187,7 @@ class InputPlan:
             "changes": [change.line() for change in self.changes],
             **measures_line(self.measures),
             "nodes": [node.line() for node in self.nodes],
+            "notMeasured": list(self.not_measured),
             "problems": [
                 {"code": each.code, "source": each.source, "message": each.message}
                 for each in self.problems

@@ -60,12 +60,18 @@ def redact_journal(
                 if record.effect is Effect.OBJECTS:
                     yield from _objects(call_of(record))
 
-    redactor = Redactor(key, objects, keep_labels=keep_labels, keep_namespaces=keep_namespaces)
+    kept = {"keep_labels": tuple(keep_labels), "keep_namespaces": tuple(keep_namespaces)}
+    redactor = Redactor(key, objects, **kept)
     redacting = _Redacting(redactor)
     count, problems = 0, list(journal.problems)
     for run in dict.fromkeys(epoch.header.run for epoch in journal.epochs):
         epochs = [epoch for epoch in journal.epochs if epoch.header.run == run]
-        header = replace(epochs[0].header, redaction=fingerprint(key))
+        header = replace(
+            epochs[0].header,
+            redaction=fingerprint(key),
+            kept_labels=kept["keep_labels"],
+            kept_namespaces=kept["keep_namespaces"],
+        )
         files = SegmentFiles(folder, header, _UNBOUNDED)
         try:
             for epoch in epochs:

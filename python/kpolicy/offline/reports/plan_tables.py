@@ -139,12 +139,13 @@ def _percents(shares: Triple) -> list[str]:
 def not_measured(plan: Plan) -> list[str]:
     """What the plan has no figures of because of its journals, and how to get them; nothing
     without journals."""
-    journals = [each.name for each in plan.inputs if each.is_journal]
+    journals = [each for each in plan.inputs if each.not_measured]
     if not journals:
         return []
-    why = "no fullness, fragmentation, cost or evictions of a journal: pods stay where they were"
-    how = f"for these, simulate its days: kpolicy simulate --scenario {journals[0]} --policy POLICY"
-    return [why, how]
+    *names, last = journals[0].not_measured
+    why = f"no {', '.join(names)} or {last} of a journal: pods stay where they were"
+    days = f"kpolicy simulate --scenario {journals[0].name} --policy POLICY"
+    return [why, f"for these, simulate its days: {days}"]
 
 
 def nodes(plan: Plan) -> Table | None:

@@ -26,8 +26,11 @@ const FAR: i64 = 1 << 50;
 pub(super) type Alternatives = Vec<Vec<Change>>;
 
 /// Of the pod.
-pub(super) fn of_pod(filter: usize, standing: &NodeStanding, world: &World<'_>) -> Alternatives {
-    let Some(rule) = world.rule(filter) else { return Vec::new() };
+pub(super) fn of_pod(
+    rule: &FilterRule,
+    standing: &NodeStanding,
+    world: &World<'_>,
+) -> Alternatives {
     let Some(view) = world.cluster().nodes().view(standing.slot) else { return Vec::new() };
     match rule.builtin() {
         Some(node_resources_fit::NAME) => lower_requests(standing, world),
@@ -40,7 +43,7 @@ pub(super) fn of_pod(filter: usize, standing: &NodeStanding, world: &World<'_>) 
             each
         }
         None => {
-            let mut each = labels::of_pod(world.label_pairs(filter), world);
+            let mut each = labels::of_pod(rule, world);
             each.extend(lower_as_far_as_can_be(world));
             each
         }
@@ -49,14 +52,13 @@ pub(super) fn of_pod(filter: usize, standing: &NodeStanding, world: &World<'_>) 
 }
 
 /// Of the node, its pods apart.
-pub(super) fn of_node(filter: usize, slot: &NodeName, world: &World<'_>) -> Alternatives {
-    let Some(rule) = world.rule(filter) else { return Vec::new() };
+pub(super) fn of_node(rule: &FilterRule, slot: &NodeName, world: &World<'_>) -> Alternatives {
     let Some(view) = world.cluster().nodes().view(slot.slot) else { return Vec::new() };
     match rule.builtin() {
         Some(taint_toleration::NAME) => untaint(view, slot, world),
         Some(node_unschedulable::NAME) => vec![vec![Change::Uncordon { node: slot.clone() }]],
         Some(node_affinity::NAME) => label(view.node, slot, world),
-        None => labels::of_node(world.label_pairs(filter), slot, world),
+        None => labels::of_node(rule, slot, world),
         Some(_) => Vec::new(),
     }
 }

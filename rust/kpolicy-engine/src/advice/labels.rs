@@ -4,7 +4,6 @@
 //! does is found by deciding.
 
 use crate::rules::FilterRule;
-use crate::snapshot::Nodes;
 
 use super::change::{Change, NodeName};
 use super::fixes::Alternatives;
@@ -13,43 +12,40 @@ use super::world::World;
 /// How many labels one rule gives rise to.
 const LABELS_MAX: usize = 12;
 
-/// Keys and values of labels, sorted.
-pub(super) type LabelPairs = Vec<(Box<str>, Box<str>)>;
-
 /// Labels that the pod could have for a rule.
-pub(super) fn of_pod(pairs: &LabelPairs, world: &World<'_>) -> Alternatives {
+pub(super) fn of_pod(rule: &FilterRule, world: &World<'_>) -> Alternatives {
     let labels = world.pod.labels();
-    let new = pairs.iter().filter(|(key, value)| labels.get(key) != Some(value));
-    let change = |(key, value): &(Box<str>, Box<str>)| {
-        vec![Change::PodLabel { key: key.clone(), value: value.clone() }]
-    };
-    new.take(LABELS_MAX).map(change).collect()
+    let pairs = pairs(rule, world).into_iter();
+    let new = pairs.filter(|(key, value)| labels.get(key) != Some(value));
+    new.take(LABELS_MAX).map(|(key, value)| vec![Change::PodLabel { key, value }]).collect()
 }
 
 /// Labels that a node could have for a rule.
-pub(super) fn of_node(pairs: &LabelPairs, node: &NodeName, world: &World<'_>) -> Alternatives {
+pub(super) fn of_node(rule: &FilterRule, node: &NodeName, world: &World<'_>) -> Alternatives {
     let Some(view) = world.cluster().nodes().view(node.slot) else { return Vec::new() };
     let labels = &view.node.object.meta.labels;
-    let new = pairs.iter().filter(|(key, value)| labels.get(key) != Some(value));
-    let change = |(key, value): &(Box<str>, Box<str>)| {
-        let (key, value) = (key.clone(), Some(value.clone()));
-        vec![Change::NodeLabel { node: node.clone(), key, value }]
+    let pairs = pairs(rule, world).into_iter();
+    let new = pairs.filter(|(key, value)| labels.get(key) != Some(value));
+    let change = |(key, value): (Box<str>, Box<str>)| {
+        vec![Change::NodeLabel { node: node.clone(), key, value: Some(value) }]
     };
     new.take(LABELS_MAX).map(change).collect()
 }
 
-/// Each word of a rule that may be a key with each other word, and each value of a node, that may be
-/// its value.
-pub(super) fn pairs(rule: &FilterRule, nodes: &Nodes) -> LabelPairs {
+/// Each word that may be a key with each other that may be its value.
+fn pairs(rule: &FilterRule, world: &World<'_>) -> Vec<(Box<str>, Box<str>)> {
     let words = rule.words();
-    let mut pairs = LabelPairs::new();
+    let nodes = world.cluster().nodes();
+    let mut pairs = Vec::new();
     for key in words.iter().filter(|word| is_key(word)) {
         for value in words.iter().filter(|word| *word != key && is_value(word)) {
             pairs.push((Box::from(&**key), Box::from(&**value)));
         }
-        let domains = nodes.domains(key);
-        let values = domains.values_in_use().into_iter().take(LABELS_MAX);
-        pairs.extend(values.map(|value| (Box::from(&**key), Box::from(value))));
+        if nodes.any_has_label(key) {
+            let domains = nodes.domains(key);
+            let values = domains.values_in_use().into_iter().take(LABELS_MAX);
+            pairs.extend(values.map(|value| (Box::from(&**key), Box::from(value))));
+        }
     }
     pairs.sort();
     pairs.dedup();

@@ -228,7 +228,7 @@ fn of_pod(standing: &Standing, world: &World<'_>) -> Kinds {
     let mut kinds = Kinds::new();
     for node in standing.nodes.iter().filter(|node| near(node)) {
         let of_rule = |(filter, _): &(usize, _)| {
-            Some(fixes::of_pod(*filter, node, world)).filter(|own| !own.is_empty())
+            Some(fixes::of_pod(world.rule(*filter)?, node, world)).filter(|own| !own.is_empty())
         };
         let of_rules: Option<Vec<Alternatives>> = node.failing.iter().map(of_rule).collect();
         for changes in combined(of_rules.unwrap_or_default()) {
@@ -248,11 +248,10 @@ fn of_node(standing: &Standing, world: &World<'_>) -> Kinds {
         let rests = |filter: usize| standing.rests_on_pods.get(filter) == Some(&true);
         let (mut of_rules, mut left) = (Vec::new(), Vec::new());
         for (filter, _) in &node.failing {
-            let own = fixes::of_node(*filter, &name, world);
-            if own.is_empty() {
-                left.push(*filter);
-            } else {
-                of_rules.push(own);
+            let own = world.rule(*filter).map(|rule| fixes::of_node(rule, &name, world));
+            match own.filter(|own| !own.is_empty()) {
+                Some(own) => of_rules.push(own),
+                None => left.push(*filter),
             }
         }
         if left.is_empty() {

@@ -1,7 +1,6 @@
 //! The world as it is, and as it would be after some changes: in each the cycle decides the pod anew,
 //! with nothing kept from other decisions.
 
-use std::cell::OnceCell;
 use std::sync::Arc;
 
 use crate::cycle::{Cycle, CycleOutcome, UNWATCHED, nobody};
@@ -15,7 +14,6 @@ use crate::snapshot::{Cluster, Node, NodeSlot, Pod, PodEntry};
 
 use super::Advising;
 use super::change::{Change, NodeName};
-use super::labels::{self, LabelPairs};
 use super::parts;
 
 /// How many decisions the search for advice on one pod may take, and no more work than a call of the
@@ -39,8 +37,6 @@ pub(super) struct World<'a> {
     spent_before: u64,
     /// What expressions read by API path; it is not known what a change makes of it.
     paths: ApiPaths,
-    /// Labels of which the expressions of each filter speak; made when first asked for.
-    label_pairs: Vec<OnceCell<LabelPairs>>,
 }
 
 /// How to put something back.
@@ -55,9 +51,7 @@ impl<'a> World<'a> {
     pub(super) fn of(pod: &Arc<Pod>, profile: usize, work: Advising<'a>) -> Self {
         let (paths, spent_before) = (work.program.paths(), spent(&work));
         let (pod, decisions, spec_units) = (Arc::clone(pod), 0, 0);
-        let filters = work.program.profiles.get(profile).map_or(0, |own| own.filters.len());
-        let label_pairs = (0..filters).map(|_| OnceCell::new()).collect();
-        Self { work, pod, profile, decisions, spec_units, spent_before, paths, label_pairs }
+        Self { work, pod, profile, decisions, spec_units, spent_before, paths }
     }
 
     pub(super) fn cluster(&self) -> &Cluster {
@@ -70,14 +64,6 @@ impl<'a> World<'a> {
 
     pub(super) fn rule(&self, filter: usize) -> Option<&FilterRule> {
         self.profile()?.filters.get(filter)
-    }
-
-    pub(super) fn label_pairs(&self, filter: usize) -> &LabelPairs {
-        static NONE: LabelPairs = LabelPairs::new();
-        let (Some(rule), Some(kept)) = (self.rule(filter), self.label_pairs.get(filter)) else {
-            return &NONE;
-        };
-        kept.get_or_init(|| labels::pairs(rule, self.cluster().nodes()))
     }
 
     pub(super) fn decisions(&self) -> u32 {

@@ -192,6 +192,17 @@ impl Cycle {
         filtered.unwrap_or_default()
     }
 
+    /// Whether a node passes every filter.
+    pub(crate) fn accepts(
+        &mut self,
+        question: Question<'_>,
+        cluster: &Cluster,
+        slot: NodeSlot,
+    ) -> bool {
+        let accepted = self.run(question, cluster, UNWATCHED, nobody, |run| run.accepts(slot));
+        accepted.is_some_and(|accepted| accepted.outcome)
+    }
+
     /// The second half: chooses among those that extenders kept, or else makes room, among what they
     /// left of the candidates if they were asked. `None`: ask them again. What extenders say is not
     /// known of the next pod alike.

@@ -119,6 +119,15 @@ impl<'a, M: Meter> Run<'a, M> {
         Ok(feasible)
     }
 
+    /// Whether a node passes every filter.
+    pub(super) fn accepts(&mut self, slot: NodeSlot) -> bool {
+        let Ok(left) = self.left() else { return false };
+        if matches!(left, NodesToCheck::Only { slots, .. } if !slots.contains(&slot)) {
+            return false;
+        }
+        self.verdict_on(slot, &self.shape.prepared(self.stores)).is_none()
+    }
+
     /// Nodes that are left to look at, or what the pod as a whole comes to.
     pub(super) fn left(&mut self) -> Result<NodesToCheck, Found> {
         let (profile, cluster) = (self.profile, self.cluster);

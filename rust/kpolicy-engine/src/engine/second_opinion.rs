@@ -95,10 +95,7 @@ impl Engine {
             None => false,
             Some(_) if chosen.is_none() => false,
             Some(_) if chosen == acted => true,
-            Some(slot) => {
-                let filtered = self.cycle.filter(question, &self.cluster, UNWATCHED);
-                filtered.outcome.contains(&slot)
-            }
+            Some(slot) => self.cycle.accepts(question, &self.cluster, slot),
         };
         Opinion { verdict, uid: Arc::clone(&ready.pod.uid), node: self.name_of(chosen), accepts }
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -11,13 +12,14 @@ import pytest
 
 from kpolicy.engine import Engine
 from kpolicy.journal import segment_files
-from kpolicy.journal.engine_calls import BrokenRecordError, Call
+from kpolicy.journal.engine_calls import BrokenRecordError, Call, Record
+from kpolicy.offline.journal_replay.calls_at_once import Decisions
 from kpolicy.offline.journal_replay.journal_input import Epoch, EpochReader, read_journal
-from kpolicy.offline.journal_replay.read_ahead import read_ahead
+from kpolicy.offline.journal_replay.read_ahead import Ahead, AheadRecord, read_ahead
 from kpolicy.offline.journal_replay.same_decisions import replayed_epoch
 from kpolicy.offline.limits import PIECES_AHEAD
 from kpolicy.offline.snapshots.snapshot_problem import CUT_OFF
-from tests.unit.engine.test_compiled_read_lines import KERNEL
+from tests.unit.engine.test_compiled_recorded_calls import KERNEL
 from tests.unit.journal.journaled_engine import (
     NOW_NS,
     JournaledEngine,
@@ -46,6 +48,14 @@ def recorded(folder: Path) -> JournaledEngine:
     return made
 
 
+def of(ahead: Iterable[Ahead]) -> Iterator[Record]:
+    for each in ahead:
+        if isinstance(each, AheadRecord):
+            yield each.record
+        else:
+            yield from map(each.record, range(len(each.frames)))
+
+
 def epoch(folder: Path) -> Epoch:
     (found,) = read_journal([folder]).epochs
     return found
@@ -54,11 +64,11 @@ def epoch(folder: Path) -> Epoch:
 def test_they_are_the_records_in_their_order(tmp_path: Path) -> None:
     recorded(tmp_path).close()
     assert len(list(EpochReader(epoch(tmp_path)).pieces())) > 4 * PIECES_AHEAD
-    ahead = list(read_ahead(EpochReader(epoch(tmp_path)), Engine(), judges=False))
-    assert [each.record for each in ahead] == list(EpochReader(epoch(tmp_path)).records())
-    watches = [each for each in ahead if each.record.name == "watch"]
-    assert len(watches) == 2 * ROUNDS
-    assert all(each.lines is not None for each in watches)
+    ahead = list(read_ahead(EpochReader(epoch(tmp_path)), Engine(), Decisions.MADE))
+    assert list(of(ahead)) == list(EpochReader(epoch(tmp_path)).records())
+    alone = {each.record.name for each in ahead if isinstance(each, AheadRecord)}
+    assert alone == {"load", "list_begin", "list_page", "list_end"}
+    assert sum(record.name == "watch" for record in of(ahead)) == 2 * ROUNDS
 
 
 def test_a_replay_decides_the_same_whatever_was_read_before_a_reload(tmp_path: Path) -> None:
@@ -85,15 +95,15 @@ def test_a_broken_record_is_raised_when_its_turn_comes(tmp_path: Path) -> None:
     made.call("watch", "pods", lines(("ADDED", pending("after"))), made.now())
     made.close()
     whole = len(list(EpochReader(epoch(tmp_path)).records()))
-    with closing(read_ahead(EpochReader(epoch(tmp_path)), Engine(), judges=False)) as records:
-        assert len(list(islice(records, whole - 2))) == whole - 2
+    with closing(read_ahead(EpochReader(epoch(tmp_path)), Engine(), Decisions.MADE)) as records:
+        assert len(list(islice(of(records), whole - 2))) == whole - 2
         with pytest.raises(BrokenRecordError):
             next(records)
 
 
 def test_no_thread_outlives_a_replay_that_ends_early(tmp_path: Path) -> None:
     recorded(tmp_path).close()
-    with closing(read_ahead(EpochReader(epoch(tmp_path)), Engine(), judges=True)) as records:
+    with closing(read_ahead(EpochReader(epoch(tmp_path)), Engine(), Decisions.JUDGED)) as records:
         next(records)
     names = [thread.name for thread in threading.enumerate()]
     assert not [name for name in names if name.startswith("kpolicy-journal")]

@@ -9,6 +9,7 @@ import pytest
 from kpolicy import Program, compile_policy
 from kpolicy.journal import segment_files
 from kpolicy.offline.journal_replay.journal_input import read_journal
+from kpolicy.offline.pages.plan_page import plan_page
 from kpolicy.offline.plan.journal_plan import journal_plan
 from kpolicy.offline.plan.node_measures import Measures
 from kpolicy.offline.plan.plan_model import Change, InputPlan, Plan
@@ -16,6 +17,7 @@ from kpolicy.offline.reports.plan_markdown import plan_markdown
 from kpolicy.offline.reports.plan_text import plan_text
 from tests.unit.journal.journaled_engine import JournaledEngine, lines, pending
 from tests.unit.offline.journal_replay.test_other_policy import FENCED
+from tests.unit.offline.pages.page_reading import rows
 
 # To this one, all nodes with room are equal.
 NOTHING_SCORED = """\
@@ -67,8 +69,16 @@ def test_what_a_journal_cannot_say_is_said_with_where_to_find_it(tmp_path: Path)
     for text in ("\n".join(plan_text(plan)), plan_markdown(plan)):
         assert "no fullness, fragmentation, cost or evictions of a journal" in text
         assert "kpolicy simulate" in text
+    missing = plan.line()["inputs"][0]["notMeasured"]
+    assert missing == ["fullness", "fragmentation", "cost", "evictions"]
+    page = plan_page(plan.line())
+    assert [row[:2] for row in rows(page, "What the plan does not measure")] == [
+        ["journal", ", ".join(missing)]
+    ]
+    assert "nodes in use" not in page
     without = Plan("old", "new", (InputPlan("snapshot", "s", {}, (), Measures()),))
     assert "journal" not in "\n".join(plan_text(without))
+    assert "What the plan does not measure" not in plan_page(without.line())
 
 
 def test_why_a_pod_would_have_been_parked(tmp_path: Path) -> None:

@@ -6,8 +6,11 @@ from pathlib import Path
 
 from kpolicy.journal.engine_calls import Effect, call_of
 from kpolicy.offline.journal_replay.journal_input import EpochReader, read_journal
+from kpolicy.offline.journal_replay.objects_moment import ObjectsMoment, objects_at
 from kpolicy.offline.journal_replay.same_decisions import Kept, replayed_epoch
 from kpolicy.offline.redaction.journal_redaction import redact_journal
+from kpolicy.offline.redaction.redact import fingerprint
+from kpolicy.offline.snapshot_file.reader import Redaction
 from kpolicy.offline.snapshots.snapshot_problem import OTHER_KEY
 from tests.unit.journal.journaled_engine import JournaledEngine, lines, pending
 
@@ -61,3 +64,16 @@ def test_one_key_gives_the_same_names_and_another_is_found(tmp_path: Path) -> No
     assert text_of(tmp_path / "one") == text_of(tmp_path / "two") != text_of(tmp_path / "three")
     mixed = read_journal([tmp_path / "one", tmp_path / "three"])
     assert [problem.code for problem in mixed.problems] == [OTHER_KEY]
+
+
+def test_what_was_kept_is_in_the_segments_and_in_a_snapshot_of_a_moment(tmp_path: Path) -> None:
+    recorded(tmp_path / "plain")
+    journal, out = read_journal([tmp_path / "plain"]), tmp_path / "out"
+    redact_journal(journal, out, KEY, keep_labels=("disk",), keep_namespaces=("shop",))
+    (epoch,) = read_journal([out]).epochs
+    assert (epoch.header.kept_labels, epoch.header.kept_namespaces) == (("disk",), ("shop",))
+    moment, before = objects_at(read_journal([out])), objects_at(journal)
+    assert isinstance(moment, ObjectsMoment)
+    assert moment.redaction == Redaction(("disk",), ("shop",), fingerprint(KEY))
+    assert isinstance(before, ObjectsMoment)
+    assert before.redaction is None
