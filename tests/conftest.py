@@ -28,6 +28,12 @@ _ENDING_S: Final = 5.0
 
 
 @pytest.fixture(autouse=True)
+def no_width_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """xdist tells its workers the width of its own terminal, to which text would be folded."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
 def no_thread_outlives_its_test(request: pytest.FixtureRequest) -> Iterator[None]:
     """What a test leaves running acts in whichever test comes next in that process: one that draws
     from the global `random` there makes examples of another irreproducible, which fails.
