@@ -154,11 +154,11 @@ def test_the_status_that_is_written_to_a_pending_pod_does_not_wake_it() -> None:
     engine = engine_with(labelled)
     add(engine, node("n1"), pod("p"))
     assert decided(engine, "p")[0].verdict == Verdict.PARKED
-    told = pod("p")
+    written = pod("p")
     condition = {"type": "PodScheduled", "status": "False", "reason": "RejectedByPolicy"}
-    told["status"] = {"phase": "Pending", "conditions": [condition]}
-    told["metadata"]["managedFields"] = [{"manager": "kpolicy", "operation": "Update"}]
-    assert watch(engine, "MODIFIED", told) == []
+    written["status"] = {"phase": "Pending", "conditions": [condition]}
+    written["metadata"]["managedFields"] = [{"manager": "kpolicy", "operation": "Update"}]
+    assert watch(engine, "MODIFIED", written) == []
     assert watch(engine, "MODIFIED", pod("p", annotations={"go": ""})) == []
     assert watch(engine, "MODIFIED", pod("p", labels={"go": ""})) == ["p"]
 
