@@ -78,7 +78,9 @@ def _uses(policy: WrittenPolicy) -> Iterator[_Use]:
     if policy.victims is not None:
         yield _Use(policy.victims, NOTHING, "an error spares the victim")
     if policy.order is not None:
-        yield _Use(policy.order, NOTHING, "an error puts the pod behind those with a number")
+        effect = "an error puts the pod behind those with a number"
+        # Which number such a pod is to have, nobody but the author knows.
+        yield _Use(policy.order, NOTHING, effect, otherwise="…")
     for hold, conditions in policy.holds:
         known = _beside(policy, conditions, len(conditions))
         yield _Use(hold, known, "an error holds the pod")

@@ -127,8 +127,8 @@ def test_parked_pods_and_those_that_back_off_are_told_where_the_policy_holds_pod
     ]
     queue.follow_policy(is_ordered=True, holds_pods=True)
     assert queue.by_policy is not None
-    told = {pod.uid: pod.is_resting for pod in queue.by_policy.news()[0]}
-    assert told == {"preempting": True, "ready": False, "parked": False, "failed": False}
+    is_resting = {pod.uid: pod.is_resting for pod in queue.by_policy.news()[0]}
+    assert is_resting == {"preempting": True, "ready": False, "parked": False, "failed": False}
 
 
 def test_a_parked_pod_that_a_hold_begins_to_hold_is_parked_no_longer() -> None:
