@@ -6,6 +6,7 @@
 //! Pure: [`allocate`] reads the snapshot and writes nothing. The rule that asks is
 //! `rules::dynamic_resources`.
 
+mod alike;
 mod allocated;
 mod attempt;
 mod capacity;
