@@ -20,7 +20,7 @@ pub(super) const DEVICES_IN_A_ROW: usize = 4;
 /// Comparing its name with those of the pool's other devices.
 pub(super) const NAME: u64 = 4;
 /// A request, or an alternative of one, that is made ready.
-pub(super) const REQUEST: u64 = 12;
+pub(super) const REQUEST: u64 = 14;
 /// A constraint that is made ready.
 pub(super) const CONSTRAINT: u64 = 4;
 /// A step of the search: a device that is looked at.
