@@ -1,13 +1,16 @@
-//! An index of slices of devices by the node that they name and by pool, kept in step with the
-//! objects.
+//! An index of slices of devices by the node that they name and by pool, with their columns, kept in step
+//! with the objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::model::{CounterSet, Device, Object, ResourceSlice};
+use crate::model::{Allocation, CounterSet, Device, Object, ResourceSlice};
 
+use super::device_columns::DeviceColumns;
+use super::device_rows::Columned;
+use super::devices_in_use::DevicesInUse;
 use super::objects::Replaced;
 
 type Slices = Vec<Published>;
@@ -20,15 +23,18 @@ pub(crate) struct Published {
     /// has not.
     pub(crate) contradicts_itself: bool,
     pub(crate) has_binding_conditions: bool,
+    /// Of its columns.
+    number: usize,
 }
 
 impl Published {
-    fn new(slice: &Arc<ResourceSlice>) -> Self {
+    fn new(slice: &Arc<ResourceSlice>, number: usize) -> Self {
         let devices = || slice.devices.iter();
         Self {
             contradicts_itself: contradict(devices(), || slice.shared_counters.iter()),
             has_binding_conditions: devices().any(|device| !device.binding_conditions.is_empty()),
             slice: Arc::clone(slice),
+            number,
         }
     }
 }
@@ -69,9 +75,10 @@ pub(crate) struct DeviceSlices {
     /// Whether the slices of a pool contradict themselves or each other, of pools with several slices
     /// but not too many, all of one generation.
     contradicting: FxHashMap<PoolName, bool>,
+    columns: DeviceColumns,
 }
 
-/// Of pools with more slices it is not found out with each change.
+/// Of pools with more slices it is not found out with each change, nor noted which devices are in use.
 const SLICES_COMPARED_MAX: usize = 8;
 
 /// Driver and name.
@@ -96,6 +103,11 @@ impl DeviceSlices {
     /// Slices that name a node.
     pub(crate) fn of_node(&self, node: &str) -> Option<&[Published]> {
         self.by_node.get(node).map(Vec::as_slice)
+    }
+
+    /// A slice with its columns.
+    pub(crate) fn columned<'a>(&'a self, one: &'a Published) -> Columned<'a> {
+        Columned::new(&one.slice, self.columns.get(one.number))
     }
 
     /// Slices that name no node.
@@ -136,8 +148,23 @@ impl DeviceSlices {
         self.contradicting.get(&name).copied().filter(|_| is_all)
     }
 
-    pub(super) fn follow(&mut self, replaced: &Replaced) {
+    /// `in_use`: with the change.
+    pub(super) fn follow(&mut self, replaced: &Replaced, in_use: &DevicesInUse) {
+        let allocation = |object: &Option<Object>| match object {
+            Some(Object::ResourceClaim(claim)) => claim.allocation.clone(),
+            _ => None,
+        };
+        let (old, new) = (allocation(&replaced.old), allocation(&replaced.new));
+        if old != new {
+            [old, new].iter().flatten().for_each(|changed| self.follow_use(changed, in_use));
+        }
         if let Some(Object::ResourceSlice(old)) = &replaced.old {
+            let pool = (old.driver.clone(), old.pool.clone());
+            let mut published = self.in_pool(&pool.0, &pool.1).iter();
+            if let Some(gone) = published.find(|have| have.slice.meta.name == old.meta.name) {
+                let number = gone.number;
+                self.columns.remove(number);
+            }
             let forget = |slices: &mut Slices| {
                 slices.retain(|have| have.slice.meta.name != old.meta.name);
                 slices.is_empty()
@@ -149,26 +176,51 @@ impl DeviceSlices {
             } else {
                 forget(&mut self.elsewhere);
             }
-            let pool = (old.driver.clone(), old.pool.clone());
             if self.by_pool.get_mut(&pool).is_some_and(forget) {
                 self.by_pool.remove(&pool);
             }
-            self.follow_pool(&pool);
+            self.follow_pool(&pool, in_use);
         }
         if let Some(Object::ResourceSlice(slice)) = &replaced.new {
-            let new = Published::new(slice);
+            let new = Published::new(slice, self.columns.add(slice));
             match &slice.place.node_name {
                 Some(node) => self.by_node.entry(node.clone()).or_default().push(new.clone()),
                 None => self.elsewhere.push(new.clone()),
             }
             let pool = (slice.driver.clone(), slice.pool.clone());
             self.by_pool.entry(pool.clone()).or_default().push(new);
-            self.follow_pool(&pool);
+            self.follow_pool(&pool, in_use);
         }
     }
 
-    fn follow_pool(&mut self, pool: &PoolName) {
+    /// An allocation has devices, or has them no longer.
+    fn follow_use(&mut self, changed: &Allocation, in_use: &DevicesInUse) {
+        let mut by_pool: BTreeMap<(&str, &str), FxHashSet<&str>> = BTreeMap::new();
+        for device in changed.devices.iter().filter(|device| !device.is_admin) {
+            let pool = (&*device.driver, &*device.pool);
+            by_pool.entry(pool).or_default().insert(&device.device);
+        }
+        for ((driver, pool), names) in by_pool {
+            let Some(all) = self.by_pool.get(&(driver.into(), pool.into())) else { continue };
+            if all.len() > SLICES_COMPARED_MAX {
+                continue;
+            }
+            let used = in_use.pool(driver, pool);
+            for Published { slice, number, .. } in all {
+                self.columns.note_use((slice, *number), used, |name| names.contains(name));
+            }
+        }
+    }
+
+    fn follow_pool(&mut self, pool: &PoolName, in_use: &DevicesInUse) {
         let all = self.by_pool.get(pool).map_or(&[][..], Vec::as_slice);
+        let notes_use = all.len() <= SLICES_COMPARED_MAX;
+        for Published { slice, number, .. } in all {
+            if !self.columns.set_notes_use(*number, notes_use) && notes_use {
+                let used = in_use.pool(&pool.0, &pool.1);
+                self.columns.note_use((slice, *number), used, |_| true);
+            }
+        }
         let generation = all.first().map(|one| one.slice.generation);
         let is_current = |one: &Published| Some(one.slice.generation) == generation;
         if (2..=SLICES_COMPARED_MAX).contains(&all.len()) && all.iter().all(is_current) {

@@ -30,8 +30,9 @@ pub(crate) struct DeviceUse {
 }
 
 impl DeviceUse {
-    pub(crate) fn is_allocated(&self) -> bool {
-        self.whole + self.shares > 0
+    /// Of a device that one allocation has whole.
+    pub(super) const fn of_whole() -> Self {
+        Self { whole: 1, shares: 0, consumers: 0, consumed: BTreeMap::new() }
     }
 }
 
@@ -156,8 +157,16 @@ impl InUseWithout {
         driver: &str,
         pool: &str,
     ) -> Option<&'a PoolUse> {
-        let own = self.by_driver.get(driver).and_then(|pools| pools.get(pool));
-        own.or_else(|| in_use.pool(driver, pool))
+        self.own(driver, pool).or_else(|| in_use.pool(driver, pool))
+    }
+
+    /// Whether some of these were devices of the pool.
+    pub(crate) fn concerns(&self, driver: &str, pool: &str) -> bool {
+        self.own(driver, pool).is_some()
+    }
+
+    fn own(&self, driver: &str, pool: &str) -> Option<&PoolUse> {
+        self.by_driver.get(driver)?.get(pool)
     }
 
     /// One allocation less, or one of those again.

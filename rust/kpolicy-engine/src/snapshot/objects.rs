@@ -188,9 +188,9 @@ impl Objects {
 
     fn followed(&mut self, replaced: Replaced) -> Replaced {
         self.attached.follow(&replaced);
-        self.device_slices.follow(&replaced);
         self.rules_of_taints.follow(&replaced);
         self.devices_in_use.follow(&replaced);
+        self.device_slices.follow(&replaced, &self.devices_in_use);
         self.device_kinds.follow(&replaced, &self.device_slices, &self.devices_in_use);
         self.extended_resources.follow(&replaced);
         self.selectors.follow(&replaced);

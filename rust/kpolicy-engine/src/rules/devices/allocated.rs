@@ -3,7 +3,7 @@
 use kpolicy_cel::{Map, Value};
 use rustc_hash::FxHashSet;
 
-use crate::model::{Attribute, Device};
+use crate::model::Attribute;
 
 use super::attempt::{Attempt, Candidate, Chosen};
 use super::constraints::attribute_of;
@@ -43,8 +43,7 @@ impl<'s, 'a> Allocated<'s, 'a> {
 
     fn attributes(&self, name: &str) -> impl Iterator<Item = Option<&'a Attribute>> {
         self.chosen().map(move |(_, _, candidate)| {
-            let device: &'a Device = candidate.device;
-            attribute_of(device, &candidate.slice.driver, name)
+            attribute_of(candidate.row, &candidate.slice.driver, name)
         })
     }
 
@@ -73,7 +72,7 @@ impl<'s, 'a> Allocated<'s, 'a> {
         let request = self.attempt.requests.get(chosen.request)?;
         let claim = self.attempt.claims.get(claim)?;
         let (slice, device) = (candidate.slice, candidate.device);
-        let facts = DeviceFacts { driver: &slice.driver, device };
+        let facts = DeviceFacts { driver: &slice.driver, row: candidate.row };
         let (of_pool, of_partition) = match &self.stock {
             Some((stock, after)) => stock.left_beside(self.attempt, candidate, chosen.place, after),
             None => (0, 0.0),

@@ -2,6 +2,8 @@
 
 use crate::model::{Ask, Device, ResourceClaim, ResourceSlice, WrittenQuantity};
 use crate::release::{Followed, Gate};
+use crate::snapshot::device_flags::Flags;
+use crate::snapshot::device_rows::{Held, Row};
 use crate::snapshot::devices_in_use::DeviceUse;
 use crate::snapshot::{Cluster, NodeView};
 
@@ -13,7 +15,7 @@ use super::pools::{Pool, State};
 use super::remembered::Remembered;
 use super::requests::{Entry, Request};
 use super::search::Stop;
-use super::work::{CONSTRAINT, Work};
+use super::work::{CONSTRAINT, LOOKED_UP, Work};
 
 /// A device that the node sees, in the order of the search.
 #[derive(Debug)]
@@ -21,7 +23,28 @@ pub(super) struct Candidate<'a> {
     pub(super) pool: usize,
     pub(super) slice: &'a ResourceSlice,
     pub(super) device: &'a Device,
-    pub(super) in_use: Option<&'a DeviceUse>,
+    pub(super) row: Row<'a>,
+    pub(super) held: Held<'a>,
+}
+
+impl<'a> Candidate<'a> {
+    /// Who has something of it; somebody may have to be looked up.
+    pub(super) fn in_use(&self) -> Option<&'a DeviceUse> {
+        match self.held {
+            Held::Known(own) => own,
+            Held::InShares(pool) => pool.get(&*self.device.name),
+        }
+    }
+
+    /// Whether anybody has something of it.
+    pub(super) fn is_held(&self) -> bool {
+        !matches!(self.held, Held::Known(None))
+    }
+
+    /// What looking them up takes.
+    pub(super) fn units_of_use(&self) -> u64 {
+        if matches!(self.held, Held::InShares(_)) { LOOKED_UP } else { 0 }
+    }
 }
 
 /// A device chosen for a claim.
@@ -123,10 +146,10 @@ impl<'a> Attempt<'a> {
         let candidates = attempt.candidates.iter().enumerate();
         let left = candidates.filter(|(_, candidate)| !attempt.is_used_up(candidate));
         attempt.free = left.map(|(place, _)| place).collect();
-        let is_plain = |device: &Device| device.consumes.is_empty() && !device.is_shared;
+        let is_plain = |flags: Flags| !flags.consumes() && !flags.is_shared();
         attempt.undoes_all = attempt.repairs
             || (claims.iter().all(|claim| claim.constraints.is_empty())
-                && attempt.candidates.iter().all(|candidate| is_plain(candidate.device)));
+                && attempt.candidates.iter().all(|candidate| is_plain(candidate.row.flags())));
         for (index, claim) in claims.iter().enumerate() {
             attempt.reached = (index, "");
             attempt.work.charge_each(claim.constraints.len(), CONSTRAINT)?;
@@ -159,26 +182,34 @@ impl<'a> Attempt<'a> {
     }
 
     /// Whether the device is given out in shares.
-    pub(super) fn is_shared(&self, device: &Device) -> bool {
-        device.is_shared && self.followed.has(Gate::DRAConsumableCapacity)
+    pub(super) fn is_shared(&self, row: Row<'_>) -> bool {
+        row.flags().is_shared() && self.followed.has(Gate::DRAConsumableCapacity)
     }
 
     /// Whether the claims of the cluster leave nothing of the device: one has it whole, or a share of
     /// it where shares are not known.
     pub(super) fn is_used_up(&self, candidate: &Candidate<'_>) -> bool {
         let knows_shares = self.followed.has(Gate::DRAConsumableCapacity);
-        candidate.in_use.is_some_and(|own| own.whole > 0 || (own.shares > 0 && !knows_shares))
+        match candidate.held {
+            Held::Known(own) => {
+                own.is_some_and(|own| own.whole > 0 || (own.shares > 0 && !knows_shares))
+            }
+            Held::InShares(_) => !knows_shares,
+        }
     }
 
     /// Whether a device has a taint that keeps the request away.
     pub(super) fn is_tainted(&self, candidate: &Candidate<'_>, ask: &Ask) -> bool {
         let rules = self.pools.get(candidate.pool).map(|pool| pool.taint_rules);
+        if !candidate.row.flags().has_taints() && rules.is_none_or(|rules| rules.len() == 0) {
+            return false;
+        }
         let (driver, name) = (&candidate.slice.driver, &candidate.device.name);
         let of_rules = rules.iter().flat_map(|rules| rules.taints(driver, name));
         self.followed.has(Gate::DRADeviceTaints)
             && candidate
-                .device
-                .taints
+                .row
+                .taints()
                 .iter()
                 .chain(of_rules)
                 .filter(|taint| taint.is_hard())
@@ -188,8 +219,11 @@ impl<'a> Attempt<'a> {
     /// What asking for its taints takes.
     pub(super) fn units_of_taints(&self, candidate: &Candidate<'_>, ask: &Ask) -> u64 {
         let of_rules = self.pools.get(candidate.pool).map_or(0, |pool| pool.taint_rules.len());
-        let taints = candidate.device.taints.len() + of_rules;
-        (taints as u64).saturating_mul(1 + ask.tolerations.len() as u64)
+        let has_taints = candidate.row.flags().has_taints();
+        let own = if has_taints { candidate.row.taints().len() } else { 0 };
+        let named = if of_rules > 0 { LOOKED_UP } else { 0 };
+        let taints = (own + of_rules) as u64;
+        taints.saturating_mul(1 + ask.tolerations.len() as u64).saturating_add(named)
     }
 
     pub(super) fn candidate(&self, place: usize) -> Option<&Candidate<'a>> {
@@ -201,13 +235,13 @@ impl<'a> Attempt<'a> {
 fn candidates<'a>(pools: &[Pool<'a>]) -> Vec<Candidate<'a>> {
     let mut candidates = Vec::with_capacity(pools.iter().map(Pool::places).sum());
     for (index, pool) in pools.iter().enumerate().filter(|(_, pool)| pool.state == State::Whole) {
-        let in_use = pool.in_use.filter(|pool| !pool.is_empty());
-        for slice in &pool.seen {
-            candidates.extend(slice.devices.iter().map(|device| Candidate {
+        for own in &pool.seen {
+            candidates.extend(own.rows().map(|row| Candidate {
                 pool: index,
-                slice,
-                device,
-                in_use: in_use.and_then(|pool| pool.get(&*device.name)),
+                slice: own.slice,
+                device: row.device,
+                row,
+                held: pool.held(row),
             }));
         }
     }

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{
-    Ask, Device, DeviceCapacity, Quantity, QuantityFormat, RequestPolicy, ValidRange,
-    WrittenQuantity,
+    Ask, DeviceCapacity, Quantity, QuantityFormat, RequestPolicy, ValidRange, WrittenQuantity,
 };
 use crate::release::{Followed, Gate};
 
@@ -22,11 +21,11 @@ impl Attempt<'_> {
     /// not of what others leave.
     pub(super) fn has_capacity(&self, ask: &Ask, place: usize, of_all: bool) -> Result<bool, Stop> {
         let Some(candidate) = self.candidate(place) else { return Ok(false) };
-        let device = candidate.device;
+        let capacities = candidate.row.capacity();
         if !self.followed.has(Gate::DRAConsumableCapacity) {
             return Ok(true);
         }
-        let is_known = |name: &str| device.capacity.iter().any(|(have, _)| **have == *name);
+        let is_known = |name: &str| capacities.iter().any(|(have, _)| **have == *name);
         if !ask.capacity.iter().all(|(name, _)| is_known(name)) {
             return Ok(false);
         }
@@ -35,15 +34,16 @@ impl Attempt<'_> {
                 .map_err(|Unusable(why)| Stop::Fatal(why))
         };
         // What cannot be computed fails before anything is compared.
-        for capacity in &device.capacity {
+        for capacity in capacities {
             of(capacity)?;
         }
-        let used = candidate.in_use.map(|own| &own.consumed).filter(|_| !of_all);
+        let in_use = if of_all { None } else { candidate.in_use() };
+        let used = in_use.map(|own| &own.consumed);
         let shares = self.marks.shares(place).filter(|_| !of_all);
         let held = |map: Option<&BTreeMap<Box<str>, i128>>, name: &str| {
             map.and_then(|map| map.get(name)).copied().unwrap_or_default()
         };
-        for own @ (name, capacity) in &device.capacity {
+        for own @ (name, capacity) in capacities {
             let amount = of(own)?;
             if violates(amount, capacity.policy.as_ref(), self.followed) {
                 return Ok(false);
@@ -60,10 +60,10 @@ impl Attempt<'_> {
 /// What a request takes of each capacity of a device, in their order.
 pub(super) fn consumed(
     ask: &Ask,
-    device: &Device,
+    capacities: &[(Box<str>, DeviceCapacity)],
     followed: Followed,
 ) -> Result<Vec<(Box<str>, WrittenQuantity)>, Unusable> {
-    let own = device.capacity.iter().map(|(name, capacity)| {
+    let own = capacities.iter().map(|(name, capacity)| {
         let amount = consumed_of(ask, name, capacity, followed)?;
         Ok((name.clone(), amount))
     });

@@ -6,7 +6,6 @@ use std::mem;
 
 use rustc_hash::FxHashMap;
 
-use crate::model::{Attribute, CounterSet, DeviceCapacity};
 use crate::rules::Fault;
 use crate::snapshot::device_groups::Looked;
 
@@ -168,7 +167,7 @@ impl<'a> Attempt<'a> {
 
     /// Numbers the devices: those that differ in what nobody looks at only have one number.
     fn kinds(&mut self, looked: &Looked) -> Result<Vec<u32>, TooMuch> {
-        let attributes = self.candidates.iter().map(|own| own.device.attributes.len() as u64 / 4);
+        let attributes = self.candidates.iter().map(|own| own.row.attributes_count() as u64 / 4);
         let units = attributes.sum::<u64>() + self.candidates.len() as u64 * DEVICE;
         self.work.charge(units)?;
         let mut numbers: FxHashMap<Kind<'a>, u32> = FxHashMap::default();
@@ -188,23 +187,23 @@ impl<'a> Attempt<'a> {
 
     /// `None`: it is like no other.
     fn kind(&self, candidate: &Candidate<'a>, looked: &Looked) -> Option<Kind<'a>> {
-        let (slice, device) = (candidate.slice, candidate.device);
+        let (slice, row, flags) = (candidate.slice, candidate.row, candidate.row.flags());
         let has_rules =
             self.pools.get(candidate.pool).is_none_or(|pool| pool.taint_rules.len() > 0);
         let is_special = has_rules
             || slice.is_per_device
-            || device.binds_to_node
-            || !device.taints.is_empty()
-            || !device.binding_conditions.is_empty()
-            || candidate.in_use.is_some();
+            || flags.binds_to_node()
+            || flags.has_taints()
+            || flags.has_binding_conditions()
+            || candidate.is_held();
         let is_looked_at = |name: &str| looked.at_everything || looked.attributes.contains(name);
-        let attributes = device.attributes.iter();
+        let names = row.of().names()?.iter().enumerate();
+        let looked_at = names.filter(|(_, name)| is_looked_at(name));
         (!is_special).then(|| Kind {
             slice: &slice.meta.name,
-            is_shared: device.is_shared,
-            attributes: attributes.filter(|(name, _)| is_looked_at(name)).collect(),
-            capacity: &device.capacity,
-            consumes: &device.consumes,
+            is_shared: flags.is_shared(),
+            attributes: looked_at.map(|(place, _)| row.number(place)).collect(),
+            numbers: row.numbers(),
         })
     }
 }
@@ -214,9 +213,10 @@ impl<'a> Attempt<'a> {
 struct Kind<'a> {
     slice: &'a str,
     is_shared: bool,
-    attributes: Vec<&'a (Box<str>, Attribute)>,
-    capacity: &'a [(Box<str>, DeviceCapacity)],
-    consumes: &'a [CounterSet],
+    /// Numbers in the columns of the slice.
+    attributes: Vec<u16>,
+    /// Of what it offers, and of the counters that it takes.
+    numbers: (u32, u32),
 }
 
 #[cfg(test)]

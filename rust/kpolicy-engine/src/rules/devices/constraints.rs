@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Attribute, ClaimConstraint, ConstraintKind, Device};
+use crate::model::{Attribute, ClaimConstraint, ConstraintKind};
 use crate::release::{Followed, Gate};
+use crate::snapshot::device_rows::Row;
 
 use super::requests::Request;
 
@@ -63,11 +64,11 @@ impl<'a> Constraint<'a> {
     }
 
     /// Whether the device can be added; if so, it is.
-    pub(super) fn add(&mut self, request: &Request<'a>, driver: &str, device: &'a Device) -> bool {
+    pub(super) fn add(&mut self, request: &Request<'a>, driver: &str, row: Row<'a>) -> bool {
         if !self.binds(request) {
             return true;
         }
-        let Some(attribute) = attribute_of(device, driver, self.attribute) else { return false };
+        let Some(attribute) = attribute_of(row, driver, self.attribute) else { return false };
         let is_first = self.devices == 0;
         match &mut self.values {
             Values::Match(value) if is_first => *value = Some(attribute),
@@ -94,7 +95,7 @@ impl<'a> Constraint<'a> {
     }
 
     /// Undoes the last successful `add` of this device.
-    pub(super) fn remove(&mut self, request: &Request<'a>, driver: &str, device: &'a Device) {
+    pub(super) fn remove(&mut self, request: &Request<'a>, driver: &str, row: Row<'a>) {
         if !self.binds(request) {
             return;
         }
@@ -105,7 +106,7 @@ impl<'a> Constraint<'a> {
                 values.remove(request.base);
             }
             Values::Distinct(values) => {
-                let own = attribute_of(device, driver, self.attribute);
+                let own = attribute_of(row, driver, self.attribute);
                 if let Some(place) = values.iter().rposition(|value| Some(*value) == own) {
                     values.remove(place);
                 }
@@ -119,16 +120,9 @@ fn differs<'a>(mut values: impl Iterator<Item = &'a Attribute>, attribute: &Attr
 }
 
 /// By its full name, or by its bare name if its domain is the driver.
-pub(super) fn attribute_of<'a>(
-    device: &'a Device,
-    driver: &str,
-    name: &str,
-) -> Option<&'a Attribute> {
-    let find = |wanted: &str| {
-        device.attributes.iter().find(|(have, _)| **have == *wanted).map(|(_, value)| value)
-    };
-    find(name).or_else(|| {
+pub(super) fn attribute_of<'a>(row: Row<'a>, driver: &str, name: &str) -> Option<&'a Attribute> {
+    row.attribute(name).or_else(|| {
         let (domain, bare) = name.split_once('/')?;
-        if domain == driver { find(bare) } else { None }
+        if domain == driver { row.attribute(bare) } else { None }
     })
 }

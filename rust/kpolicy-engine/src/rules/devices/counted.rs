@@ -3,9 +3,11 @@
 
 use kpolicy_cel::{Budget, ErrorKind, Fault, Value};
 
-use crate::model::{Attribute, Device, DeviceClass, ResourceSlice};
+use crate::model::{Attribute, DeviceClass};
 use crate::snapshot::Cluster;
+use crate::snapshot::device_rows::{Columned, Row};
 use crate::snapshot::device_selectors::Compiled;
+use crate::snapshot::device_slices::Published;
 
 use super::constraints::attribute_of;
 use super::device_facts::DeviceFacts;
@@ -50,33 +52,34 @@ pub(crate) fn counted(
         },
         Meant::With { .. } => None,
     };
-    let own = cluster.objects().device_slices.of_node(node).unwrap_or_default();
+    let published = &cluster.objects().device_slices;
+    let own = published.of_node(node).unwrap_or_default();
     budget.charge(own.len() as u64 * (SLICE + (own.len() / SLICES_COMPARED) as u64))?;
-    let is_newest = |slice: &&ResourceSlice| {
+    let is_newest = |one: &&Published| {
+        let slice = &one.slice;
         !own.iter().any(|other| {
             let other = &other.slice;
             (&other.driver, &other.pool) == (&slice.driver, &slice.pool)
                 && other.generation > slice.generation
         })
     };
-    let newest = own.iter().map(|one| &*one.slice).filter(is_newest);
-    for (slice, device) in
-        newest.flat_map(|slice| slice.devices.iter().map(move |each| (slice, each)))
-    {
+    let newest = own.iter().filter(is_newest).map(|one| published.columned(one));
+    for row in newest.flat_map(Columned::rows) {
+        let slice = row.of().slice;
         budget.charge(DEVICE)?;
         let is_meant = match (meant, &mut asked) {
             (Meant::With { driver, attribute, value }, _) => {
-                budget.charge((device.attributes.len() / ENTRIES_SEARCHED) as u64)?;
+                budget.charge((row.attributes_count() / ENTRIES_SEARCHED) as u64)?;
                 *slice.driver == *driver
-                    && attribute_of(device, driver, attribute).is_some_and(|own| is(own, value))
+                    && attribute_of(row, driver, attribute).is_some_and(|own| is(own, value))
             }
-            (Meant::OfClass(_), Some(asked)) => asked.accepts(slice, device, budget)?,
+            (Meant::OfClass(_), Some(asked)) => asked.accepts(row, budget)?,
             (Meant::OfClass(_), None) => false,
         };
         if is_meant {
             let in_use = &cluster.objects().devices_in_use;
             let used = in_use.pool(&slice.driver, &slice.pool);
-            let is_free = used.is_none_or(|pool| !pool.contains_key(&*device.name));
+            let is_free = used.is_none_or(|pool| !row.is_held(pool));
             counted.all += 1;
             counted.free += i64::from(is_free);
         }
@@ -122,19 +125,15 @@ impl<'c> Asked<'c> {
         Ok(Self { remembered, places })
     }
 
-    fn accepts(
-        &mut self,
-        slice: &'c ResourceSlice,
-        device: &'c Device,
-        budget: &mut Budget,
-    ) -> Result<bool, Fault> {
-        let facts = DeviceFacts { driver: &slice.driver, device };
+    fn accepts(&mut self, row: Row<'c>, budget: &mut Budget) -> Result<bool, Fault> {
+        let facts = DeviceFacts { driver: &row.of().slice.driver, row };
         for place in &self.places {
             let selector = place.and_then(|place| self.remembered.get_mut(place));
             let Some(selector) = selector else { return Ok(false) };
             let Some(Compiled::Ready(expression, _)) = selector.compiled else { return Ok(false) };
-            budget.charge(selector.units_of_looking(&facts))?;
-            let accepts = match selector.known(&facts) {
+            let (known, units) = selector.known(&facts);
+            budget.charge(units)?;
+            let accepts = match known {
                 Some(known) => known,
                 None => {
                     budget.charge(ASKING)?;

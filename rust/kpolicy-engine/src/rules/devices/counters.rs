@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{CounterSet, Device};
-use crate::snapshot::devices_in_use::DeviceUse;
+use crate::model::CounterSet;
+use crate::snapshot::device_rows::Row;
 
 use super::pools::Pool;
-use super::work::{COUNTER, DEVICE, counters_of};
+use super::work::{COUNTER, DEVICE, DEVICES_IN_A_ROW, counters_of};
+
+/// What a device that somebody has takes of counters is looked up, as long as so many are changed.
+const TAKEN: usize = 4;
 
 /// By counter set and counter, in nanos.
 type Amounts<'a> = BTreeMap<(&'a str, &'a str), i128>;
@@ -36,37 +39,38 @@ impl<'a> Counters<'a> {
     }
 
     /// What taking what a device consumes takes, and giving it back.
-    pub(super) fn units(&self, pool: &Pool<'a>, device: &Device) -> u64 {
-        let own = 3 * counters_of(device);
+    pub(super) fn units(&self, pool: &Pool<'a>, consumes: &[CounterSet]) -> u64 {
+        let own = 3 * counters_of(consumes);
         let (compared, devices) = match self.by_pool.get(&self.key(pool)) {
             Some(left) => (left.available.len(), 0),
             None => {
                 let sets = pool.counter_sets().map(|set| set.counters.len());
-                let of_devices = pool.devices().map(|device| 4 + counters_of(device));
-                (2 * sets.sum::<usize>(), of_devices.sum())
+                let of_devices = pool.rows_in_use().map(|row| TAKEN + counters_of(row.consumes()));
+                let places = pool.places() / DEVICES_IN_A_ROW;
+                (2 * sets.sum::<usize>() + of_devices.sum::<usize>(), places)
             }
         };
         (own + compared) as u64 * COUNTER + devices as u64 * DEVICE
     }
 
     /// Takes what a device consumes; `false`: some counter has too little left, and nothing is taken.
-    pub(super) fn take(&mut self, pool: &Pool<'a>, device: &'a Device) -> bool {
+    pub(super) fn take(&mut self, pool: &Pool<'a>, consumes: &'a [CounterSet]) -> bool {
         let key = self.key(pool);
         let left = self.by_pool.entry(key).or_insert_with(|| Left::of(pool));
-        add(&mut left.taken, &device.consumes, 1);
+        add(&mut left.taken, consumes, 1);
         let fits = left.available.iter().all(|(counter, available)| {
             left.taken.get(counter).copied().unwrap_or_default() <= *available
         });
         if !fits {
-            add(&mut left.taken, &device.consumes, -1);
+            add(&mut left.taken, consumes, -1);
         }
         fits
     }
 
-    pub(super) fn give_back(&mut self, pool: &Pool<'a>, device: &'a Device) {
+    pub(super) fn give_back(&mut self, pool: &Pool<'a>, consumes: &'a [CounterSet]) {
         let key = self.key(pool);
         if let Some(left) = self.by_pool.get_mut(&key) {
-            add(&mut left.taken, &device.consumes, -1);
+            add(&mut left.taken, consumes, -1);
         }
     }
 }
@@ -80,12 +84,7 @@ impl<'a> Left<'a> {
                 available.insert((&set.name, name), amount.amount.nanos());
             }
         }
-        let allocated = pool.devices().filter(|device| {
-            pool.in_use
-                .and_then(|pool| pool.get(&*device.name))
-                .is_some_and(DeviceUse::is_allocated)
-        });
-        for set in allocated.flat_map(|device| device.consumes.iter()) {
+        for set in pool.rows_in_use().flat_map(Row::consumes) {
             for (name, amount) in &set.counters {
                 if let Some(left) = available.get_mut(&(&*set.name, &**name)) {
                     *left -= amount.amount.nanos();

@@ -2,8 +2,9 @@
 
 use kpolicy_cel::{Answer, Facts, Map, Quantity, Read, Semver, Value};
 
-use crate::model::{Attribute, Device, DeviceCapacity, WrittenQuantity};
+use crate::model::{Attribute, DeviceCapacity, WrittenQuantity};
 use crate::snapshot::device_reads::DeviceRead;
+use crate::snapshot::device_rows::Row;
 use crate::snapshot::device_selectors::CATALOGUE;
 
 /// What a device has of something that a selector looks at.
@@ -18,80 +19,88 @@ pub(super) enum Seen<'a> {
 /// A device as selectors see it.
 pub(super) struct DeviceFacts<'a> {
     pub(super) driver: &'a str,
-    pub(super) device: &'a Device,
+    pub(super) row: Row<'a>,
 }
 
 impl<'a> DeviceFacts<'a> {
     /// Where two devices have the same of all that a selector looks at, it says the same of them.
     pub(super) fn seen(&self, read: &DeviceRead) -> Seen<'a> {
-        let Self { driver, device } = *self;
+        let Self { driver, row } = *self;
         match read {
             DeviceRead::Driver => Seen::Driver(driver),
-            DeviceRead::IsShared => Seen::Is(device.is_shared),
+            DeviceRead::IsShared => Seen::Is(row.flags().is_shared()),
             DeviceRead::Attribute(domain, name) => {
-                let named = self.named(&device.attributes, Some(domain), name);
-                Seen::Attribute(named.into_iter().find(|own| is_a_value(own)))
+                let mut named = named(driver, row.attributes(), Some(domain), name);
+                Seen::Attribute(named.find(|own| is_a_value(own)))
             }
             DeviceRead::Capacity(domain, name) => {
-                let mut named = self.named(&device.capacity, Some(domain), name);
+                let mut named = named(driver, self.capacities(), Some(domain), name);
                 Seen::Capacity(named.next().map(|own| own.value))
             }
-            DeviceRead::AttributesOf(domain) => {
-                Seen::Is(self.has(&device.attributes, Some(domain)))
-            }
-            DeviceRead::CapacitiesOf(domain) => Seen::Is(self.has(&device.capacity, Some(domain))),
+            DeviceRead::AttributesOf(domain) => Seen::Is(self.has(row.attributes(), Some(domain))),
+            DeviceRead::CapacitiesOf(domain) => Seen::Is(self.has(self.capacities(), Some(domain))),
         }
     }
 
-    /// The domain and the rest of a name; a bare name belongs to the driver.
-    fn split<'b>(&self, name: &'b str) -> (&'b str, &'b str)
-    where
-        'a: 'b,
-    {
-        name.split_once('/').unwrap_or((self.driver, name))
+    /// The capacities by name, sorted.
+    fn capacities(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (&'a str, &'a DeviceCapacity)> + use<'a> {
+        self.row.capacity().iter().map(|(name, capacity)| (&**name, capacity))
     }
 
     /// Whether it has any of a domain.
-    fn has<T>(&self, entries: &[(Box<str>, T)], domain: Option<&str>) -> bool {
-        entries.iter().any(|(name, _)| Some(self.split(name).0) == domain)
+    fn has<T>(&self, mut own: impl Iterator<Item = (&'a str, T)>, domain: Option<&str>) -> bool {
+        own.any(|(name, _)| Some(split(self.driver, name).0) == domain)
     }
+}
 
-    /// What it has under a name of a domain: the last one counts that is a value.
-    fn named<'b, T>(
-        &'b self,
-        entries: &'a [(Box<str>, T)],
-        domain: Option<&'b str>,
-        name: &'b str,
-    ) -> impl Iterator<Item = &'a T> + use<'a, 'b, T> {
-        let driver = self.driver;
-        let is_named = move |have: &str| match have.strip_suffix(name) {
-            Some("") => Some(driver) == domain && !name.contains('/'),
-            Some(before) => match before.strip_suffix('/') {
-                Some(own) => Some(own) == domain && !own.contains('/'),
-                None => false,
-            },
+/// The domain and the rest of a name; a bare name belongs to the driver.
+pub(super) fn split<'b>(driver: &'b str, name: &'b str) -> (&'b str, &'b str) {
+    name.split_once('/').unwrap_or((driver, name))
+}
+
+/// Whether an attribute or capacity of this name is that of a domain.
+pub(super) fn is_named(driver: &str, have: &str, domain: Option<&str>, name: &str) -> bool {
+    match have.strip_suffix(name) {
+        Some("") => Some(driver) == domain && !name.contains('/'),
+        Some(before) => match before.strip_suffix('/') {
+            Some(own) => Some(own) == domain && !own.contains('/'),
             None => false,
-        };
-        entries.iter().rev().filter(move |(have, _)| is_named(have)).map(|(_, entry)| entry)
+        },
+        None => false,
     }
+}
+
+/// What a device has under a name of a domain: the last one counts that is a value.
+fn named<'b, 'n, T>(
+    driver: &'b str,
+    own: impl DoubleEndedIterator<Item = (&'n str, T)>,
+    domain: Option<&'b str>,
+    name: &'b str,
+) -> impl Iterator<Item = T> {
+    let is_meant = move |have: &str| is_named(driver, have, domain, name);
+    own.rev().filter(move |(have, _)| is_meant(have)).map(|(_, entry)| entry)
 }
 
 impl Facts for DeviceFacts<'_> {
     fn read(&self, read: &Read) -> Answer {
         match CATALOGUE.get(usize::from(read.fact.id)).copied() {
             Some("device.driver") => Value::string(self.driver).into(),
-            Some("device.allowMultipleAllocations") => self.device.is_shared.into(),
+            Some("device.allowMultipleAllocations") => self.row.flags().is_shared().into(),
             // A domain that the device does not have is empty, and not absent.
-            Some("device.attributes[]") => self.attributes(read.key()).into(),
-            Some("device.capacity[]") => self.capacities(read.key()).into(),
-            Some("device.attributes?[]") => self.presence(&self.device.attributes, read.key()),
-            Some("device.capacity?[]") => self.presence(&self.device.capacity, read.key()),
+            Some("device.attributes[]") => {
+                self.of_domain(self.row.attributes(), read.key(), attribute_value).into()
+            }
+            Some("device.capacity[]") => {
+                self.of_domain(self.capacities(), read.key(), capacity_value).into()
+            }
+            Some("device.attributes?[]") => self.presence(self.row.attributes(), read.key()),
+            Some("device.capacity?[]") => self.presence(self.capacities(), read.key()),
             Some("device.attributes") => {
-                self.by_domain(&self.device.attributes, Self::attributes).into()
+                self.by_domain(|| self.row.attributes(), attribute_value).into()
             }
-            Some("device.capacity") => {
-                self.by_domain(&self.device.capacity, Self::capacities).into()
-            }
+            Some("device.capacity") => self.by_domain(|| self.capacities(), capacity_value).into(),
             _ => Answer::Unknown,
         }
     }
@@ -99,10 +108,11 @@ impl Facts for DeviceFacts<'_> {
     fn entry(&self, read: &Read, name: &str) -> Option<Answer> {
         let found = match CATALOGUE.get(usize::from(read.fact.id)).copied() {
             Some("device.attributes[]") => {
-                self.named(&self.device.attributes, read.key(), name).find_map(attribute_value)
+                named(self.driver, self.row.attributes(), read.key(), name)
+                    .find_map(attribute_value)
             }
             Some("device.capacity[]") => {
-                self.named(&self.device.capacity, read.key(), name).find_map(capacity_value)
+                named(self.driver, self.capacities(), read.key(), name).find_map(capacity_value)
             }
             _ => return None,
         };
@@ -122,59 +132,63 @@ impl Facts for DeviceFacts<'_> {
     }
 }
 
-impl DeviceFacts<'_> {
+impl<'a> DeviceFacts<'a> {
     /// Its attributes by their names with domain.
     pub(super) fn all_attributes(&self) -> Value {
-        self.by_full_name(&self.device.attributes, attribute_value)
+        self.by_full_name(self.row.attributes(), attribute_value)
     }
 
     /// Its capacities by their names with domain.
     pub(super) fn all_capacities(&self) -> Value {
-        self.by_full_name(&self.device.capacity, capacity_value)
+        self.by_full_name(self.capacities(), capacity_value)
     }
 
-    fn by_full_name<T>(&self, entries: &[(Box<str>, T)], value: fn(&T) -> Option<Value>) -> Value {
+    fn by_full_name<T>(
+        &self,
+        own: impl Iterator<Item = (&'a str, &'a T)>,
+        value: fn(&T) -> Option<Value>,
+    ) -> Value
+    where
+        T: 'a,
+    {
         let full = |name: &str| {
-            let (domain, id) = self.split(name);
+            let (domain, id) = split(self.driver, name);
             format!("{domain}/{id}")
         };
-        let own = entries.iter().filter_map(|(name, entry)| Some((full(name), value(entry)?)));
-        Value::map(Map::of_strings(own))
+        Value::map(Map::of_strings(
+            own.filter_map(|(name, entry)| Some((full(name), value(entry)?))),
+        ))
     }
 
     /// What `in` says of a domain.
-    fn presence<T>(&self, entries: &[(Box<str>, T)], domain: Option<&str>) -> Answer {
-        if self.has(entries, domain) { true.into() } else { Answer::Absent }
+    fn presence<T>(&self, own: impl Iterator<Item = (&'a str, T)>, domain: Option<&str>) -> Answer {
+        if self.has(own, domain) { true.into() } else { Answer::Absent }
     }
 
     fn of_domain<T>(
         &self,
-        entries: &[(Box<str>, T)],
+        own: impl Iterator<Item = (&'a str, &'a T)>,
         domain: Option<&str>,
-        value: impl Fn(&T) -> Option<Value>,
-    ) -> Value {
-        let own = entries.iter().filter_map(|(name, entry)| {
-            let (have, id) = self.split(name);
+        value: fn(&T) -> Option<Value>,
+    ) -> Value
+    where
+        T: 'a,
+    {
+        let own = own.filter_map(|(name, entry)| {
+            let (have, id) = split(self.driver, name);
             (Some(have) == domain).then(|| Some((id, value(entry)?))).flatten()
         });
         Value::map(Map::of_strings(own))
     }
 
-    fn attributes(&self, domain: Option<&str>) -> Value {
-        self.of_domain(&self.device.attributes, domain, attribute_value)
-    }
-
-    fn capacities(&self, domain: Option<&str>) -> Value {
-        self.of_domain(&self.device.capacity, domain, capacity_value)
-    }
-
-    fn by_domain<T>(
-        &self,
-        entries: &[(Box<str>, T)],
-        of: fn(&Self, Option<&str>) -> Value,
-    ) -> Value {
-        let domains = entries.iter().map(|(name, _)| self.split(name).0);
-        Value::map(Map::of_strings(domains.map(|domain| (domain, of(self, Some(domain))))))
+    fn by_domain<T, I>(&self, own: impl Fn() -> I, value: fn(&T) -> Option<Value>) -> Value
+    where
+        T: 'a,
+        I: Iterator<Item = (&'a str, &'a T)>,
+    {
+        let of = |domain| self.of_domain(own(), Some(domain), value);
+        let domains = own().map(|(name, _)| split(self.driver, name).0);
+        Value::map(Map::of_strings(domains.map(|domain| (domain, of(domain)))))
     }
 }
 

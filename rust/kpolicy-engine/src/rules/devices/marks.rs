@@ -9,15 +9,22 @@ use rustc_hash::FxHashSet;
 pub(super) struct Marks {
     /// How many claims take it whole.
     whole: Vec<u32>,
-    /// Which claims these are.
-    claims: FxHashSet<(usize, usize)>,
+    /// One of these claims. Only administrators take what another claim has.
+    one: Vec<Option<usize>>,
+    /// The others of them.
+    others: FxHashSet<(usize, usize)>,
     /// What shares of it take, where there is any.
     shared: BTreeMap<usize, BTreeMap<Box<str>, i128>>,
 }
 
 impl Marks {
     pub(super) fn new(places: usize) -> Self {
-        Self { whole: vec![0; places], claims: FxHashSet::default(), shared: BTreeMap::new() }
+        Self {
+            whole: vec![0; places],
+            one: vec![None; places],
+            others: FxHashSet::default(),
+            shared: BTreeMap::new(),
+        }
     }
 
     pub(super) fn is_chosen(&self, place: usize) -> bool {
@@ -25,21 +32,35 @@ impl Marks {
     }
 
     pub(super) fn is_chosen_for(&self, place: usize, claim: usize) -> bool {
-        self.claims.contains(&(place, claim))
+        self.one.get(place).copied().flatten() == Some(claim)
+            || self.others.contains(&(place, claim))
     }
 
     pub(super) fn choose(&mut self, place: usize, claim: usize) {
-        if let Some(claims) = self.whole.get_mut(place)
-            && self.claims.insert((place, claim))
-        {
-            *claims += 1;
+        if self.is_chosen_for(place, claim) {
+            return;
+        }
+        let (Some(claims), Some(one)) = (self.whole.get_mut(place), self.one.get_mut(place)) else {
+            return;
+        };
+        *claims += 1;
+        match one {
+            None => *one = Some(claim),
+            Some(_) => {
+                self.others.insert((place, claim));
+            }
         }
     }
 
     pub(super) fn give_up(&mut self, place: usize, claim: usize) {
-        if let Some(claims) = self.whole.get_mut(place)
-            && self.claims.remove(&(place, claim))
-        {
+        let (Some(claims), Some(one)) = (self.whole.get_mut(place), self.one.get_mut(place)) else {
+            return;
+        };
+        let is_given_up = match *one == Some(claim) {
+            true => one.take().is_some(),
+            false => self.others.remove(&(place, claim)),
+        };
+        if is_given_up {
             *claims -= 1;
         }
     }

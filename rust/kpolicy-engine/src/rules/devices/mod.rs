@@ -6,6 +6,7 @@
 //! Pure: [`allocate`] reads the snapshot and writes nothing. The rule that asks is
 //! `rules::dynamic_resources`.
 
+mod alike;
 mod allocated;
 mod attempt;
 mod capacity;
@@ -61,8 +62,8 @@ pub(crate) fn key_of(claim: &ResourceClaim) -> String {
 /// How much of an allocation is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// Which devices are given to which requests.
-    Devices,
+    /// Which alternatives are chosen.
+    Alternatives,
     /// All that is written.
     Written,
 }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 use crate::model::{CounterSet, Device, ResourceSlice, SlicePlace};
 use crate::release::{Followed, Gate};
 use crate::rules::node_selection;
+use crate::snapshot::device_rows::{Columned, Held, Row};
 use crate::snapshot::device_slices::{Published, contradict, share_a_name};
 use crate::snapshot::device_taint_rules::Rules;
 use crate::snapshot::devices_in_use::{InUseWithout, PoolUse};
@@ -32,11 +33,13 @@ pub(super) struct Pool<'a> {
     pub(super) name: &'a str,
     pub(super) state: State,
     /// The slices that concern the node, by name; none if the pool is not whole.
-    pub(super) seen: Vec<&'a ResourceSlice>,
+    pub(super) seen: Vec<Columned<'a>>,
     /// The other slices of its generation.
-    pub(super) others: Vec<&'a ResourceSlice>,
+    pub(super) others: Vec<Columned<'a>>,
     /// Its devices that are allocated.
     pub(super) in_use: Option<&'a PoolUse>,
+    /// Some of its devices are supposed to be free, whatever is noted of them.
+    is_supposed: bool,
     /// Rules that may taint its devices.
     pub(super) taint_rules: Rules<'a>,
     /// Some device that the node sees has them.
@@ -46,21 +49,39 @@ pub(super) struct Pool<'a> {
 impl<'a> Pool<'a> {
     /// The counters that its devices share.
     pub(super) fn counter_sets(&self) -> impl Iterator<Item = &'a CounterSet> {
-        self.slices().flat_map(|slice| slice.shared_counters.iter())
+        self.slices().flat_map(|own| own.slice.shared_counters.iter())
     }
 
     /// All devices, also those that the node does not see.
-    pub(super) fn devices(&self) -> impl Iterator<Item = &'a Device> {
-        self.slices().flat_map(|slice| slice.devices.iter())
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
+        self.slices().flat_map(Columned::rows)
     }
 
-    fn slices(&self) -> impl Iterator<Item = &'a ResourceSlice> {
+    /// Those of its devices that somebody has something of.
+    pub(super) fn rows_in_use(&self) -> impl Iterator<Item = Row<'a>> {
+        let is_supposed = self.is_supposed;
+        let is_held = move |row: &Row<'_>, pool: &PoolUse| match is_supposed {
+            true => matches!(row.held(pool, true), Held::Known(Some(_))),
+            false => row.is_held(pool),
+        };
+        let pool = self.in_use.filter(|pool| !pool.is_empty());
+        let all = pool.map(|pool| self.rows().filter(move |row| is_held(row, pool)));
+        all.into_iter().flatten()
+    }
+
+    /// Who has something of one of its devices.
+    pub(super) fn held(&self, row: Row<'a>) -> Held<'a> {
+        let pool = self.in_use.filter(|pool| !pool.is_empty());
+        pool.map_or(Held::Known(None), |pool| row.held(pool, self.is_supposed))
+    }
+
+    fn slices(&self) -> impl Iterator<Item = Columned<'a>> {
         self.seen.iter().chain(&self.others).copied()
     }
 
     /// How many devices the node sees.
     pub(super) fn places(&self) -> usize {
-        self.seen.iter().map(|slice| slice.devices.len()).sum()
+        self.seen.iter().map(|own| own.slice.devices.len()).sum()
     }
 
     /// What listing its devices takes.
@@ -73,15 +94,16 @@ impl<'a> Pool<'a> {
     /// Two devices that the node sees, or two counter sets, have one name, or a device takes of what
     /// there is not. Counters mean nothing without their gate.
     fn contradicts_itself(&self, has_counters: bool) -> bool {
-        let seen = self.seen.iter().flat_map(|slice| slice.devices.iter());
+        let seen = self.seen.iter().flat_map(|own| own.slice.devices.iter());
         if has_counters { contradict(seen, || self.counter_sets()) } else { share_a_name(seen) }
     }
 
     /// What finding that out takes.
     fn units_of_contradictions(&self) -> u64 {
         let sets: usize = self.counter_sets().map(|set| 1 + set.counters.len()).sum::<usize>() / 4;
-        let devices = self.seen.iter().flat_map(|slice| slice.devices.iter());
-        let of_device = |device: &Device| NAME + (work::counters_of(device) * sets) as u64;
+        let devices = self.seen.iter().flat_map(|own| own.slice.devices.iter());
+        let of_device =
+            |device: &Device| NAME + (work::counters_of(&device.consumes) * sets) as u64;
         devices.map(of_device).sum::<u64>() + sets as u64 * NAME
     }
 }
@@ -163,10 +185,10 @@ pub(super) fn gather<'a>(
         found.retain(|one| one.slice.generation == generation);
         found.sort_by(|left, right| left.slice.meta.name.cmp(&right.slice.meta.name));
         let has_binding_conditions = found.iter().any(|one| one.has_binding_conditions);
-        let slices: Vec<&ResourceSlice> = found.iter().map(|one| &*one.slice).collect();
-        let wanted = slices.first().map_or(0, |slice| slice.slice_count);
+        let slices: Vec<Columned<'_>> = found.iter().map(|one| published.columned(one)).collect();
+        let wanted = slices.first().map_or(0, |own| own.slice.slice_count);
         let is_all_seen = count(&slices) == wanted;
-        let mut others: Vec<&ResourceSlice> = Vec::new();
+        let mut others: Vec<Columned<'_>> = Vec::new();
         if !is_all_seen {
             let all = published.in_pool(driver, name);
             units.charge_each(all.len(), SLICE)?;
@@ -174,13 +196,15 @@ pub(super) fn gather<'a>(
                 // The driver is replacing it, and has nothing new for this node.
                 continue;
             }
-            let names: FxHashSet<&str> = slices.iter().map(|slice| &*slice.meta.name).collect();
-            let is_other = |slice: &&ResourceSlice| {
-                slice.generation == generation && !names.contains(&*slice.meta.name)
+            let names: FxHashSet<&str> = slices.iter().map(|own| &*own.slice.meta.name).collect();
+            let is_other = |one: &&Published| {
+                one.slice.generation == generation && !names.contains(&*one.slice.meta.name)
             };
-            others = all.iter().map(|one| &*one.slice).filter(is_other).collect();
+            let of_pool = all.iter().filter(is_other);
+            others = of_pool.map(|one| published.columned(one)).collect();
         }
         let is_whole = is_all_seen || count(&slices) + count(&others) == wanted;
+        let is_supposed = in_use.concerns(driver, name);
         let in_use = in_use.pool(held, driver, name);
         let (state, seen) = (State::Whole, slices);
         let rules = &cluster.objects().rules_of_taints;
@@ -188,8 +212,17 @@ pub(super) fn gather<'a>(
             true => rules.of_pool(name),
             false => Rules::default(),
         };
-        let mut pool =
-            Pool { driver, name, state, seen, others, in_use, taint_rules, has_binding_conditions };
+        let mut pool = Pool {
+            driver,
+            name,
+            state,
+            seen,
+            others,
+            in_use,
+            is_supposed,
+            taint_rules,
+            has_binding_conditions,
+        };
         let has_counters = followed.has(Gate::DRAPartitionableDevices);
         let is_known = match found.as_slice() {
             _ if !pool.others.is_empty() || !has_counters => None,
@@ -231,6 +264,6 @@ pub(super) fn gather<'a>(
     Ok(pools)
 }
 
-fn count(slices: &[&ResourceSlice]) -> i64 {
+fn count(slices: &[Columned<'_>]) -> i64 {
     i64::try_from(slices.len()).unwrap_or(i64::MAX)
 }

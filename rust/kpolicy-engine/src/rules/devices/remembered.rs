@@ -7,8 +7,9 @@ use crate::snapshot::Cluster;
 use crate::snapshot::device_reads::DeviceRead;
 use crate::snapshot::device_selectors::Compiled;
 
+use super::alike::Alike;
 use super::device_facts::{DeviceFacts, Seen};
-use super::work::ENTRIES_SEARCHED;
+use super::work::UNLIKE;
 
 /// Of so many kinds of devices an answer is remembered.
 const KINDS_MAX: usize = 4;
@@ -25,7 +26,12 @@ impl<'a> Remembered<'a> {
     pub(super) fn place_of(&mut self, text: &'a str, cluster: &'a Cluster) -> usize {
         *self.places.entry(text).or_insert_with(|| {
             let compiled = cluster.objects().selectors.get(text);
-            self.selectors.push(Selector { compiled, values: Vec::new(), answers: Vec::new() });
+            self.selectors.push(Selector {
+                compiled,
+                values: Vec::new(),
+                answers: Vec::new(),
+                alike: Alike::default(),
+            });
             self.selectors.len() - 1
         })
     }
@@ -42,37 +48,45 @@ pub(super) struct Selector<'a> {
     /// What it looked at of each kind, one kind after another. The last one may have no answer.
     values: Vec<Seen<'a>>,
     answers: Vec<bool>,
+    /// Which devices of a slice are of these kinds.
+    alike: Alike<'a>,
 }
 
 impl<'a> Selector<'a> {
-    /// What it said of a device that is like this one for it.
-    pub(super) fn known(&mut self, facts: &DeviceFacts<'a>) -> Option<bool> {
-        let Some(Compiled::Ready(_, Some(reads))) = self.compiled else { return None };
+    /// What it said of a device that is like this one for it, and the units that finding out takes.
+    pub(super) fn known(&mut self, facts: &DeviceFacts<'a>) -> (Option<bool>, u64) {
+        let Some(Compiled::Ready(_, Some(reads))) = self.compiled else { return (None, 0) };
+        let is_searched =
+            |read: &&DeviceRead| !matches!(read, DeviceRead::Driver | DeviceRead::IsShared);
+        let searched = reads.iter().filter(is_searched).count() as u64;
+        if let Some(kind) = self.alike.kind_of(facts, reads) {
+            return (self.answers.get(kind).copied(), 1 + searched);
+        }
         let kinds = self.answers.len();
         self.values.truncate(kinds * reads.len());
         self.values.extend(reads.iter().map(|read| facts.seen(read)));
         let (known, own) = self.values.split_at(kinds * reads.len());
         let is_alike =
             |kind: &usize| known.get(kind * own.len()..(kind + 1) * own.len()) == Some(own);
-        let found = (0..kinds).find(is_alike)?;
-        self.answers.get(found).copied()
+        let found = (0..kinds).find(is_alike);
+        if let Some(kind) = found {
+            self.alike.note(kind);
+        }
+        // Where names have no columns, each name of the device is compared.
+        let compared = match facts.row.of().names() {
+            Some(_) => 0,
+            None => facts.row.attributes_count() as u64,
+        };
+        let units = 1 + searched * (UNLIKE + compared);
+        (found.and_then(|kind| self.answers.get(kind).copied()), units)
     }
 
     /// Remembers what it said of the device that it was asked about last.
     pub(super) fn keep(&mut self, accepted: bool) {
         let Some(Compiled::Ready(_, Some(_))) = self.compiled else { return };
         if self.answers.len() < KINDS_MAX {
+            self.alike.note(self.answers.len());
             self.answers.push(accepted);
         }
-    }
-
-    /// What looking for an answer takes.
-    pub(super) fn units_of_looking(&self, facts: &DeviceFacts<'_>) -> u64 {
-        let Some(Compiled::Ready(_, Some(reads))) = self.compiled else { return 0 };
-        let entries = facts.device.attributes.len().max(facts.device.capacity.len());
-        let is_searched =
-            |read: &&DeviceRead| !matches!(read, DeviceRead::Driver | DeviceRead::IsShared);
-        let searched = reads.iter().filter(is_searched).count();
-        1 + (searched * (1 + entries / ENTRIES_SEARCHED)) as u64
     }
 }

@@ -199,7 +199,7 @@ impl<'a> Attempt<'a> {
                 );
                 return Err(fatal(claim, &request.ask.name, &what));
             }
-            for _ in pool.seen.iter().flat_map(|slice| slice.devices.iter()) {
+            for _ in 0..pool.places() {
                 let index = self.requests.len();
                 self.work.charge(STEP)?;
                 if self.is_selected(claim_index, index, request, place)? {

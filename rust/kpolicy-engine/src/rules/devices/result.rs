@@ -30,8 +30,9 @@ pub(super) fn allocations(
                 let name = &claim.meta.name;
                 return Err(format!("create NodeSelector for claim {name}: {why}"));
             }
-            if detail == Detail::Devices {
-                let devices = chosen.iter().filter_map(|chosen| named(attempt, chosen)).collect();
+            if detail == Detail::Alternatives {
+                let named = chosen.iter().filter_map(|chosen| alternative(attempt, chosen));
+                let devices = named.collect();
                 return Ok(Allocation { devices, ..Allocation::default() });
             }
             let node_selector = node_selector(attempt, chosen);
@@ -51,9 +52,11 @@ pub(super) fn can_be_written(attempt: &Attempt<'_>) -> bool {
     attempt.chosen.iter().all(|chosen| problem_of_places(attempt, chosen).is_none())
 }
 
-/// Without what is only written.
-fn named(attempt: &Attempt<'_>, chosen: &Chosen) -> Option<AllocatedDevice> {
-    let request = attempt.requests.get(chosen.request)?.full_name();
+/// Of a device for an alternative: which one it is. Nothing else counts before it is written.
+fn alternative(attempt: &Attempt<'_>, chosen: &Chosen) -> Option<AllocatedDevice> {
+    let request = attempt.requests.get(chosen.request)?;
+    request.alternative?;
+    let request = request.full_name();
     Some(AllocatedDevice { request, ..AllocatedDevice::default() })
 }
 

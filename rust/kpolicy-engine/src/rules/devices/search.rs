@@ -159,11 +159,17 @@ impl Attempt<'_> {
         let Some(candidate) = self.candidate(place) else { return 0 };
         let constraints = self.constraints.get(claim).into_iter().flatten();
         let constraining: u64 = constraints.map(|constraint| constraint.units(CONSTRAINING)).sum();
-        let device = candidate.device;
-        let pool = self.pools.get(candidate.pool).filter(|_| counters_of(device) > 0);
-        let counting = pool.map_or(0, |pool| self.counters.units(pool, device));
-        let of_shares = match device.is_shared {
-            true => SHARE * device.capacity.len() as u64 + of_capacities(device, request.ask),
+        let (row, flags) = (candidate.row, candidate.row.flags());
+        let pool = self.pools.get(candidate.pool);
+        let counting = pool.filter(|_| flags.consumes() && counters_of(row.consumes()) > 0);
+        let counting = counting.map_or(0, |pool| self.counters.units(pool, row.consumes()));
+        let of_shares = match flags.is_shared() {
+            true => {
+                let capacities = row.capacity();
+                SHARE * capacities.len() as u64
+                    + of_capacities(capacities, request.ask)
+                    + candidate.units_of_use()
+            }
             false => 0,
         };
         GIVING + constraining + counting + of_shares + self.units_of_taints(candidate, request.ask)
@@ -239,7 +245,9 @@ impl Attempt<'_> {
 
     /// Before `has_capacity`.
     pub(super) fn charge_capacity(&mut self, ask: &Ask, place: usize) -> Result<(), Stop> {
-        let units = self.candidate(place).map_or(0, |own| of_capacities(own.device, ask));
+        let units = self
+            .candidate(place)
+            .map_or(0, |own| of_capacities(own.row.capacity(), ask) + own.units_of_use());
         Ok(self.work.charge(units)?)
     }
 
@@ -259,9 +267,9 @@ impl Attempt<'_> {
         };
         let units = self.units_of_giving(claim, request, place);
         self.work.charge(units)?;
-        let (ask, device, slice) = (request.ask, candidate.device, candidate.slice);
+        let (ask, row, slice) = (request.ask, candidate.row, candidate.slice);
         let is_repaired = self.repairs;
-        let is_shared = self.is_shared(device);
+        let (is_shared, consumes) = (self.is_shared(row), row.flags().consumes());
         if ask.is_admin {
             if !is_shared && self.marks.is_chosen_for(place, claim) {
                 return Ok(None);
@@ -269,15 +277,15 @@ impl Attempt<'_> {
         } else if self.is_taken(place) {
             return Ok(None);
         }
-        if !device.consumes.is_empty() && !self.followed.has(Gate::DRAPartitionableDevices) {
+        if consumes && !self.followed.has(Gate::DRAPartitionableDevices) {
             return Ok(None);
         }
         let is_shared_already = is_shared
-            && (candidate.in_use.is_some_and(|own| own.consumers > 0)
+            && (candidate.in_use().is_some_and(|own| own.consumers > 0)
                 || self.marks.shares(place).is_some());
-        let counts = !is_shared_already && !device.consumes.is_empty();
+        let counts = !is_shared_already && consumes;
         let pool = self.pools.get(candidate.pool);
-        if counts && !pool.is_some_and(|pool| self.counters.take(pool, device)) {
+        if counts && !pool.is_some_and(|pool| self.counters.take(pool, row.consumes())) {
             return Ok(None);
         }
         let mut refused = self.is_tainted(candidate, ask);
@@ -285,7 +293,7 @@ impl Attempt<'_> {
         if !refused {
             let refusing = constraints
                 .iter_mut()
-                .position(|constraint| !constraint.add(request, &slice.driver, device));
+                .position(|constraint| !constraint.add(request, &slice.driver, row));
             if let Some(refusing) = refusing {
                 if must && self.comparing.is_none() {
                     let key = self.claims.get(claim).map(|claim| super::key_of(claim));
@@ -295,11 +303,11 @@ impl Attempt<'_> {
                         ask.name,
                         slice.driver,
                         slice.pool,
-                        device.name
+                        candidate.device.name
                     )));
                 }
                 for constraint in constraints.iter_mut().take(refusing) {
-                    constraint.remove(request, &slice.driver, device);
+                    constraint.remove(request, &slice.driver, row);
                 }
                 refused = true;
             }
@@ -310,7 +318,7 @@ impl Attempt<'_> {
                 && is_repaired
                 && let Some(pool) = pool
             {
-                self.counters.give_back(pool, device);
+                self.counters.give_back(pool, row.consumes());
             }
             return Ok(None);
         }
@@ -320,7 +328,7 @@ impl Attempt<'_> {
         let given = Given { request: index, place, took_counters: counts };
         if must {
             // One of several was asked for its capacity before it came to this.
-            self.work.charge(of_capacities(device, ask))?;
+            self.work.charge(of_capacities(row.capacity(), ask))?;
             if !self.has_capacity(ask, place, false)? {
                 // 1.36 leaves all of it as it is.
                 if is_repaired {
@@ -330,7 +338,7 @@ impl Attempt<'_> {
             }
         }
         let share = if is_shared {
-            let share = consumed(ask, device, self.followed).unwrap_or_default();
+            let share = consumed(ask, row.capacity(), self.followed).unwrap_or_default();
             let amounts = share.iter().map(|(name, amount)| (&**name, amount.amount.nanos()));
             self.marks.share(place, amounts);
             Some(share)
@@ -363,15 +371,15 @@ impl Attempt<'_> {
         else {
             return;
         };
-        let (device, slice) = (candidate.device, candidate.slice);
+        let (row, slice) = (candidate.row, candidate.slice);
         for constraint in self.constraints.get_mut(claim).into_iter().flatten() {
-            constraint.remove(request, &slice.driver, device);
+            constraint.remove(request, &slice.driver, row);
         }
         self.marks.give_up(place, claim);
         // 1.36 does not return the counters of a shared device.
-        let returns = took_counters && (self.repairs || !self.is_shared(device));
+        let returns = took_counters && (self.repairs || !self.is_shared(row));
         if returns && let Some(pool) = self.pools.get(candidate.pool) {
-            self.counters.give_back(pool, device);
+            self.counters.give_back(pool, row.consumes());
         }
     }
 }

@@ -97,11 +97,11 @@ impl<'a> Attempt<'a> {
         left: &mut Work,
     ) -> Result<bool, Stop> {
         let Some(candidate) = self.candidate(place) else { return Ok(false) };
-        let has_conditions = !candidate.device.binding_conditions.is_empty();
-        if has_conditions && !self.followed.has_binding_conditions() {
+        if candidate.row.flags().has_binding_conditions() && !self.followed.has_binding_conditions()
+        {
             return Ok(false);
         }
-        let facts = DeviceFacts { driver: &candidate.slice.driver, device: candidate.device };
+        let facts = DeviceFacts { driver: &candidate.slice.driver, row: candidate.row };
         let of_class = request.class.selectors.len();
         for (position, selector) in request.selectors.iter().enumerate() {
             let (class, number) = match position.checked_sub(of_class) {
@@ -127,8 +127,9 @@ impl<'a> Attempt<'a> {
                 }
                 None => return Err(fatal(false, "CEL is not compiled yet")),
             };
-            left.charge(selector.units_of_looking(&facts))?;
-            match selector.known(&facts) {
+            let (known, units) = selector.known(&facts);
+            left.charge(units)?;
+            match known {
                 Some(true) => continue,
                 Some(false) => return Ok(false),
                 None => left.charge(ASKING)?,

@@ -5,9 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::Device;
+use crate::model::CounterSet;
 use crate::release::Gate;
-use crate::snapshot::devices_in_use::DeviceUse;
 
 use super::attempt::{Attempt, Candidate};
 use super::pools::State;
@@ -70,10 +69,11 @@ impl Stock {
         let pools = attempt.pools.iter().filter(|pool| pool.state == State::Whole);
         let devices = pools.flat_map(|pool| {
             let sets: usize = pool.counter_sets().map(|set| set.counters.len()).sum();
-            let of_devices = pool.devices().map(|device| 1 + counters_of(device));
+            let of_devices = pool.rows().map(|row| 1 + counters_of(row.consumes()));
             [sets, of_devices.sum()]
         });
-        devices.sum::<usize>() as u64 * COUNTER
+        let uses = attempt.candidates.iter().map(Candidate::units_of_use);
+        devices.sum::<usize>() as u64 * COUNTER + uses.sum::<u64>()
     }
 
     pub(super) fn of(attempt: &Attempt<'_>) -> Self {
@@ -95,28 +95,23 @@ impl Stock {
                 }
                 stock.sets.push(Set { is_whole: true, takers: Vec::new() });
             }
-            let takes = |device: &Device| -> Vec<(usize, i128)> {
-                let sets = device.consumes.iter();
+            let takes = |consumes: &[CounterSet]| -> Vec<(usize, i128)> {
+                let sets = consumes.iter();
                 let each = sets.flat_map(|set| set.counters.iter().map(move |own| (set, own)));
                 let found = each.filter_map(|(set, (name, amount))| {
                     Some((*names.get(&(&*set.name, &**name))?, amount.amount.nanos()))
                 });
                 found.collect()
             };
-            let is_used = |device: &&Device| {
-                let own = pool.in_use.and_then(|pool| pool.get(&*device.name));
-                own.is_some_and(DeviceUse::is_allocated)
-            };
-            for device in pool.devices().filter(is_used) {
-                for (counter, amount) in takes(device) {
+            for row in pool.rows_in_use() {
+                for (counter, amount) in takes(row.consumes()) {
                     stock.take(counter, amount);
                 }
             }
             let end = first + pool.places();
             let seen = attempt.candidates.get(first..end).unwrap_or_default();
-            stock
-                .devices
-                .extend(seen.iter().map(|own| Own { takes: takes(own.device), is_left: false }));
+            let owns = seen.iter().map(|own| takes(own.row.consumes()));
+            stock.devices.extend(owns.map(|takes| Own { takes, is_left: false }));
             first = end;
         }
         stock.count(attempt);
@@ -237,7 +232,7 @@ impl Stock {
         let of_sets = counters.filter(|(counter, _)| sets.contains(&counter.set));
         let of_partition: Vec<(i128, i128)> = match sets.is_empty() {
             false => of_sets.map(|(counter, left)| (*left, counter.total)).collect(),
-            true if attempt.is_shared(candidate.device) => {
+            true if attempt.is_shared(candidate.row) => {
                 shares_left(candidate, attempt.marks.shares(place)).collect()
             }
             true => Vec::new(),
@@ -266,12 +261,12 @@ fn mean(amounts: &[(i128, i128)]) -> f64 {
 
 /// Nobody has anything of it.
 fn is_whole(candidate: &Candidate<'_>) -> bool {
-    candidate.in_use.is_none_or(|own| own.whole == 0 && own.shares == 0)
+    !candidate.is_held()
 }
 
 /// Others have shares of it, so that its counters are taken already.
 fn is_shared_already(attempt: &Attempt<'_>, candidate: &Candidate<'_>) -> bool {
-    attempt.is_shared(candidate.device) && candidate.in_use.is_some_and(|own| own.consumers > 0)
+    attempt.is_shared(candidate.row) && candidate.in_use().is_some_and(|own| own.consumers > 0)
 }
 
 fn fits(takes: &[(usize, i128)], left: &[i128]) -> bool {
@@ -286,11 +281,12 @@ fn shares_left<'c>(
     candidate: &'c Candidate<'_>,
     given: Option<&'c Shares>,
 ) -> impl Iterator<Item = (i128, i128)> {
-    candidate.device.capacity.iter().map(move |(name, capacity)| {
+    let in_use = candidate.in_use();
+    candidate.row.capacity().iter().map(move |(name, capacity)| {
         let amount = |shares: Option<&Shares>| {
             shares.and_then(|shares| shares.get(name)).copied().unwrap_or_default()
         };
-        let used = amount(candidate.in_use.map(|own| &own.consumed));
+        let used = amount(in_use.map(|own| &own.consumed));
         let total = capacity.value.amount.nanos();
         (total - used - amount(given), total)
     })
@@ -298,6 +294,6 @@ fn shares_left<'c>(
 
 /// Whether something of each capacity is left of a device that is given in shares.
 fn has_shares(attempt: &Attempt<'_>, candidate: &Candidate<'_>, given: Option<&Shares>) -> bool {
-    !attempt.is_shared(candidate.device)
+    !attempt.is_shared(candidate.row)
         || shares_left(candidate, given).all(|(left, total)| total == 0 || left > 0)
 }

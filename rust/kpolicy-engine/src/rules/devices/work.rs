@@ -1,6 +1,6 @@
 //! The work that looking for devices takes on one node, charged while it is done.
 
-use crate::model::{Ask, Device, NodeSelector, RequestPolicy, SlicePlace};
+use crate::model::{Ask, CounterSet, DeviceCapacity, NodeSelector, RequestPolicy, SlicePlace};
 
 use super::search::Stop;
 
@@ -20,7 +20,7 @@ pub(super) const DEVICES_IN_A_ROW: usize = 4;
 /// Comparing its name with those of the pool's other devices.
 pub(super) const NAME: u64 = 4;
 /// A request, or an alternative of one, that is made ready.
-pub(super) const REQUEST: u64 = 6;
+pub(super) const REQUEST: u64 = 14;
 /// A constraint that is made ready.
 pub(super) const CONSTRAINT: u64 = 4;
 /// A step of the search: a device that is looked at.
@@ -47,6 +47,10 @@ pub(super) const SELECTOR_BYTES: usize = 128;
 pub(super) const ASKING: u64 = 3;
 /// An allocation that is compared with others, besides what rules spend on it.
 pub(super) const COMPARING: u64 = 8;
+/// What a selector looks at of a device that is like no other of its slice that the selector knows.
+pub(super) const UNLIKE: u64 = 9;
+/// Something of a device that is looked up by its name.
+pub(super) const LOOKED_UP: u64 = 24;
 /// So many attributes or capacities are searched for a name in a unit.
 pub(super) const ENTRIES_SEARCHED: usize = 8;
 /// So many answers of selectors are made room for in a unit.
@@ -106,20 +110,19 @@ pub(crate) fn of_selector(selector: &NodeSelector) -> u64 {
 }
 
 /// How many counters a device takes of.
-pub(super) fn counters_of(device: &Device) -> usize {
-    device.consumes.iter().map(|set| set.counters.len()).sum()
+pub(super) fn counters_of(consumes: &[CounterSet]) -> usize {
+    consumes.iter().map(|set| set.counters.len()).sum()
 }
 
 /// What a request takes of the capacities of a device.
-pub(super) fn of_capacities(device: &Device, ask: &Ask) -> u64 {
+pub(super) fn of_capacities(capacities: &[(Box<str>, DeviceCapacity)], ask: &Ask) -> u64 {
     let of_policy = |policy: &RequestPolicy| {
         let values = policy.valid_values.as_ref().map_or(0, |values| values.len());
         CAPACITY_POLICY + (values / CAPACITY_VALUES) as u64
     };
-    let own = device
-        .capacity
+    let own = capacities
         .iter()
         .map(|(_, capacity)| CAPACITY + capacity.policy.as_ref().map_or(0, of_policy));
     let named = ask.capacity.len() as u64;
-    own.sum::<u64>() + named + named * device.capacity.len() as u64 / CAPACITIES_NAMED
+    own.sum::<u64>() + named + named * capacities.len() as u64 / CAPACITIES_NAMED
 }

@@ -163,7 +163,7 @@ impl State {
             return self.answer_supposing(cluster, node);
         }
         let Some(known) = self.answers.known(cluster, &node.node.name, &backed) else {
-            return Answer::of(&self.found(cluster, node, Detail::Devices));
+            return Answer::of(&self.found(cluster, node, Detail::Alternatives));
         };
         let answer = known.get_or_init(|| self.found_out(cluster, node)).answer;
         debug_assert!(self.is_own_answer(answer, cluster, node), "nodes that are alike differ");
@@ -172,7 +172,7 @@ impl State {
 
     fn found_out(&self, cluster: &Cluster, node: NodeView<'_>) -> Known {
         let mut work = Work::of(self.units_a_node);
-        let found = self.found_within(&mut work, cluster, node, Detail::Devices);
+        let found = self.found_within(&mut work, cluster, node, Detail::Alternatives);
         let units = self.units_a_node - work.left();
         cluster.objects().add_units_of_devices(units);
         let answer = Answer::of(&found);
@@ -193,7 +193,7 @@ impl State {
         let lack = match known {
             Some(Known { part: Some(part), .. }) => Lack::TooMuch(part.to_string()),
             Some(known) if known.units > self.answers.words_max => Lack::Failed(UNSAID.to_owned()),
-            _ => self.found(cluster, node, Detail::Devices).err()?,
+            _ => self.found(cluster, node, Detail::Alternatives).err()?,
         };
         lack.failure(self.units_a_node)
     }
@@ -203,7 +203,7 @@ impl State {
         const NODES_MAX: usize = 64;
         let ask = || {
             let mut work = Work::of(self.units_a_node);
-            Answer::of(&self.found_within(&mut work, cluster, node, Detail::Devices))
+            Answer::of(&self.found_within(&mut work, cluster, node, Detail::Alternatives))
         };
         cluster.nodes().len() > NODES_MAX || answer == ask()
     }

@@ -152,7 +152,7 @@ impl State {
             false => self.units_a_node.min(units_of_devices(cluster.nodes().len())),
         };
         let mut work = Work::of(units);
-        let found = self.found_within(&mut work, cluster, node, Detail::Devices);
+        let found = self.found_within(&mut work, cluster, node, Detail::Alternatives);
         let spent = units - work.left();
         cluster.objects().add_units_of_devices(spent);
         self.supposed.spent.0.fetch_add(spent, Ordering::Relaxed);
