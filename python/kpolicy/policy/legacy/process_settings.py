@@ -11,7 +11,7 @@ from typing import Final
 
 from kpolicy.diagnostics import Diagnostic
 from kpolicy.policy.codes.registry import remark
-from kpolicy.policy.models.durations import seconds_of
+from kpolicy.policy.models.go_durations import seconds_of
 from kpolicy.policy.yaml.nodes import Mapping, Path, Scalar, find
 
 # By its place: what kube-scheduler takes without it, and what to use instead.

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, Self, get_args
 from pydantic import BaseModel, Field, model_validator
 
 from kpolicy.policy.models.builtin_table import BUILTIN_TABLE
-from kpolicy.policy.models.durations import Duration, seconds_of
+from kpolicy.policy.models.go_durations import Duration, seconds_of
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
 from kpolicy.quick_dataclass import dataclass
 

@@ -27,7 +27,7 @@ from kpolicy.policy.limits import (
     WEIGHT_MAX,
 )
 from kpolicy.policy.models.builtins import InterPodAffinityArgs
-from kpolicy.policy.models.durations import Duration
+from kpolicy.policy.models.go_durations import Duration
 from kpolicy.policy.models.plugin_sets import PluginSets
 from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
 

@@ -46,7 +46,7 @@ from kpolicy.cluster.writes.binder import (
 )
 from kpolicy.cluster.writes.conventions import pod_path
 from kpolicy.policy.assembly.assemble import Program
-from kpolicy.policy.models.durations import seconds_of
+from kpolicy.policy.models.go_durations import seconds_of
 from kpolicy.policy.models.scheduling_policy import Extender, ExtenderTls
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.extenders.protocol import Unreadable, binding_args, read_binding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kpolicy.policy.models.durations import seconds_of
+from kpolicy.policy.models.go_durations import seconds_of
 
 
 @pytest.mark.parametrize(
