@@ -57,6 +57,7 @@ class Judged:
     rest_s: float = REST_S
     evicts: bool = False
     binds_volumes: bool = False
+    allocates_devices: bool = False
     kept_in: str = ""
     unjudged: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
@@ -73,6 +74,7 @@ class Judged:
             ignored=self.ignored,
             evicts=self.evicts,
             binds_volumes=self.binds_volumes,
+            allocates_devices=self.allocates_devices,
             kept_in=self.kept_in,
         )
 

@@ -26,6 +26,7 @@ from tests.cluster.control_plane import ControlPlane
 from tests.invariants.history import (
     CLAIM,
     DELETED,
+    DEVICE_CLAIM,
     LEASE,
     VOLUME,
     AtRest,
@@ -44,6 +45,7 @@ PATHS: Final = {
     "configmaps": "/api/v1/configmaps",
     CLAIM: "/api/v1/persistentvolumeclaims",
     VOLUME: "/api/v1/persistentvolumes",
+    DEVICE_CLAIM: "/apis/resource.k8s.io/v1/resourceclaims",
 }
 RETRY_S: Final = 0.1
 READ_TIMEOUT_S: Final = 90.0  # the API server sends bookmarks every minute
@@ -72,7 +74,9 @@ class Recording:
         self._profiles = frozenset(profiles)
         self._terms = terms or Terms()
         self._trouble_free = trouble_free
-        self._watches = {name: _Watch(control_plane, name) for name in PATHS}
+        # Not every API server has claims on devices.
+        watched = [each for each in PATHS if each != DEVICE_CLAIM or self._terms.allocates_devices]
+        self._watches = {name: _Watch(control_plane, name) for name in watched}
         self._offers: list[PolicyOffer] = []
         self._standstills: list[Standstill] = []
         self._calm_since_ns: int | None = None

@@ -1,5 +1,5 @@
 """SIGKILL after the writes of a run in which everything is at work: a pod is evicted for another,
-claims are bound, a policy comes from a ConfigMap, and a lease is held.
+claims are bound, devices are allocated, a policy comes from a ConfigMap, and a lease is held.
 
 As in `test_killed`: one clean run is recorded, then for each kind of write (`full`: for each write)
 a run in which we die right after it, before its answer. The end must be that of the clean run, and
@@ -19,13 +19,13 @@ from tests.cluster.audit import AuditEvent
 from tests.cluster.client import wait_for
 from tests.cluster.control_plane import ControlPlane
 from tests.cluster.users import NORMAL
-from tests.e2e import volumes
+from tests.e2e import devices, volumes
 from tests.e2e.judged import REST_BROKEN_S, REST_FULL_S, Judged, judge, recording
 from tests.e2e.nemeses.faults import Call, LoseAnswer
 from tests.e2e.nemeses.proxy import Proxy
 from tests.e2e.policy_hash import policy_hash
 from tests.e2e.preemption_stage import create_priorities
-from tests.e2e.rights import VOLUME_RULES, of_config_maps
+from tests.e2e.rights import DEVICE_RULES, VOLUME_RULES, of_config_maps
 from tests.e2e.scheduler_process import SchedulerProcess
 from tests.invariants.recording import Recording
 
@@ -35,10 +35,20 @@ SPACE, NAME, STATUS = "policies", "policy", "policy-status"
 HOME: Final = f"/api/v1/namespaces/{SPACE}/configmaps"
 LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{SPACE}/leases"
 ENDS_WITHIN_S = 90.0
-PLACED: Final = frozenset({"preemptor", "local", "made"})
+PLACED: Final = frozenset({"preemptor", "local", "made", "devices"})
 LEASE: Final = "lease"
 KINDS: Final = frozenset(
-    {"disruption target", "eviction", "nomination", "volume", "claim", "kept policy", "bind"}
+    {
+        "disruption target",
+        "eviction",
+        "nomination",
+        "volume",
+        "claim",
+        "finalizer of a device claim",
+        "allocation",
+        "kept policy",
+        "bind",
+    }
 )
 # How many of these there are depends on which news came first.
 UNSURE: Final = frozenset({"event", "condition", "kept policy"})
@@ -56,7 +66,9 @@ def kind_of(call: Call) -> str:
         return "bind"
     if call.method == "DELETE":
         return "eviction"
-    resource = call.path.split("/")
+    resource = call.path.partition("?")[0].split("/")
+    if "resourceclaims" in resource:
+        return "allocation" if resource[-1] == "status" else "finalizer of a device claim"
     for name, kind in (
         ("persistentvolumes", "volume"),
         ("persistentvolumeclaims", "claim"),
@@ -86,9 +98,11 @@ spec:
 def plane(control_plane_binary: object) -> Iterator[ControlPlane]:
     with ControlPlane() as running:
         running.admin.create_namespace(SPACE)
-        running.grant(NORMAL, VOLUME_RULES)
+        running.grant(NORMAL, (*VOLUME_RULES, *DEVICE_RULES))
         running.grant(NORMAL, of_config_maps([NAME], [STATUS]), namespace=SPACE)
-        running.start_controller_manager(controllers=volumes.CONTROLLERS)
+        controllers = (*volumes.CONTROLLERS, *devices.CONTROLLERS)
+        running.start_controller_manager(controllers=controllers)
+        devices.create_class(running.admin)
         volumes.create_classes(running.admin)
         create_priorities(running)
         yield running
@@ -130,10 +144,13 @@ class Work:
         volumes.wait_available(self.admin, f"local-{self.number}")
         for claim, storage in (("local", volumes.LOCAL), ("made", volumes.MADE)):
             volumes.create_claim(self.admin, self.namespace, claim, storage)
+        devices.publish(self.admin, disk, 1)
+        devices.create_claim(self.admin, self.namespace, "gpu")
         self.offer()
         self._pod("preemptor", "high", full)
         for claim in ("local", "made"):
             self._pod(claim, "low", disk, cpu="100m", **volumes.claimed(claim))
+        self._pod("devices", "low", disk, cpu="100m", **devices.using("gpu"))
         self.provisioner = threading.Thread(target=self._provision, daemon=True)
         self.provisioner.start()
 
@@ -168,6 +185,7 @@ class Work:
             "placed": {pod: node.partition("-")[0] for pod, node in placed.items()},
             "evicted": sorted(event.name for event in self.evictions()),
             "claims": volumes.phases(self.admin, self.namespace, ("local", "made")),
+            "devices": [device for _, device in devices.devices_held(self.admin, self.namespace)],
         }
 
     def is_over(self) -> bool:
@@ -196,6 +214,7 @@ class Work:
         self.admin.delete(f"{space}/persistentvolumeclaims")
         self.admin.delete("/api/v1/persistentvolumes")
         self.admin.delete("/api/v1/nodes")
+        self.admin.delete(devices.SLICES)
         self.number += 1
 
     def die_after(self, kind: str, nth: int, *, frees_lease: bool) -> bool:
@@ -231,6 +250,7 @@ def how(request: pytest.FixtureRequest) -> Judged:
         frozenset({"kpolicy"}),
         evicts=True,
         binds_volumes=True,
+        allocates_devices=True,
         kept_in=f"{SPACE}/{STATUS}",
         rest_s=REST_FULL_S if is_full else REST_BROKEN_S,
     )
@@ -272,6 +292,7 @@ def clean_run(work: Work) -> tuple[Json, list[tuple[str, int]]]:
     clean = work.end()
     assert clean["evicted"] == ["victim"]
     assert clean["claims"] == ["Bound", "Bound"]
+    assert clean["devices"] == ["gpu-0"]
     counted: dict[str, int] = {LEASE: 1}
     for call in work.proxy.calls()[before:]:
         kind = kind_of(call)
