@@ -357,9 +357,12 @@ fn answers_that_were_dropped_are_worked_out_again() {
         engine.settle(&[(uid, BindOutcome::Gone)], 0, &mut Applied::default());
     };
     (0..KINDS).for_each(|index| decide(&mut engine, index));
+    let once = engine.statistics();
+    assert!(once.cached_shapes < 100, "few that one pod had: {}", once.cached_shapes);
+    assert_eq!(once.shape_misses, KINDS as u64);
+    (0..KINDS).for_each(|index| decide(&mut engine, index));
     let full = engine.statistics();
-    assert!(full.cached_shapes < KINDS, "{}", full.cached_shapes);
-    assert_eq!(full.shape_misses, KINDS as u64);
+    assert!((KINDS / 2..KINDS).contains(&full.cached_shapes), "{}", full.cached_shapes);
     (0..KINDS).step_by(50).for_each(|index| decide(&mut engine, index));
     let after = engine.statistics();
     assert!(after.shape_misses > full.shape_misses && after.shape_hits > full.shape_hits);
