@@ -159,12 +159,14 @@ impl<'a> Attempt<'a> {
     /// reach the device, or it cannot be said.
     pub(super) fn refusing(&mut self, index: usize, place: usize) -> Option<String> {
         let (request, candidate) = (self.requests.get(index)?, self.candidates.get(place)?);
-        let facts = DeviceFacts { driver: &candidate.slice.driver, device: candidate.device };
+        let facts = DeviceFacts { driver: &candidate.slice.driver, row: candidate.row };
         let of_class = request.class.selectors.len();
         for (position, selector) in request.selectors.iter().enumerate() {
             let selector = selector.and_then(|selector| self.remembered.get_mut(selector))?;
             let Some(Compiled::Ready(expression, _)) = selector.compiled else { return None };
-            let accepts = match selector.known(&facts) {
+            let (known, units) = selector.known(&facts);
+            self.work.charge(units).ok()?;
+            let accepts = match known {
                 Some(known) => known,
                 None => {
                     let mut budget = Budget::new(self.work.left().min(UNITS_MAX));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{Ask, ResourceClaim};
 use crate::release::{Followed, Gate};
-use crate::snapshot::devices_in_use::{DeviceUse, InUseWithout};
+use crate::snapshot::devices_in_use::InUseWithout;
 use crate::snapshot::{Cluster, NodeView};
 
 use super::attempt::Attempt;
@@ -111,21 +111,21 @@ impl Attempt<'_> {
 
     fn is_out_of_counters(&mut self, place: usize) -> bool {
         let Some(candidate) = self.candidates.get(place) else { return false };
-        let device = candidate.device;
-        let is_in_use = candidate.in_use.is_some_and(DeviceUse::is_allocated);
+        let consumes = candidate.row.consumes();
+        let is_in_use = candidate.in_use().is_some_and(|own| own.whole + own.shares > 0);
         let Some(pool) = self.pools.get(candidate.pool) else { return false };
-        if device.consumes.is_empty() || is_in_use {
+        if consumes.is_empty() || is_in_use {
             return false;
         }
         if !self.followed.has(Gate::DRAPartitionableDevices) {
             return true;
         }
-        if self.work.charge(self.counters.units(pool, device)).is_err() {
+        if self.work.charge(self.counters.units(pool, consumes)).is_err() {
             return false;
         }
-        let fits = self.counters.take(pool, device);
+        let fits = self.counters.take(pool, consumes);
         if fits {
-            self.counters.give_back(pool, device);
+            self.counters.give_back(pool, consumes);
         }
         !fits
     }
