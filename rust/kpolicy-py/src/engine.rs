@@ -1,13 +1,14 @@
 //! The Python class `Engine`: each method takes its arguments apart, lets other threads run, and
 //! calls the engine.
 //!
-//! There is one mutex. It is taken only while other Python threads may run, so that no thread waits
+//! There is one mutex around the engine. It is taken only while other Python threads may run, so that no thread waits
 //! for it while it holds Python's lock.
 
 use std::sync::{Arc, Mutex};
 
 use kpolicy_codec::{Keep, file, list, watch};
 use kpolicy_engine::api::Applied;
+use kpolicy_engine::model::ApiPaths;
 use kpolicy_engine::snapshot::Progress;
 use kpolicy_engine::threads::Threads;
 use pyo3::exceptions::PyValueError;
@@ -15,11 +16,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use serde_json::Value;
 
-use crate::fault::{detached, poisoned};
+use crate::fault::detached;
 use crate::held::Held;
 use crate::pod_resources::PodResources;
 use crate::stopwatch::Monotonic;
-use crate::{arguments, expression, program, tuples};
+use crate::{arguments, expression, tuples};
 
 /// The snapshot, the program in force, and the cycle. Safe to call from any thread.
 #[pyclass(frozen, module = "kpolicy._engine")]
@@ -27,6 +28,8 @@ pub struct Engine {
     pub(crate) held: Mutex<Held>,
     pub(crate) threads: Arc<Threads>,
     progress: Arc<Progress>,
+    /// What is kept of objects for the program in force. Who reads ahead does not wait for the engine.
+    pub(crate) paths: Mutex<Arc<ApiPaths>>,
 }
 
 #[pymethods]
@@ -38,7 +41,8 @@ impl Engine {
     fn new(seed: u64, threads: Option<i64>, decided: u64) -> PyResult<Self> {
         let threads = arguments::threads(threads)?;
         let held = Held::new(seed, decided, Arc::clone(&threads));
-        Ok(Self { progress: held.core.progress(), held: Mutex::new(held), threads })
+        let paths = Mutex::new(held.core.paths());
+        Ok(Self { progress: held.core.progress(), held: Mutex::new(held), threads, paths })
     }
 
     /// Grows while a call works, and can be read meanwhile.
@@ -48,14 +52,7 @@ impl Engine {
 
     /// Put a program in force from the next cycle on; empty list, or why it was refused.
     fn load<'py>(&self, py: Python<'py>, program: &[u8]) -> PyResult<Bound<'py, PyList>> {
-        let refusals = detached(py, || {
-            let program = match program::read(program) {
-                Ok(program) => program,
-                Err(refusal) => return Ok(vec![refusal]),
-            };
-            let mut held = self.held.lock().map_err(|_| poisoned())?;
-            Ok(held.core.load(&program).err().unwrap_or_default())
-        })?;
+        let refusals = detached(py, || self.put_in_force(program))?;
         tuples::refusals(py, &refusals)
     }
 
@@ -77,7 +74,10 @@ impl Engine {
     fn keep(&self, py: Python<'_>, ir: &[u8]) -> PyResult<()> {
         let read = serde_json::from_slice(ir);
         let ir: Value = read.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        self.ask(py, |held| held.core.keep(&ir))
+        self.ask(py, |held| {
+            held.core.keep(&ir);
+            self.note_paths(held);
+        })
     }
 
     /// A full list begins: what it does not name is gone at `list_end`.

@@ -14,7 +14,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use crate::engine::Engine;
-use crate::fault::{detached, poisoned};
+use crate::fault::detached;
 use crate::held::Held;
 use crate::judged_pods::{DecidedPods, Judged, disagreements};
 use crate::{arguments, decided, tuples};
@@ -238,7 +238,7 @@ pub(crate) fn read_calls(
 ) -> PyResult<(RecordedCalls, usize)> {
     let mut calls: VecDeque<Call> = calls.iter().map(Call::of).collect::<PyResult<_>>()?;
     detached(py, || {
-        let paths = engine.held.lock().map_err(|_| poisoned())?.core.paths();
+        let paths = engine.paths();
         let are_read = calls.iter_mut().map(|call| call.read(&records, &paths));
         let count = are_read.take_while(|is_read| *is_read).count();
         calls.truncate(count);

@@ -18,7 +18,6 @@ _RESOURCES: Final = frozenset(kind.resource for kind in OBJECT_KINDS) - {
     "resourceclaims",
 }
 _OUTCOMES: Final = frozenset({0, 1, 2})
-_NS_MAX: Final = 1 << 63
 
 AtOnce: TypeAlias = tuple[Any, ...]
 
@@ -60,7 +59,7 @@ def at_once(chunk: bytes, frame: Frame, decisions: Decisions) -> AtOnce | None:
             call = ("pass_time", now_ns)
         case _:
             return None
-    return call if -_NS_MAX <= now_ns < _NS_MAX else None
+    return call
 
 
 def _are_texts(uids: list[Any]) -> bool:
@@ -69,6 +68,6 @@ def _are_texts(uids: list[Any]) -> bool:
 
 def _are_outcomes(outcomes: list[Any]) -> bool:
     return all(
-        isinstance(each, list) and len(each) == 2 and type(each[0]) is str and each[1] in _OUTCOMES
+        isinstance(each, list) and list(map(type, each)) == [str, int] and each[1] in _OUTCOMES
         for each in outcomes
     )

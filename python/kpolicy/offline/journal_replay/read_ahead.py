@@ -24,6 +24,7 @@ from kpolicy.journal.engine_calls import (
 )
 from kpolicy.offline.journal_replay.calls_at_once import AtOnce, Decisions, at_once
 from kpolicy.offline.journal_replay.decided_pods import DecidedPod, decided_pods
+from kpolicy.offline.journal_replay.engine_state import ENGINE_ERRORS
 from kpolicy.offline.journal_replay.journal_input import EpochReader, Piece
 from kpolicy.offline.limits import PIECES_AHEAD, READING_THREADS
 from kpolicy.offline.snapshots.snapshot_problem import Problem
@@ -134,7 +135,10 @@ class _Reading:
         found, self._frames = self._frames, []
         if not found:
             return
-        calls, count = read_calls(self._engine, self._chunk, self._calls)
+        try:
+            calls, count = read_calls(self._engine, self._chunk, self._calls)
+        except ENGINE_ERRORS as error:
+            raise BrokenRecordError("the arguments of a call are not its own") from error
         self._calls = []
         if count:
             self.records.append(AheadCalls(self._chunk, found[:count], calls))
