@@ -1,7 +1,8 @@
 //! Shapes that one pod alone had so far. Where pods differ, most shapes stay so, and of those only the newest
 //! are kept: their memory is used again while it is in the processor's cache.
 //!
-//! A shape that was dropped here and is made again is no newcomer: it stays like those that several pods had.
+//! A shape that was dropped here and is made again is no newcomer: it stays like those that several pods had. It
+//! is known again while there is any pod like it.
 
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
