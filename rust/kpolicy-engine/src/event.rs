@@ -221,9 +221,7 @@ impl Occurrence {
             Self::Node { old: Some(old), new: Some(new), parts } => node_events(old, new, *parts),
             Self::Node { old: None, .. } => vec![Event::NodeAdd],
             Self::Node { new: None, .. } => vec![Event::NodeDelete],
-            Self::Pod { old: Some(old), new: Some(new), is_assigned } => {
-                pod_events(old, new, *is_assigned)
-            }
+            Self::Pod { old: Some(old), new: Some(new), .. } => pod_events(old, new),
             Self::Pod { old: None, .. } => vec![Event::PodAdd],
             Self::Pod { new: None, .. } => vec![Event::PodDelete],
             Self::Object(Replaced { kind, old, new }) => vec![match (old, new) {
@@ -254,9 +252,7 @@ fn node_events(old: &Node, new: &Node, parts: NodeParts) -> Vec<Event> {
     differing.into_iter().filter_map(|(differs, event)| differs.then_some(event)).collect()
 }
 
-/// What is kept of a pod is all that rules read. A change of anything else counts for pods on nodes only, as
-/// in kube-scheduler: the status that a scheduler writes to a pending pod is no reason to try it again.
-fn pod_events(old: &Pod, new: &Pod, is_assigned: bool) -> Vec<Event> {
+fn pod_events(old: &Pod, new: &Pod) -> Vec<Event> {
     let differing = [
         (old.labels() != new.labels(), Event::PodLabel),
         (requests_less(old, new), Event::PodScaleDown),
@@ -270,7 +266,7 @@ fn pod_events(old: &Pod, new: &Pod, is_assigned: bool) -> Vec<Event> {
     let has_more = old.annotations != new.annotations
         || old.api_values != new.api_values
         || old.template != new.template;
-    if has_more || (is_assigned && events.is_empty()) {
+    if events.is_empty() || has_more {
         events.push(Event::PodUpdate);
     }
     events
