@@ -52,6 +52,10 @@ class Cluster:
         assert not applied.unreadable
         self.is_told_of = bool(applied.pods or applied.wakes)
 
+    def pass_a_minute(self) -> None:
+        self.now_s += 60
+        self.is_told_of = bool(self.engine.pass_time(self.now_s * SECOND).wakes)
+
     def come(self, name: str, namespace: str = "a", cpu: int = 1, **more: Any) -> None:
         self.watch("pods", "ADDED", made(name, namespace, cpu, **more))
         self.wait(name)
@@ -297,7 +301,7 @@ def test_pods_that_are_being_tried_do_not_hold_parked_ones() -> None:
 
 def test_holds_begin_by_time_by_nodes_and_by_namespaces_also_for_parked_pods() -> None:
     cases: list[tuple[str, Callable[[Cluster], None]]] = [
-        ("now.within('1 0 * * *', duration('1h'))", lambda _: None),
+        ("now.within('1 0 * * *', duration('1h'))", Cluster.pass_a_minute),
         ("cluster.nodeCount > 1", lambda c: c.watch("nodes", "ADDED", node("m", cpu="1"))),
         (
             "'stop' in namespaceObject.labels",
@@ -315,10 +319,6 @@ def test_holds_begin_by_time_by_nodes_and_by_namespaces_also_for_parked_pods() -
         cluster.wait("p", is_resting=True)
         assert cluster.next(9) == []
         change(cluster)
-        if "now" in when:
-            cluster.now_s = 60
-            passed = cluster.engine.pass_time(cluster.now_s * SECOND)
-            cluster.is_told_of = bool(passed.wakes)
         assert cluster.is_told_of, when
         assert cluster.next(9) == [], when
         assert cluster.held == {"p": "h"}, when
@@ -355,7 +355,7 @@ def test_a_hold_that_errs_holds() -> None:
 
 def test_holds_end_by_time_by_nodes_and_by_namespaces() -> None:
     cases: list[tuple[str, Callable[[Cluster], None]]] = [
-        ("!now.within('1 0 * * *', duration('1h'))", lambda _: None),
+        ("!now.within('1 0 * * *', duration('1h'))", Cluster.pass_a_minute),
         ("cluster.nodeCount < 2", lambda c: c.watch("nodes", "ADDED", node("m"))),
         (
             "!('go' in namespaceObject.labels)",
@@ -370,10 +370,6 @@ def test_holds_end_by_time_by_nodes_and_by_namespaces() -> None:
         cluster.come("p")
         assert cluster.next(9) == [], when
         change(cluster)
-        if "now" in when:
-            cluster.now_s = 60
-            passed = cluster.engine.pass_time(cluster.now_s * SECOND)
-            cluster.is_told_of = bool(passed.wakes)
         assert cluster.is_told_of, when
         assert cluster.next(9) == ["p"], when
 

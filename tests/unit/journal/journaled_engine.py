@@ -106,6 +106,12 @@ class JournaledEngine:
         self.call("watch", "pods", lines(*confirmed), self.now())
         return placed
 
+    def place_one_by_one(self, prefix: str, count: int) -> dict[str, str]:
+        placed: dict[str, str] = {}
+        for number in range(count):
+            placed |= self.place(f"{prefix}-{number}")
+        return placed
+
     def begin_anew(self, nodes: int, placed: dict[str, str]) -> None:
         begun = self.journal.begin_anew()
         self.journal.write_waiting()

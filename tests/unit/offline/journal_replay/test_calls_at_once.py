@@ -27,9 +27,7 @@ def recorded(folder: Path) -> None:
     """Decisions, a pod that fits nowhere, one that another scheduler places, and a later epoch."""
     made = JournaledEngine(folder)
     made.begin(nodes=4)
-    placed: dict[str, str] = {}
-    for number in range(12):
-        placed |= made.place(f"web-{number}")
+    placed = made.place_one_by_one("web", 12)
     huge = pending("huge", labels={"app": "batch"})
     huge["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "64"
     shown = [("ADDED", huge), ("ADDED", pending("other")), ("MODIFIED", on_node("other", "n0"))]
@@ -37,8 +35,7 @@ def recorded(folder: Path) -> None:
     made.call("schedule", ["huge"], made.now())
     made.call("pass_time", made.now())
     made.begin_anew(4, placed | {"other": "n0"})
-    for number in range(6):
-        made.place(f"late-{number}")
+    made.place_one_by_one("late", 6)
     made.close()
 
 

@@ -48,9 +48,7 @@ def test_the_policy_that_decided_has_no_differences(tmp_path: Path) -> None:
 def test_one_difference_does_not_cause_the_next(tmp_path: Path) -> None:
     made = JournaledEngine(tmp_path)
     made.begin(nodes=4)
-    placed: dict[str, str] = {}
-    for number in range(20):
-        placed |= made.place(f"web-{number}")
+    placed = made.place_one_by_one("web", 20)
     made.close()
     found = compare(tmp_path, FENCED)
     rejected = sorted(name for name, where in placed.items() if where == "n0")

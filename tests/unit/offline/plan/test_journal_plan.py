@@ -44,9 +44,7 @@ def planned(folder: Path, old: str, new: str) -> InputPlan:
 def test_a_rule_makes_changes_and_chance_makes_none(tmp_path: Path) -> None:
     made = JournaledEngine(tmp_path)
     made.begin(nodes=4)
-    placed: dict[str, str] = {}
-    for number in range(20):
-        placed |= made.place(f"web-{number}")
+    placed = made.place_one_by_one("web", 20)
     made.close()
     assert planned(tmp_path, "", "").changes == ()
     found = planned(tmp_path, "", FENCED)
@@ -128,8 +126,7 @@ def test_a_missing_segment_is_named_and_what_comes_before_counts(
     monkeypatch.setattr(segment_files, "SEGMENTS", 64)
     made = JournaledEngine(tmp_path, bytes_max=1 << 18)
     made.begin(nodes=4)
-    for number in range(90):
-        made.place(f"web-{number}")
+    made.place_one_by_one("web", 90)
     made.close()
     segments = sorted(tmp_path.glob("*.kpsnap"))
     assert len(segments) >= 3
