@@ -305,20 +305,18 @@ def _ordered(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def _distinct(policies: Iterable[Policy], findings: list[Diagnostic]) -> list[Policy]:
-    """The policies without those whose name occurs before; these are reported."""
+    """The policies under names that differ. One whose name occurs before is reported, and its own
+    findings too: it is examined under a name that also says where it is."""
     by_name: dict[str, Policy] = {}
     for policy in policies:
         first = by_name.setdefault(policy.name, policy)
         if first is not policy:
-            note = Note("first here", place=first.place(("metadata", "name")))
-            findings.append(
-                policy.remark(
-                    "KP104",
-                    f"two policies are called `{policy.name}`",
-                    ("metadata", "name"),
-                    notes=(note,),
-                )
-            )
+            at = ("metadata", "name")
+            note = Note("first here", place=first.place(at))
+            message = f"two policies are called `{policy.name}`"
+            findings.append(policy.remark("KP104", message, at, notes=(note,)))
+            name = f"{policy.name} ({policy.place(at)})"
+            by_name[name] = replace(policy, name=name)
     return list(by_name.values())
 
 

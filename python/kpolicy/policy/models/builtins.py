@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from kpolicy.policy.models.builtin_table import BUILTIN_TABLE
 from kpolicy.policy.models.go_durations import Duration, seconds_of
@@ -180,11 +180,16 @@ class PodTopologySpreadArgs(Edge):
         return self
 
 
+def _absent_if_empty(shape: list[ShapePoint] | None) -> list[ShapePoint] | None:
+    return shape or None
+
+
 class VolumeBindingArgs(Edge):
-    """The shape scores how full storage becomes, with the gate StorageCapacityScoring."""
+    """The shape scores how full storage becomes, with the gate StorageCapacityScoring. An empty one
+    is the default, as for kube-scheduler."""
 
     bind_timeout_seconds: Annotated[int, Field(ge=0)] = 600
-    shape: list[ShapePoint] | None = None
+    shape: Annotated[list[ShapePoint] | None, AfterValidator(_absent_if_empty)] = None
 
     @model_validator(mode="after")
     def _is_sorted(self) -> Self:
