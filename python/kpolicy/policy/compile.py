@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 _COMMENT: Final = re.compile(r"(?m)(?:^|(?<=\s))#[ \t]*kpolicy:[ \t]*ignore\[([^\]\n]*)\][^\r\n]*")
 # A line that begins a block scalar: the comment on it also covers the lines of the block.
-_BLOCK: Final = re.compile(r"[|>][-+0-9]{0,3}[ \t]*(?:#.*)?$")
-_CODE: Final = re.compile(r"[A-Za-z0-9]+")
+_BLOCK: Final = r"[|>][-+0-9]{0,3}[ \t]*(?:#.*)?$"
+_CODE: Final = r"[A-Za-z0-9]+"
 # The policies of the package. `importlib.resources` would load a dozen modules to find them.
 _SHIPPED: Final = Path(__file__).parents[1] / "policies"
 
@@ -104,7 +104,7 @@ def _suppressions(text: SourceText) -> Iterator[_Suppression]:
         line, column = text.line_and_column(found.start())
         is_alone = not text.line(line)[: column - 1].strip()
         lines = _lines(text, line + is_alone)
-        codes = list(_CODE.finditer(found.group(1)))
+        codes = list(re.finditer(_CODE, found.group(1)))
         for index, code in enumerate(codes):
             span = Span(*code.span()).shifted(found.start(1))
             whole = _comment(text, found, is_alone=is_alone)
@@ -115,7 +115,7 @@ def _suppressions(text: SourceText) -> Iterator[_Suppression]:
 def _lines(text: SourceText, line: int) -> range:
     """The line, and the lines of the block scalar that begins on it."""
     last, end = len(text.line_starts), line + 1
-    if line <= last and _BLOCK.search(text.line(line)):
+    if line <= last and re.search(_BLOCK, text.line(line)):
         outer = _indent(text.line(line))
         while end <= last and (not text.line(end).strip() or _indent(text.line(end)) > outer):
             end += 1

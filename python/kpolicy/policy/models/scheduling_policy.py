@@ -44,12 +44,12 @@ def minor_of(release: str) -> int | None:
 # The release that is that of the cluster.
 AUTO: Final = "auto"
 
-_NANOSECONDS: Final = re.compile(r"([0-9]+)ns\Z")
+_NANOSECONDS: Final = r"([0-9]+)ns\Z"
 
 
 def in_largest_unit(written: str) -> str:
     """`5000000000ns` as `5s`."""
-    match = _NANOSECONDS.match(written)
+    match = re.match(_NANOSECONDS, written)
     if match is None:
         return written
     from decimal import Decimal  # noqa: PLC0415  few files count so
