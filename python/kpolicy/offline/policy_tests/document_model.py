@@ -1,6 +1,7 @@
-"""The models of PolicyTest, apiVersion kpolicy.dev/v1alpha1, as `kpolicy schema` prints them."""
+"""The models of PolicyTest, apiVersion kpolicy.dev/v1alpha1, as `kpolicy schema` prints them.
 
-from __future__ import annotations
+Annotations are values here, not texts as elsewhere: pydantic would compile each text.
+"""
 
 import re
 from datetime import datetime

@@ -1,9 +1,9 @@
 """The built-in rules: kube-scheduler's plugins by name, with their arguments.
 
 Names, default weights and order come from the engine's table (`builtin_table`).
-"""
 
-from __future__ import annotations
+Annotations are values here, not texts as elsewhere: pydantic would compile each text.
+"""
 
 import itertools
 from collections.abc import Mapping, Sequence

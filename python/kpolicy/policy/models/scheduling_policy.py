@@ -2,9 +2,9 @@
 
 `kpolicy schema` prints the fields and their meaning from here. Conditions on two fields of a rule,
 or on several rules, are checked in `assembly`, so that one mistake does not hide the others.
-"""
 
-from __future__ import annotations
+Annotations are values here, not texts as elsewhere: pydantic would compile each text.
+"""
 
 import itertools
 import re
