@@ -156,7 +156,7 @@ HEAVY = (
 
 @pytest.mark.parametrize(
     ("command", "modules_max"),
-    [("lint --isolated demo", 350), ("test policies/demo.test.yaml", 385)],
+    [("lint --isolated demo", 345), ("test policies/demo.test.yaml", 385)],
     ids=["lint", "test"],
 )
 def test_a_short_command_loads_only_what_it_needs(command: str, modules_max: int) -> None:
