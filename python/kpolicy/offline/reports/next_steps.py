@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kpolicy.offline.answers.why import Need, Why
@@ -86,7 +86,7 @@ def _asked(rule: str, pod: Json) -> str:
     return ""
 
 
-def _named_nodes(spec: Json) -> Iterator[str]:
+def _named_nodes(spec: Mapping[str, Any]) -> Iterator[str]:
     affinity = mapping_at(mapping_at(spec, "affinity"), "nodeAffinity")
     required = mapping_at(affinity, "requiredDuringSchedulingIgnoredDuringExecution")
     for term in required.get("nodeSelectorTerms") or ():
