@@ -1,16 +1,19 @@
 """`dataclass` for the modules that short commands load: the same, and made sooner.
 
 The standard one compiles each method of a class by itself, and looks up its signature for a
-docstring, which is much of the time of `kpolicy lint`. Here of a class with slots only `__init__`
-is compiled. Every other class is left to the standard one. Python 3.13 compiles all methods of a
-class at once itself: this module goes with the last older one.
+docstring, which is much of the time of `kpolicy lint`. Here classes with slots share the compiled
+`__init__` of their shape: how many fields they have, and which of these have defaults. Every other
+class is left to the standard one. Python 3.13 compiles all methods of a class at once itself: this
+module goes with the last older one.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import cache
 from operator import attrgetter
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 if TYPE_CHECKING:
@@ -37,17 +40,9 @@ def _made(cls: type, *, frozen: bool = False, kw_only: bool = False) -> type:
         init=False, repr=False, eq=False, slots=True, kw_only=kw_only
     )(cls)
     fields = dataclasses.fields(made)
-    names: dict[str, Any] = {"_not_given": _NOT_GIVEN}
-    if frozen:
-        names["_set"] = object.__setattr__
-    code = _init(fields, names)
-    if hasattr(made, "__post_init__"):
-        code += " self.__post_init__()\n"
-    # The names are those of fields: a class cannot be written with any that is not an identifier.
-    exec(code, names)  # noqa: S102
-    names["__init__"].__qualname__ = f"{made.__qualname__}.__init__"
+    init = _init(made, fields, is_frozen=frozen)
     equal, hashed = _comparison(fields)
-    methods = {"__init__": names["__init__"], "__repr__": _repr, "__eq__": equal, "__hash__": None}
+    methods = {"__init__": init, "__repr__": _repr, "__eq__": equal, "__hash__": None}
     if frozen:
         methods |= _OF_FROZEN | {"__hash__": hashed}
     own = made.__dict__
@@ -58,26 +53,58 @@ def _made(cls: type, *, frozen: bool = False, kw_only: bool = False) -> type:
     return made
 
 
-def _init(fields: tuple[dataclasses.Field[Any], ...], names: dict[str, Any]) -> str:
-    """The text of `__init__`; what it reads is added to `names`."""
-    parameters = ["self"]
-    by_name: list[str] = []
-    body: list[str] = []
-    for field in fields:
-        name, value = field.name, field.name
-        parameter = name
-        if field.default is not dataclasses.MISSING:
-            names[f"_default_{name}"] = field.default
-            parameter = f"{name}=_default_{name}"
-        elif field.default_factory is not dataclasses.MISSING:
-            names[f"_make_{name}"] = field.default_factory
-            parameter = f"{name}=_not_given"
-            value = f"_make_{name}() if {name} is _not_given else {name}"
-        (by_name if field.kw_only else parameters).append(parameter)
-        assigned = f"_set(self, {name!r}, {value})" if "_set" in names else f"self.{name} = {value}"
-        body.append(f" {assigned}\n")
-    listed = ", ".join([*parameters, "*", *by_name] if by_name else parameters)
-    return f"def __init__({listed}):\n{''.join(body) or ' pass'}\n"
+def _init(made: type, fields: tuple[dataclasses.Field[Any], ...], *, is_frozen: bool) -> Any:
+    """`__init__` of a class: the code of its shape, with the names and defaults of its fields."""
+    fields = (*(f for f in fields if not f.kw_only), *(f for f in fields if f.kw_only))
+    shape = tuple((field.kw_only, _default_kind(field)) for field in fields)
+    code = _code(shape, is_frozen=is_frozen, has_more=hasattr(made, "__post_init__"))
+    names = {f"field_{number}": field.name for number, field in enumerate(fields)}
+    values: dict[str, Any] = {"_set": object.__setattr__, "_not_given": _NOT_GIVEN}
+    defaults: dict[bool, dict[str, Any]] = {False: {}, True: {}}
+    for number, field in enumerate(fields):
+        if field.default_factory is not dataclasses.MISSING:
+            values[f"make_{number}"] = field.default_factory
+            defaults[field.kw_only is True][field.name] = _NOT_GIVEN
+        elif field.default is not dataclasses.MISSING:
+            defaults[field.kw_only is True][field.name] = field.default
+    named = code.replace(
+        co_consts=tuple(names.get(value, value) for value in code.co_consts),
+        co_names=tuple(names.get(name, name) for name in code.co_names),
+        co_varnames=tuple(names.get(name, name) for name in code.co_varnames),
+        co_qualname=f"{made.__qualname__}.__init__",
+    )
+    init = FunctionType(named, values, argdefs=tuple(defaults[False].values()))
+    init.__kwdefaults__ = defaults[True]
+    return init
+
+
+def _default_kind(field: dataclasses.Field[Any]) -> str:
+    if field.default_factory is not dataclasses.MISSING:
+        return "made"
+    return "none" if field.default is dataclasses.MISSING else "value"
+
+
+@cache
+def _code(shape: tuple[tuple[bool, str], ...], *, is_frozen: bool, has_more: bool) -> CodeType:
+    """Compiled once for all classes whose fields are alike but for their names."""
+    parameters, body, by_name = ["self"], [], False
+    for number, (kw_only, default) in enumerate(shape):
+        name = f"field_{number}"
+        if kw_only and not by_name:
+            parameters.append("*")
+            by_name = True
+        parameters.append(name if default == "none" else f"{name}=None")
+        value = name
+        if default == "made":
+            value = f"make_{number}() if {name} is _not_given else {name}"
+        body.append(f"_set(self, '{name}', {value})" if is_frozen else f"self.{name} = {value}")
+    if has_more:
+        body.append("self.__post_init__()")
+    text = f"def __init__({', '.join(parameters)}):\n {'; '.join(body) or 'pass'}\n"
+    made: dict[str, Any] = {}
+    exec(text, made)  # noqa: S102  written above
+    code: CodeType = made["__init__"].__code__
+    return code
 
 
 def _comparison(fields: tuple[dataclasses.Field[Any], ...]) -> tuple[_Equal, _Hash]:

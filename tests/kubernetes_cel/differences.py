@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kpolicy.policy.cel.constants import refusal
+from kpolicy.policy.cel.re2_patterns import refusal
 from tests.kubernetes_cel.comparison import Pair, meets_nan
 
 # `Local`, and names that a release of IANA's data made other names of cities.

@@ -261,12 +261,12 @@ def _width(line: str, columns: int) -> int:
 
 
 # C0 without tab and line feed, DEL, C1, and the marks that change the direction of text.
-_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL: Final = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def printable(text: str) -> str:
     """Text of files and clusters made safe for a terminal: control characters become escapes."""
-    return _CONTROL.sub(_escape, text)
+    return re.sub(_CONTROL, _escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -202,12 +202,12 @@ PARAM: Final = repeatable(
     help="sets a param of the policies, whatever else sets it; a value that is not JSON is text; "
     "repeatable",
 )
-_RELEASE: Final = re.compile(r"auto|v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?")
+_RELEASE: Final = r"auto|v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?"
 
 
 def release(written: str) -> str:
     """Reads a release of Kubernetes; empty where none is said."""
-    if written and not _RELEASE.fullmatch(written):
+    if written and not re.fullmatch(_RELEASE, written):
         followed = f"kpolicy follows {RELEASES[0]} to {RELEASES[-1]}"
         message = f"KP609: `{written}` is neither `auto` nor a release of Kubernetes; {followed}"
         raise argparse.ArgumentTypeError(message)

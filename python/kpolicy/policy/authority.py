@@ -22,7 +22,7 @@ _ENDPOINT: Final = rf"({_HOST}):([0-9]{{1,5}})"
 # Stricter than kube-scheduler, so that no two readers of an address disagree on its host: no user,
 # no query, no fragment, no character that has to be escaped.
 _URL: Final = rf"(https?)://({_HOST})(?::([0-9]{{1,5}}))?((?:/[-A-Za-z0-9_.~!$&'()*+,;=:@%]*)*)"
-_SEGMENT: Final = re.compile(r"[-A-Za-z0-9_.~!$&'()*+,;=:@]+")
+_SEGMENT: Final = r"[-A-Za-z0-9_.~!$&'()*+,;=:@]+"
 _PORTS: Final = {"http": 80, "https": 443}
 _PORT_MAX: Final = 65535
 
@@ -80,7 +80,7 @@ def host_of(url: str) -> str:
 
 def is_path(verb: str) -> bool:
     """Whether the verb of an extender is one or more segments of a path."""
-    return all(_SEGMENT.fullmatch(part) and part not in (".", "..") for part in verb.split("/"))
+    return all(re.fullmatch(_SEGMENT, part) and part not in (".", "..") for part in verb.split("/"))
 
 
 def without_empty_segments(verb: str) -> str:

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 _COMMENT: Final = re.compile(r"(?m)(?:^|(?<=\s))#[ \t]*kpolicy:[ \t]*ignore\[([^\]\n]*)\][^\r\n]*")
 # A line that begins a block scalar: the comment on it also covers the lines of the block.
-_BLOCK: Final = re.compile(r"[|>][-+0-9]{0,3}[ \t]*(?:#.*)?$")
-_CODE: Final = re.compile(r"[A-Za-z0-9]+")
+_BLOCK: Final = r"[|>][-+0-9]{0,3}[ \t]*(?:#.*)?$"
+_CODE: Final = r"[A-Za-z0-9]+"
 # The policies of the package. `importlib.resources` would load a dozen modules to find them.
 _SHIPPED: Final = Path(__file__).parents[1] / "policies"
 
@@ -104,7 +104,7 @@ def _suppressions(text: SourceText) -> Iterator[_Suppression]:
         line, column = text.line_and_column(found.start())
         is_alone = not text.line(line)[: column - 1].strip()
         lines = _lines(text, line + is_alone)
-        codes = list(_CODE.finditer(found.group(1)))
+        codes = list(re.finditer(_CODE, found.group(1)))
         for index, code in enumerate(codes):
             span = Span(*code.span()).shifted(found.start(1))
             whole = _comment(text, found, is_alone=is_alone)
@@ -115,7 +115,7 @@ def _suppressions(text: SourceText) -> Iterator[_Suppression]:
 def _lines(text: SourceText, line: int) -> range:
     """The line, and the lines of the block scalar that begins on it."""
     last, end = len(text.line_starts), line + 1
-    if line <= last and _BLOCK.search(text.line(line)):
+    if line <= last and re.search(_BLOCK, text.line(line)):
         outer = _indent(text.line(line))
         while end <= last and (not text.line(end).strip() or _indent(text.line(end)) > outer):
             end += 1
@@ -305,20 +305,18 @@ def _ordered(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def _distinct(policies: Iterable[Policy], findings: list[Diagnostic]) -> list[Policy]:
-    """The policies without those whose name occurs before; these are reported."""
+    """The policies under names that differ. One whose name occurs before is reported, and its own
+    findings too: it is examined under a name that also says where it is."""
     by_name: dict[str, Policy] = {}
     for policy in policies:
         first = by_name.setdefault(policy.name, policy)
         if first is not policy:
-            note = Note("first here", place=first.place(("metadata", "name")))
-            findings.append(
-                policy.remark(
-                    "KP104",
-                    f"two policies are called `{policy.name}`",
-                    ("metadata", "name"),
-                    notes=(note,),
-                )
-            )
+            at = ("metadata", "name")
+            note = Note("first here", place=first.place(at))
+            message = f"two policies are called `{policy.name}`"
+            findings.append(policy.remark("KP104", message, at, notes=(note,)))
+            name = f"{policy.name} ({policy.place(at)})"
+            by_name[name] = replace(policy, name=name)
     return list(by_name.values())
 
 

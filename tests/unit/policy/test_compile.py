@@ -185,6 +185,25 @@ def test_policies_with_one_name_are_a_finding_at_the_second() -> None:
     ] == [("KP104", "b.yaml")]
 
 
+def test_the_findings_of_a_second_policy_of_one_name_are_shown_too() -> None:
+    first = policy("predicates: [{name: x, expression: 'nod.x'}]", base="")
+    second = policy("predicates: [{name: y, expression: 'pdo.y'}]", base="")
+    third = policy("predicates: [{name: z, expression: 'nowhere'}]", base="")
+    compiled = compile_policy(
+        [Source("a.yaml", first), Source("b.yaml", second), Source("c.yaml", third)]
+    )
+    assert compiled.program is None
+    assert [
+        (finding.code, finding.place.file) for finding in compiled.diagnostics if finding.place
+    ] == [
+        ("KP201", "a.yaml"),
+        ("KP104", "b.yaml"),
+        ("KP201", "b.yaml"),
+        ("KP104", "c.yaml"),
+        ("KP201", "c.yaml"),
+    ]
+
+
 def test_ties_are_broken_in_one_way() -> None:
     first = policy("tieBreak: name", "a")
     assert document(compile_policy([first, policy("", "b")]))["tieBreak"] == "name"

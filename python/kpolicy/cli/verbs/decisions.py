@@ -188,16 +188,17 @@ def _print(
 
 
 def _print_unserved(work: Explaining) -> None:
+    from kpolicy.offline.reports.columns import counts_of_names
+
     unserved = Counter(pod.scheduler_name for pod in work.not_served())
     if not work.pending() and not unserved:
         print(
             "no pod is pending; `--pod NS/NAME` explains a pod that is on a node", file=sys.stderr
         )
     if unserved:
-        counts = ", ".join(f"{count:,} of {name}" for name, count in sorted(unserved.items()))
         print(
-            f"pending pods of schedulers that the policy does not serve: {counts}; "
-            "`--every-pod` includes them",
+            "pending pods of schedulers that the policy does not serve: "
+            f"{printable(counts_of_names(unserved))}; `--every-pod` includes them",
             file=sys.stderr,
         )
 

@@ -125,21 +125,35 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
     from kpolicy.cluster.connection_problem import ConnectionProblem
     from kpolicy.plugins.loading import PluginProblem, load_plugins
     from kpolicy.policy.compile import compile_policy
-    from kpolicy.scheduler.delivery.policy_delivery import Policies
+    from kpolicy.scheduler.delivery.file_check import mistake_in
+    from kpolicy.scheduler.delivery.policy_delivery import Keeping, Policies
+    from kpolicy.scheduler.delivery.sources import FileSource
     from kpolicy.scheduler.options import LEASE_NAMESPACE_OUTSIDE
     from kpolicy.scheduler.problem_codes import Problem, of_connection, of_plugin
     from kpolicy.scheduler.process import Environment, Scheduler
     from kpolicy.telemetry.limits import TRACE_FLUSH_S
 
     clock = SystemClock()
-    # Mistakes in the arguments are reported before any request is sent.
+    # Mistakes in the arguments and in files are reported before any request is sent.
+    if (wrong := _options(settings, "").checked()) is not None:
+        return _tell(wrong)
     delivery = delivery_of(settings, LEASE_NAMESPACE_OUTSIDE, clock)
-    for problem in (_options(settings, "").checked(), delivery):
-        if isinstance(problem, Problem):
-            return _tell(problem)
+    if isinstance(delivery, Problem):
+        return _tell(delivery)
     plugins = load_plugins(settings.plugin)
     if isinstance(plugins, PluginProblem):
         return _tell(of_plugin(plugins))
+    compile_with = partial(
+        compile_policy,
+        params=settings.params,
+        authority=replace(delivery.authority, plugins=frozenset(plugin.name for plugin in plugins)),
+        release=settings.release,
+        feature_gates=settings.feature_gates,
+    )
+    if isinstance(delivery.policies, FileSource) and delivery.keeping == Keeping():
+        mistake = await mistake_in(delivery.policies, compile_with)
+        if mistake is not None:
+            return _tell(*mistake)
     connections = []
     for _ in range(1 + settings.leader_elect):  # the elector's thread shares nothing
         connection = await load_connection(
@@ -164,15 +178,7 @@ async def _run(settings: RunSettings, origins: Mapping[str, str]) -> int:
         _options(settings, connection.namespace if connection.is_in_cluster else ""),
         environment=Environment(
             clock=clock,
-            compile_with=partial(
-                compile_policy,
-                params=settings.params,
-                authority=replace(
-                    delivered.authority, plugins=frozenset(plugin.name for plugin in plugins)
-                ),
-                release=settings.release,
-                feature_gates=settings.feature_gates,
-            ),
+            compile_with=compile_with,
             traces=traces,
             lease_connection=connections[-1],
             on_lost=_exit_lost,

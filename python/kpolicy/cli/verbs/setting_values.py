@@ -7,10 +7,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from pathlib import Path
 
-from kpolicy.journal.disk_size import bytes_of
 from kpolicy.policy.authority import extender_hosts
-from kpolicy.scheduler.extenders.pod_fields import pod_fields
-from kpolicy.telemetry.limits import TRACES_PER_SECOND_MAX
 
 
 def whole(text: str) -> int:
@@ -21,6 +18,8 @@ def whole(text: str) -> int:
 
 
 def rate(text: str) -> int:
+    from kpolicy.telemetry.limits import TRACES_PER_SECOND_MAX
+
     rate = whole(text)
     if not 0 <= rate <= TRACES_PER_SECOND_MAX:
         raise ArgumentTypeError(f"`{text}` is not between 0 and {TRACES_PER_SECOND_MAX}")
@@ -45,6 +44,8 @@ def yes_or_no(text: str) -> bool:
 
 def size(text: str) -> str:
     """Bytes, such as 10Gi."""
+    from kpolicy.journal.disk_size import bytes_of
+
     try:
         bytes_of(text)
     except ValueError as error:
@@ -79,6 +80,8 @@ def hosts(text: str) -> tuple[str, ...]:
 
 
 def field_names(text: str) -> tuple[str, ...]:
+    from kpolicy.scheduler.extenders.pod_fields import pod_fields
+
     return _checked(text, pod_fields)
 
 

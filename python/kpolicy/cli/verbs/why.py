@@ -147,16 +147,16 @@ async def _summed_up(args: argparse.Namespace, client: ApiClient) -> _Answer:
 
 def _sums(args: argparse.Namespace, cluster: AdvisedCluster) -> Sums:
     """Says whose pods were judged by a profile that is not that of their scheduler."""
+    from kpolicy.offline.reports.columns import counts_of_names
     from kpolicy.offline.snapshots.json_objects import DEFAULT_SCHEDULER
 
     is_default = cluster.work is not None and not args.policy and not args.policy_configmap
     others = cluster.schedulers(args.namespace) if is_default else Counter[str]()
     del others[DEFAULT_SCHEDULER]
     if others:
-        counts = ", ".join(f"{count:,} of {name}" for name, count in sorted(others.items()))
         print(
-            f"note: pending pods of other schedulers, judged as kube-scheduler judges: {counts}; "
-            "--policy or --scheduler asks theirs",
+            "note: pending pods of other schedulers, judged as kube-scheduler judges: "
+            f"{printable(counts_of_names(others))}; --policy or --scheduler asks theirs",
             file=sys.stderr,
         )
     return cluster.sums(_scope(args))

@@ -10,7 +10,7 @@ from kpolicy.offline.days.durations import read_duration
 from kpolicy.offline.limits import DAYS_NODES_MAX, DAYS_NS_MAX, RATE_MAX
 from kpolicy.offline.policy_tests.document_model import Instant, NodeEntry, PodForm, Rules
 from kpolicy.policy.models.scheduling_policy import Metadata
-from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
+from kpolicy.policy.models.validation import Edge, NonEmpty, empty_list, refuse
 
 KIND: Final = "Scenario"
 HOURS: Final = 24
@@ -116,11 +116,11 @@ class Scenario(Edge):
     grace_period: Duration = "30s"
     evicted: Literal["recreated", "gone"] = "recreated"
     snapshot: Rules | None = None
-    nodes: list[NodeGroup] = Field(default_factory=list)
-    pods: list[PodKind] = Field(default_factory=list)
-    arrivals: list[Arrivals] = Field(default_factory=list)
+    nodes: list[NodeGroup] = Field(default_factory=empty_list)
+    pods: list[PodKind] = Field(default_factory=empty_list)
+    arrivals: list[Arrivals] = Field(default_factory=empty_list)
     trace: NonEmpty | None = None
-    changes: list[Change] = Field(default_factory=list)
+    changes: list[Change] = Field(default_factory=empty_list)
 
 
 def names(written: str | list[str] | None) -> list[str]:

@@ -1,6 +1,7 @@
-"""The models of PolicyTest, apiVersion kpolicy.dev/v1alpha1, as `kpolicy schema` prints them."""
+"""The models of PolicyTest, apiVersion kpolicy.dev/v1alpha1, as `kpolicy schema` prints them.
 
-from __future__ import annotations
+Annotations are values here, not texts as elsewhere: pydantic would compile each text.
+"""
 
 import re
 from datetime import datetime
@@ -20,7 +21,7 @@ from pydantic.alias_generators import to_camel
 from kpolicy.object_kinds import KindWord
 from kpolicy.offline.limits import PODS_MAX, STEPS_MAX, TESTS_MAX
 from kpolicy.policy.models.scheduling_policy import Cel, Metadata
-from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
+from kpolicy.policy.models.validation import Edge, NonEmpty, empty_list, refuse
 
 _FORM: Final = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)", re.ASCII
@@ -329,7 +330,7 @@ class Step(Edge):
 
     pod: PodForm | None = None
     pod_from: PodFrom | None = None
-    patch: list[PatchOperation] = Field(default_factory=list)
+    patch: list[PatchOperation] = Field(default_factory=empty_list)
     expect: Expectation = Field(default_factory=Expectation)
 
 
@@ -352,7 +353,7 @@ class Test(Step, World):
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=253)]
     description: str = ""
-    sequence: Annotated[list[Step], Field(max_length=STEPS_MAX)] = Field(default_factory=list)
+    sequence: Annotated[list[Step], Field(max_length=STEPS_MAX)] = Field(default_factory=empty_list)
     replay: Replay | None = None
     profile: NonEmpty | None = None
     params: Object = Field(default_factory=dict)
@@ -378,12 +379,12 @@ class PolicyTest(World):
     api_version: Literal["kpolicy.dev/v1alpha1"]
     kind: Literal["PolicyTest"]
     metadata: Metadata
-    policies: list[NonEmpty] = Field(default_factory=list)
+    policies: list[NonEmpty] = Field(default_factory=empty_list)
     snapshot: Rules | None = None
     profile: NonEmpty | None = None
     params: Object = Field(default_factory=dict)
     defaults: Defaults = Field(default_factory=Defaults)
     fixtures: dict[str, NodeForm] = Field(default_factory=dict)
     pod_fixtures: dict[str, PodForm] = Field(default_factory=dict)
-    tests: Annotated[list[Test], Field(max_length=TESTS_MAX)] = Field(default_factory=list)
+    tests: Annotated[list[Test], Field(max_length=TESTS_MAX)] = Field(default_factory=empty_list)
     coverage: CoverageWanted = Field(default_factory=CoverageWanted)

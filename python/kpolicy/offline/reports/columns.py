@@ -63,6 +63,11 @@ def counted(number: int, singular: str, plural: str = "") -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
+def counts_of_names(counts: Mapping[str, int]) -> str:
+    """`3 of blue, 1,000 of green`, in the order of names."""
+    return ", ".join(f"{count:,} of {name}" for name, count in sorted(counts.items()))
+
+
 def listed(names: Sequence[str], shown_max: int) -> str:
     """The first few, and how many more."""
     shown = ", ".join(names[:shown_max])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kpolicy.offline.answers.why import Need, Why
-from kpolicy.offline.reports.columns import amount
+from kpolicy.offline.reports.columns import amount, listed
 from kpolicy.offline.snapshots.json_objects import Json, mapping_at
 
 # By built-in rule; `{asked}` is what the pod's spec says about it.
@@ -14,6 +14,9 @@ _OF_BUILT_INS: Final = {
     "NodeResourcesFit": "add a node with enough room, free some, or request less",
     "NodeAffinity": "give a node the labels that the pod asks for{asked}, or ask for others",
     "NodeSelector": "give a node the labels that the pod asks for{asked}, or ask for others",
+    # The stage of kube-scheduler before nodes are looked at; no rule has this name.
+    "PreFilter": "the pod may run only on nodes that its node affinity names by "
+    "metadata.name{asked}: look at what keeps it from these; a DaemonSet makes a pod for each node",
     "TaintToleration": "tolerate the taint in the pod, or take it off: `kubectl describe "
     "node NAME` shows the taints",
     "NodeUnschedulable": "`kubectl uncordon NAME` lets pods onto the node again",
@@ -34,6 +37,7 @@ _OF_BUILT_INS: Final = {
     "GangScheduling": "its group has to be placed as a whole: look at the other pods of the group",
     "SchedulingGates": "whoever set the gates has to remove them{asked}",
 }
+_NAMES_SHOWN_MAX: Final = 3
 _BEHIND: Final = (
     " (devices of the DeviceClass {name} stand for it only on nodes to which no device plugin "
     "gives it, and with the feature gate DRAExtendedResource, which is on from Kubernetes 1.36)"
@@ -73,10 +77,22 @@ def _asked(rule: str, pod: Json) -> str:
         is_more = bool(mapping_at(mapping_at(spec, "affinity"), "nodeAffinity"))
         labels += ["spec.affinity.nodeAffinity"] * is_more
         return f" ({', '.join(labels)})" if labels else ""
+    if rule == "PreFilter":
+        names = sorted(set(_named_nodes(spec)))
+        return f" ({listed(names, _NAMES_SHOWN_MAX)})" if names else ""
     if rule == "NodePorts":
         ports = sorted({port for port in _host_ports(spec) if port})
         return f" {', '.join(map(str, ports))}" if ports else ""
     return ""
+
+
+def _named_nodes(spec: Mapping[str, Any]) -> Iterator[str]:
+    affinity = mapping_at(mapping_at(spec, "affinity"), "nodeAffinity")
+    required = mapping_at(affinity, "requiredDuringSchedulingIgnoredDuringExecution")
+    for term in required.get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or () if isinstance(term, dict) else ():
+            if isinstance(field, dict) and field.get("operator") == "In":
+                yield from map(str, field.get("values") or ())
 
 
 def _host_ports(spec: Json | Any) -> Iterator[int]:

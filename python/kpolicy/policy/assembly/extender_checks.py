@@ -19,7 +19,7 @@ from kpolicy.policy.authority import Authority, host_of, is_path, without_empty_
 from kpolicy.policy.models.scheduling_policy import Extender
 from kpolicy.policy.yaml.nodes import Path
 
-_QUALIFIED: Final = re.compile(
+_QUALIFIED: Final = (
     r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z"
 )
 _FILES: Final = ("caFile", "certFile", "keyFile")
@@ -64,7 +64,7 @@ def _extenders(policies: Iterable[Policy]) -> Iterator[tuple[Policy, Path, Exten
 
 def _is_extended(name: str) -> bool:
     is_native = f".{name.partition('/')[0]}".endswith(".kubernetes.io")
-    return _QUALIFIED.match(name) is not None and not is_native
+    return re.match(_QUALIFIED, name) is not None and not is_native
 
 
 def _address(policy: Policy, path: Path, extender: Extender) -> Iterator[Diagnostic]:

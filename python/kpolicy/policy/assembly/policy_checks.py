@@ -26,7 +26,7 @@ _WEIGHT_SHARE_MAX: Final = 50
 # The built-in that gives devices to claims.
 _ALLOCATES: Final = "DynamicResources"
 _CAMEL_CASE: Final = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
-_VARIABLE: Final = re.compile(r"\bvariables\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)")
+_VARIABLE: Final = r"\bvariables\s*\.\s*([A-Za-z_][A-Za-z0-9_]*)"
 
 
 def check_policies(policies: Sequence[Policy], resolution: Resolution) -> list[Diagnostic]:
@@ -121,11 +121,12 @@ def _messages(policy: Policy) -> Iterator[Diagnostic]:
 
 def _unused(policy: Policy, policies: Sequence[Policy]) -> Iterator[Diagnostic]:
     """Variables that no expression uses, of policies that are the base of no other policy."""
-    if any(other.base == policy.name for other in policies):
+    variables = policy.model.spec.variables
+    if not variables or any(other.base == policy.name for other in policies):
         return
     texts = (scalar.value for scalar in scalars(policy.tree) if isinstance(scalar.value, str))
-    used = set(chain.from_iterable(map(_VARIABLE.findall, texts)))
-    for index, variable in enumerate(policy.model.spec.variables):
+    used = set(chain.from_iterable(re.findall(_VARIABLE, text) for text in texts))
+    for index, variable in enumerate(variables):
         if variable.name not in used:
             yield policy.remark(
                 "KP121",

@@ -89,18 +89,18 @@ def for_member(name: str, holder: str) -> str:
     return hint if isinstance(hint, str) else hint.get(holder, "")
 
 
-_NUMBER: Final = re.compile(r"[0-9][0-9.]*\Z")
-_SUFFIX: Final = re.compile(r"[munkMGTPE]|[KMGTPE]i")
-_NOT: Final = re.compile(r"(?<![\w.])not\s+\Z")
+_NUMBER: Final = r"[0-9][0-9.]*\Z"
+_SUFFIX: Final = r"[munkMGTPE]|[KMGTPE]i"
+_NOT: Final = r"(?<![\w.])not\s+\Z"
 
 
 def for_word(before: str, word: str) -> str:
     """The hint for a word or mark that is not expected after `before`; empty if there is none."""
-    number = _NUMBER.search(before)
-    if number is not None and _SUFFIX.fullmatch(word):
+    number = re.search(_NUMBER, before)
+    if number is not None and re.fullmatch(_SUFFIX, word):
         called = "cpu" if word == "m" else "units"
         return f"write `{called}('{number[0]}{word}')`"
-    if _NOT.search(before):
+    if re.search(_NOT, before):
         return WORDS["not"]
     if word == ":":
         return "a `:` is part of `CONDITION ? A : B` and of maps; to compare, write `==`"

@@ -17,12 +17,12 @@ from kpolicy.policy.cel.table_parser import END, Token, UnexpectedCharacter, Une
 EXPRESSION_BYTES_MAX: Final = 10 * 1024
 NESTING_MAX: Final = 64
 
-_TOKEN: Final = re.compile(
+_PART: Final = (
     r"""[rR](?:\"{3}(?:(?!\"{3})[\s\S])*\"{3}|'{3}(?:(?!'{3})[\s\S])*'{3}|"[^"\n]*"|'[^'\n]*')"""
     r"""|\"{3}(?:\\[\s\S]|(?!\"{3})[^\\])*\"{3}|'{3}(?:\\[\s\S]|(?!'{3})[^\\])*'{3}"""
     r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|//[^\n]*|`[^`\n]*`|[()\[\]{}]|[A-Za-z_0-9]+|[\s\S]"""
 )
-_LAST_OPERATOR: Final = re.compile(r"(&&|\|\||==|!=|<=|>=|in|\.\?|[-+*/%<>!?:,.(\[{])\s*\Z")
+_LAST_OPERATOR: Final = r"(&&|\|\||==|!=|<=|>=|in|\.\?|[-+*/%<>!?:,.(\[{])\s*\Z"
 _VALUES: Final = frozenset(
     {
         "IDENT",
@@ -78,8 +78,10 @@ def _beyond_limits(text: str) -> Diagnostic | None:
             f"the expression has {length:,} bytes, the limit is {EXPRESSION_BYTES_MAX:,}",
             Span(0, len(text)),
         )
+    if sum(map(text.count, "([{")) <= NESTING_MAX:
+        return None
     depth = 0
-    for token in _TOKEN.finditer(text):
+    for token in re.finditer(_PART, text):
         mark = token[0]
         if mark in "([{":
             depth += 1
@@ -106,7 +108,7 @@ def _unexpected_token(text: str, token: Token, expected: set[str]) -> Diagnostic
     message = f"`{_short(str(token))}` is not expected here"
     if token.type == END:
         span = Span(len(text), len(text))
-        operator = _LAST_OPERATOR.search(text) if expected & _VALUES else None
+        operator = re.search(_LAST_OPERATOR, text) if expected & _VALUES else None
         message = (
             f"an operand is missing after `{operator[1]}`" if operator else "it ends too early"
         )

@@ -45,7 +45,7 @@ _ESCAPES: Final = {
     "`": "`",
 }
 # An escape, or a text without any.
-_PIECE: Final = re.compile(
+_PIECE: Final = (
     r"\\(?:(?P<octal>[0-3][0-7]{2})|[xX](?P<byte>[0-9a-fA-F]{2})|u(?P<short>[0-9a-fA-F]{4})"
     r"|U(?P<long>[0-9a-fA-F]{8})|(?P<character>[\s\S])|$)|[^\\]+"
 )
@@ -86,9 +86,9 @@ def double(token: str) -> float:
 
 def string(token: str) -> str:
     body, at = _body(token, 0)
-    if token[0] in "rR":
+    if token[0] in "rR" or "\\" not in body:
         return body
-    return "".join(_text(piece, at) for piece in _PIECE.finditer(body))
+    return "".join(_text(piece, at) for piece in re.finditer(_PIECE, body))
 
 
 def octets(token: str) -> bytes:
@@ -96,7 +96,7 @@ def octets(token: str) -> bytes:
     body, at = _body(token, 1)
     if token[1] in "rR":
         return body.encode("utf-8", "surrogatepass")
-    return b"".join(_bytes(piece, at) for piece in _PIECE.finditer(body))
+    return b"".join(_bytes(piece, at) for piece in re.finditer(_PIECE, body))
 
 
 def _body(token: str, start: int) -> tuple[str, int]:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from kpolicy.diagnostics import Diagnostic, Severity
 from kpolicy.policy.codes.registry import remark
-from kpolicy.policy.models.validation import Edge, NonEmpty
+from kpolicy.policy.models.validation import Edge, NonEmpty, empty_list
 from kpolicy.policy.yaml import nodes as tree
 
 
@@ -24,8 +24,8 @@ class Plugin(Edge):
 
 
 class PluginSet(Edge):
-    enabled: list[Plugin] = Field(default_factory=list)
-    disabled: list[Plugin] = Field(default_factory=list)
+    enabled: list[Plugin] = Field(default_factory=empty_list)
+    disabled: list[Plugin] = Field(default_factory=empty_list)
 
 
 class PluginsByPoint(Edge):
@@ -60,7 +60,7 @@ class PluginConfig(Edge):
 class Profile(Edge):
     scheduler_name: NonEmpty | None = None
     plugins: PluginsByPoint = Field(default_factory=PluginsByPoint)
-    plugin_config: list[PluginConfig] = Field(default_factory=list)
+    plugin_config: list[PluginConfig] = Field(default_factory=empty_list)
 
 
 class ProfileV1Beta3(Profile):
@@ -84,7 +84,7 @@ class Configuration(Edge):
     percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] | None = None
     profiles: Sequence[Profile]
     # Validated later, as the extenders of a SchedulingPolicy.
-    extenders: list[dict[str, Any]] = Field(default_factory=list)
+    extenders: list[dict[str, Any]] = Field(default_factory=empty_list)
     parallelism: Annotated[int, Field(ge=1)] | None = None
     leader_election: dict[str, Any] | None = None
     client_connection: dict[str, Any] | None = None
@@ -98,15 +98,15 @@ class Configuration(Edge):
 
 
 class ConfigurationV1(Configuration):
-    profiles: list[ProfileV1] = Field(default_factory=list)
+    profiles: list[ProfileV1] = Field(default_factory=empty_list)
 
 
 class ConfigurationV1Beta3(Configuration):
-    profiles: list[ProfileV1Beta3] = Field(default_factory=list)
+    profiles: list[ProfileV1Beta3] = Field(default_factory=empty_list)
 
 
 class ConfigurationV1Beta2(Configuration):
-    profiles: list[Profile] = Field(default_factory=list)
+    profiles: list[Profile] = Field(default_factory=empty_list)
     healthz_bind_address: str | None = None
     metrics_bind_address: str | None = None
 

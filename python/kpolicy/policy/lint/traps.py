@@ -27,7 +27,7 @@ _COMPARISONS: Final = {
     "greater_string": ">",
     "greater_equals_string": ">=",
 }
-_QUANTITY: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|e[0-9]+)?\Z")
+_QUANTITY: Final = r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|e[0-9]+)?\Z"
 
 
 def traps(policy: WrittenPolicy) -> Iterator[Diagnostic]:
@@ -101,7 +101,7 @@ def _as_text(
     policy: WrittenPolicy, at: WrittenExpression, comparison: Call
 ) -> Iterator[Diagnostic]:
     texts = [literal_text(arg) for arg in comparison.args]
-    written = [text for text in texts if text is not None and _QUANTITY.match(text)]
+    written = [text for text in texts if text is not None and re.match(_QUANTITY, text)]
     if len(written) != 1 or None not in texts:
         return
     a, b = (f"quantity({_shown(at, arg)})" for arg in comparison.args)

@@ -1,19 +1,19 @@
 """The built-in rules: kube-scheduler's plugins by name, with their arguments.
 
 Names, default weights and order come from the engine's table (`builtin_table`).
-"""
 
-from __future__ import annotations
+Annotations are values here, not texts as elsewhere: pydantic would compile each text.
+"""
 
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, Self, get_args
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from kpolicy.policy.models.builtin_table import BUILTIN_TABLE
 from kpolicy.policy.models.go_durations import Duration, seconds_of
-from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
+from kpolicy.policy.models.validation import Edge, NonEmpty, empty_list, refuse
 from kpolicy.quick_dataclass import dataclass
 
 Percentage = Annotated[int, Field(ge=0, le=100)]
@@ -89,8 +89,8 @@ class ScoringStrategy(Edge):
 
 
 class NodeResourcesFitArgs(Edge):
-    ignored_resources: list[NonEmpty] = Field(default_factory=list)
-    ignored_resource_groups: list[NonEmpty] = Field(default_factory=list)
+    ignored_resources: list[NonEmpty] = Field(default_factory=empty_list)
+    ignored_resource_groups: list[NonEmpty] = Field(default_factory=empty_list)
     scoring_strategy: ScoringStrategy = Field(
         default_factory=lambda: ScoringStrategy(type="LeastAllocated")
     )
@@ -161,7 +161,7 @@ class SpreadConstraint(Edge):
 
 
 class PodTopologySpreadArgs(Edge):
-    default_constraints: list[SpreadConstraint] = Field(default_factory=list)
+    default_constraints: list[SpreadConstraint] = Field(default_factory=empty_list)
     defaulting_type: Literal["System", "List"] = "System"
 
     @model_validator(mode="after")
@@ -180,11 +180,16 @@ class PodTopologySpreadArgs(Edge):
         return self
 
 
+def _absent_if_empty(shape: list[ShapePoint] | None) -> list[ShapePoint] | None:
+    return shape or None
+
+
 class VolumeBindingArgs(Edge):
-    """The shape scores how full storage becomes, with the gate StorageCapacityScoring."""
+    """The shape scores how full storage becomes, with the gate StorageCapacityScoring. An empty one
+    is the default, as for kube-scheduler."""
 
     bind_timeout_seconds: Annotated[int, Field(ge=0)] = 600
-    shape: list[ShapePoint] | None = None
+    shape: Annotated[list[ShapePoint] | None, AfterValidator(_absent_if_empty)] = None
 
     @model_validator(mode="after")
     def _is_sorted(self) -> Self:
@@ -207,7 +212,7 @@ class DynamicResourcesArgs(Edge):
 class LabelRequirement(Edge):
     key: NonEmpty
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
-    values: list[str] = Field(default_factory=list)
+    values: list[str] = Field(default_factory=empty_list)
 
     @model_validator(mode="after")
     def _values_go_with_operator(self) -> Self:
@@ -219,8 +224,8 @@ class LabelRequirement(Edge):
 
 
 class NodeSelectorTerm(Edge):
-    match_expressions: list[LabelRequirement] = Field(default_factory=list)
-    match_fields: list[LabelRequirement] = Field(default_factory=list)
+    match_expressions: list[LabelRequirement] = Field(default_factory=empty_list)
+    match_fields: list[LabelRequirement] = Field(default_factory=empty_list)
 
 
 class NodeSelector(Edge):
@@ -235,7 +240,7 @@ class PreferredTerm(Edge):
 class AddedAffinity(Edge):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: list[PreferredTerm] = Field(
-        default_factory=list
+        default_factory=empty_list
     )
 
 
@@ -246,17 +251,17 @@ class NodeAffinityArgs(Edge):
 class NodeLabelArgs(Edge):
     """Keys of labels: nodes must have or lack some; having or lacking others scores higher."""
 
-    present_labels: list[NonEmpty] = Field(default_factory=list)
-    absent_labels: list[NonEmpty] = Field(default_factory=list)
-    present_labels_preference: list[NonEmpty] = Field(default_factory=list)
-    absent_labels_preference: list[NonEmpty] = Field(default_factory=list)
+    present_labels: list[NonEmpty] = Field(default_factory=empty_list)
+    absent_labels: list[NonEmpty] = Field(default_factory=empty_list)
+    present_labels_preference: list[NonEmpty] = Field(default_factory=empty_list)
+    absent_labels_preference: list[NonEmpty] = Field(default_factory=empty_list)
 
 
 class ServiceAffinityArgs(Edge):
     """`antiAffinityLabel` is short for `antiAffinityLabelsPreference` with one label."""
 
-    affinity_labels: list[NonEmpty] = Field(default_factory=list)
-    anti_affinity_labels_preference: list[NonEmpty] = Field(default_factory=list)
+    affinity_labels: list[NonEmpty] = Field(default_factory=empty_list)
+    anti_affinity_labels_preference: list[NonEmpty] = Field(default_factory=empty_list)
     anti_affinity_label: NonEmpty | None = None
 
     @model_validator(mode="after")
@@ -297,13 +302,15 @@ class TypicalPod(Edge):
     cpu_milli: Annotated[int, Field(ge=0, le=2**40)] = 0
     gpus: Annotated[int, Field(ge=0, le=2**40)] = 0
     gpu_milli: Annotated[int, Field(ge=0, le=1000)] = 1000
-    models: list[NonEmpty] = Field(default_factory=list)
+    models: list[NonEmpty] = Field(default_factory=empty_list)
     weight: Annotated[int, Field(ge=1, le=2**40)] = 1
 
 
 class SharedGpusArgs(Edge):
     devices: Literal["BestFit", "LeastFragmentation", "Random"] = "BestFit"
-    typical_pods: Annotated[list[TypicalPod], Field(max_length=64)] = Field(default_factory=list)
+    typical_pods: Annotated[list[TypicalPod], Field(max_length=64)] = Field(
+        default_factory=empty_list
+    )
 
 
 @dataclass(frozen=True, slots=True)

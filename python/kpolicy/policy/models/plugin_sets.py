@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from kpolicy.policy.models.validation import Edge, NonEmpty
+from kpolicy.policy.models.validation import Edge, NonEmpty, empty_list
 
 
 class PluginName(Edge):
@@ -22,8 +22,8 @@ PluginNames = Annotated[list[PluginName], Field(max_length=64)]
 class PluginChoice(Edge):
     """The plugins of one extension point."""
 
-    enabled: PluginNames = Field(default_factory=list)
-    disabled: PluginNames = Field(default_factory=list)
+    enabled: PluginNames = Field(default_factory=empty_list)
+    disabled: PluginNames = Field(default_factory=empty_list)
 
     def joined(self, other: PluginChoice) -> PluginChoice:
         return PluginChoice(

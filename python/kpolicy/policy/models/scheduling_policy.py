@@ -2,9 +2,9 @@
 
 `kpolicy schema` prints the fields and their meaning from here. Conditions on two fields of a rule,
 or on several rules, are checked in `assembly`, so that one mistake does not hide the others.
-"""
 
-from __future__ import annotations
+Annotations are values here, not texts as elsewhere: pydantic would compile each text.
+"""
 
 import itertools
 import re
@@ -29,7 +29,7 @@ from kpolicy.policy.limits import (
 from kpolicy.policy.models.builtins import InterPodAffinityArgs
 from kpolicy.policy.models.go_durations import Duration
 from kpolicy.policy.models.plugin_sets import PluginSets
-from kpolicy.policy.models.validation import Edge, NonEmpty, refuse
+from kpolicy.policy.models.validation import Edge, NonEmpty, empty_list, refuse
 
 # The last release in which rules scored from 0 to 10; later ones score from 0 to 100.
 SCORES_TO_TEN_MINOR_LAST: Final = 16
@@ -44,12 +44,12 @@ def minor_of(release: str) -> int | None:
 # The release that is that of the cluster.
 AUTO: Final = "auto"
 
-_NANOSECONDS: Final = re.compile(r"([0-9]+)ns\Z")
+_NANOSECONDS: Final = r"([0-9]+)ns\Z"
 
 
 def in_largest_unit(written: str) -> str:
     """`5000000000ns` as `5s`."""
-    match = _NANOSECONDS.match(written)
+    match = re.match(_NANOSECONDS, written)
     if match is None:
         return written
     from decimal import Decimal  # noqa: PLC0415  few files count so
@@ -136,7 +136,7 @@ class Rule(Edge):
     builtin: NonEmpty | None = None
     args: dict[str, Any] | None = None
     expression: Cel | None = None
-    match_conditions: list[MatchCondition] = Field(default_factory=list)
+    match_conditions: list[MatchCondition] = Field(default_factory=empty_list)
     enabled: bool = True
 
 
@@ -196,7 +196,7 @@ class DeviceScore(Edge):
     name: Name
     description: str = ""
     expression: Cel
-    match_conditions: list[MatchCondition] = Field(default_factory=list)
+    match_conditions: list[MatchCondition] = Field(default_factory=empty_list)
     weight: Weight = 1
     enabled: bool = True
 
@@ -217,7 +217,7 @@ class Devices(Edge):
     """Which of the devices that a node has go to a claim, where the release takes the first."""
 
     score: Annotated[list[DeviceScore], Field(max_length=DEVICE_SCORES_MAX)] = Field(
-        default_factory=list
+        default_factory=empty_list
     )
 
 
@@ -233,8 +233,8 @@ class PriorityOverride(Edge):
 
 
 class Overrides(Edge):
-    predicates: list[PredicateOverride] = Field(default_factory=list)
-    priorities: list[PriorityOverride] = Field(default_factory=list)
+    predicates: list[PredicateOverride] = Field(default_factory=empty_list)
+    priorities: list[PriorityOverride] = Field(default_factory=empty_list)
 
 
 class Profile(Edge):
@@ -315,7 +315,7 @@ class Hold(Edge):
     name: Name
     description: str = ""
     when: Cel | None = None
-    match_conditions: list[MatchCondition] = Field(default_factory=list)
+    match_conditions: list[MatchCondition] = Field(default_factory=empty_list)
     message: Message | None = None
     message_expression: Cel | None = None
     reason: Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z0-9]{0,127}$")] | None = None
@@ -329,7 +329,7 @@ class Queue(Edge):
     with the same value of the label `tenantLabel`. Periods are in seconds."""
 
     order: Order | None = None
-    holds: Annotated[list[Hold], Field(max_length=HOLDS_MAX)] = Field(default_factory=list)
+    holds: Annotated[list[Hold], Field(max_length=HOLDS_MAX)] = Field(default_factory=empty_list)
     tenant_label: LabelKey | None = None
     pod_initial_backoff: QueueSeconds | None = None
     pod_max_backoff: QueueSeconds | None = None
@@ -375,7 +375,7 @@ class Extender(Edge):
     http_timeout: Annotated[Duration, Field(alias="httpTimeout")] = "5s"
     node_cache_capable: bool = False
     ignorable: bool = False
-    managed_resources: list[ManagedResource] = Field(default_factory=list)
+    managed_resources: list[ManagedResource] = Field(default_factory=empty_list)
 
     @model_validator(mode="after")
     def _scores_with_a_weight(self) -> Self:
@@ -395,29 +395,33 @@ class Compatibility(Edge):
 
 
 class Spec(Edge):
-    profiles: Annotated[list[Profile], Field(max_length=64)] = Field(default_factory=list)
+    profiles: Annotated[list[Profile], Field(max_length=64)] = Field(default_factory=empty_list)
     base: Name = BASE_DEFAULT
     order: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
     failure_policy: Literal["Fail", "Ignore"] = "Fail"
-    match_conditions: list[MatchCondition] = Field(default_factory=list)
+    match_conditions: list[MatchCondition] = Field(default_factory=empty_list)
     params: dict[Identifier, Param] = Field(default_factory=dict)
-    params_from: list[ParamsFrom] = Field(default_factory=list)
-    variables: Annotated[list[Variable], Field(max_length=RULES_MAX)] = Field(default_factory=list)
-    predicates: Annotated[list[Predicate], Field(max_length=RULES_MAX)] = Field(
-        default_factory=list
+    params_from: list[ParamsFrom] = Field(default_factory=empty_list)
+    variables: Annotated[list[Variable], Field(max_length=RULES_MAX)] = Field(
+        default_factory=empty_list
     )
-    priorities: Annotated[list[Priority], Field(max_length=RULES_MAX)] = Field(default_factory=list)
+    predicates: Annotated[list[Predicate], Field(max_length=RULES_MAX)] = Field(
+        default_factory=empty_list
+    )
+    priorities: Annotated[list[Priority], Field(max_length=RULES_MAX)] = Field(
+        default_factory=empty_list
+    )
     devices: Devices = Field(default_factory=Devices)
     predicate_order: Literal["kubeScheduler", "asWritten"] = "kubeScheduler"
     limits: Limits = Field(default_factory=Limits)
     preemption: Preemption | None = None
     queue: Queue | None = None
-    extenders: Annotated[list[Extender], Field(max_length=16)] = Field(default_factory=list)
+    extenders: Annotated[list[Extender], Field(max_length=16)] = Field(default_factory=empty_list)
     plugins: PluginSets | None = None
     tie_break: Literal["random", "name", "leastPods"] | None = None
     min_engine: Release | None = None
     shadow: bool = False
-    implicit: list[NonEmpty] = Field(default_factory=list)
+    implicit: list[NonEmpty] = Field(default_factory=empty_list)
     evaluate_all: bool = False
     inter_pod_affinity: InterPodAffinityArgs | None = None
     percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] | None = None

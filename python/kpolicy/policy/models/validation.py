@@ -52,6 +52,12 @@ class Edge(BaseModel):
 NonEmpty = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 
 
+def empty_list() -> list[Any]:
+    """The default of fields that are lists. pydantic asks each factory for its signature, and
+    Python parses that of `list` from text, each time."""
+    return []
+
+
 def refuse(code: str, message: str, at: tuple[str | int, ...] = (), hint: str = "") -> NoReturn:
     """Fail a validator with a code of the catalogue; `at` is the path within the model."""
     context: dict[str, Any] = {"hint": hint, "at": at}

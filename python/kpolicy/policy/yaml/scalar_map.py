@@ -16,10 +16,10 @@ from kpolicy.policy.yaml.nodes import Scalar
 # YAML 1.1 also breaks lines at these two, and does not fold them.
 _SEPARATORS: Final = "\u2028\u2029"
 _BREAKS: Final = f"\n\r\x85{_SEPARATORS}"
-_BREAK: Final = re.compile(f"\r\n|[{_BREAKS}]")
+_BREAK: Final = f"\r\n|[{_BREAKS}]"
 # A line break with the blanks around it, and any further ones.
-_FOLD: Final = rf"(?P<fold>[ \t]*(?:(?:{_BREAK.pattern})[ \t]*)+)"
-_ESCAPED_BREAK: Final = rf"\\(?:{_BREAK.pattern})(?P<rest>(?:[ \t]|{_BREAK.pattern})*)"
+_FOLD: Final = rf"(?P<fold>[ \t]*(?:(?:{_BREAK})[ \t]*)+)"
+_ESCAPED_BREAK: Final = rf"\\(?:{_BREAK})(?P<rest>(?:[ \t]|{_BREAK})*)"
 _ESCAPE: Final = r"\\(?:x.{2}|u.{4}|U.{8}|.)"
 # Blanks are read as a whole, so that many of them take no more than linear time.
 _BLANKS: Final = r"(?P<blanks>[ \t]+)"
@@ -29,8 +29,8 @@ _TOKENS: Final = {
     "'": rf"{_FOLD}|{_BLANKS}|''|.",
     '"': rf"{_ESCAPED_BREAK}|{_FOLD}|{_BLANKS}|{_ESCAPE}|.",
 }
-_BLOCK_HEADER: Final = re.compile(rf"([^{_BREAKS}]*)(?:{_BREAK.pattern})?")
-_BLANK_LINES: Final = re.compile(f"[ {_BREAKS}]*")
+_BLOCK_HEADER: Final = rf"([^{_BREAKS}]*)(?:{_BREAK})?"
+_BLANK_LINES: Final = f"[ {_BREAKS}]*"
 # An explicit indentation indicator counts from a parent that the raw text does not show.
 _INDENT_MAX: Final = 512
 
@@ -79,13 +79,13 @@ def _readings(text: str, scalar: Scalar) -> Iterator[list[int]]:
         quote = len(scalar.style)
         yield _flow(text, start + quote, end - quote, re.compile(_TOKENS[scalar.style], re.DOTALL))
         return
-    opening = _BLOCK_HEADER.match(text, start, end)
+    opening = re.compile(_BLOCK_HEADER).match(text, start, end)
     assert opening is not None, "the pattern matches any text"
     header, body = opening[1].partition("#")[0].strip(), opening.end()
     indicator = next((int(character) for character in header if character.isdigit()), 0)
-    blank = _BLANK_LINES.match(text, body, end)
+    blank = re.compile(_BLANK_LINES).match(text, body, end)
     assert blank is not None, "the pattern matches any text"
-    deepest = max(map(len, _BREAK.split(blank[0])))
+    deepest = max(map(len, re.split(_BREAK, blank[0])))
     for indent in range(indicator, _INDENT_MAX) if indicator else (max(deepest, 1),):
         yield _block(text, body, end, indent, header)
 
@@ -99,7 +99,7 @@ def _flow(text: str, start: int, end: int, tokens: re.Pattern[str]) -> list[int]
         elif token.lastgroup == "blanks":
             offsets += range(*token.span())
         else:
-            ends = _BREAK.finditer(text, *token.span(token.lastgroup))
+            ends = re.compile(_BREAK).finditer(text, *token.span(token.lastgroup))
             breaks = [found.start() for found in ends]
             # One break is read as a space, and of several all but the first. A break that is
             # escaped is not read, but all that follow it are.
@@ -115,7 +115,7 @@ def _block(text: str, body: int, end: int, indent: int, header: str) -> list[int
     leading: list[int] = []
     trailing: list[int] = []
     is_last_indented = False
-    lines = re.compile(rf"( {{0,{indent}}})([^{_BREAKS}]*)({_BREAK.pattern})?")
+    lines = re.compile(rf"( {{0,{indent}}})([^{_BREAKS}]*)({_BREAK})?")
     for line in lines.finditer(text, body, end):
         if not line[2]:
             trailing += [line.start(3)] if line[3] else []

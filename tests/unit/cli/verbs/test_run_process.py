@@ -186,6 +186,41 @@ async def test_a_policy_with_errors_is_shown_as_lint_shows_it(tmp_path: Path) ->
     assert not any(line.startswith("{") for line in lines)
 
 
+async def test_a_mistake_in_a_policy_is_named_even_if_no_api_server_answers(
+    tmp_path: Path,
+) -> None:
+    async with ControlPlane() as control_plane:
+        config = control_plane.write_kubeconfig(tmp_path / "kubeconfig")
+    flags = ("--kubeconfig", str(config), "--port", "0", "--policy", str(tmp_path / "p.yaml"))
+    status, lines = await finished(*flags)
+    assert (status, len(lines)) == (2, 1)
+    assert lines[0].startswith("kpolicy: KPS101: cannot read policy ")
+    (tmp_path / "p.yaml").write_text(POLICY.replace("base:", "bsae:"))
+    status, lines = await finished(*flags)
+    assert status == 1
+    assert lines[-1].startswith("kpolicy: KPS102: the policy has ")
+
+
+_OF_RELEASE = """\
+  compatibility: {release: auto}
+  priorities: [{builtin: VolumeBinding, weight: 1, args: {shape: []}}]
+"""
+_OF_CONFIG_MAP = "  paramsFrom: [{configMap: {namespace: default, name: limits}}]\n"
+
+
+@pytest.mark.parametrize("of_cluster", [_OF_CONFIG_MAP, _OF_RELEASE], ids=["params", "release"])
+async def test_what_the_cluster_may_mend_is_no_mistake_before_it_answers(
+    of_cluster: str, tmp_path: Path
+) -> None:
+    async with ControlPlane() as control_plane:
+        config = control_plane.write_kubeconfig(tmp_path / "kubeconfig")
+    (tmp_path / "p.yaml").write_text(POLICY + of_cluster)
+    async with process(
+        *("--kubeconfig", str(config), "--port", "0", "--policy", str(tmp_path / "p.yaml"))
+    ) as started:
+        await log_line(started, "waiting for the API server")
+
+
 async def test_a_policy_that_is_not_there(tmp_path: Path) -> None:
     async with ControlPlane() as control_plane:
         config = control_plane.write_kubeconfig(tmp_path / "kubeconfig")

@@ -171,6 +171,28 @@ def test_pods_of_other_schedulers_are_named_where_kube_scheduler_is_asked(capsys
     assert "note" not in capsys.readouterr().err
 
 
+def test_a_pod_that_names_its_node_is_sent_to_that_node_and_to_no_rule(capsys: Capture) -> None:
+    daemon = pod("daemon", "shop", cpu="5")
+    names = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    required = {"nodeSelectorTerms": [{"matchFields": [names]}]}
+    daemon["spec"]["affinity"] = {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}
+    }
+    text = why(capsys, "shop/daemon", "-s", shop(daemon))
+    assert "only on nodes that its node affinity names by metadata.name (n1)" in text
+    assert "--rule PreFilter" not in text
+
+
+def test_control_characters_of_schedulers_names_are_escaped(capsys: Capture) -> None:
+    other = pod("o", "shop", cpu="9")
+    other["spec"]["schedulerName"] = "a\x1b[31m"
+    for arguments in (["why", "-n", "shop"], ["explain", "--policy", "demo"]):
+        assert main([*arguments, "-s", shop(other)]) == 0
+        err = capsys.readouterr().err
+        assert "1 of a\\x1b[31m" in err
+        assert "\x1b" not in err
+
+
 def test_lines_are_folded_to_the_terminal(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = shop(*(node(f"a-node-with-a-long-name-{number}", cpu="2") for number in range(9)))
     flat = why(capsys, "shop/search", "-s", cluster)

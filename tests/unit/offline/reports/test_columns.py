@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kpolicy.offline.reports.columns import columns, counted, folded, listed
+from kpolicy.offline.reports.columns import columns, counted, counts_of_names, folded, listed
 
 
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
@@ -31,3 +31,8 @@ def test_a_last_column_that_begins_too_far_on_the_right_goes_below_the_line() ->
     line = "    12  " + "r" * 40 + "  some nodes"
     assert folded(line, 50) == ["    12  " + "r" * 40, " " * 8 + "some nodes"]
     assert folded("x" * 60, 50) == ["x" * 60]
+
+
+def test_counts_are_in_the_order_of_names() -> None:
+    assert counts_of_names({"green": 1, "blue": 3000}) == "3,000 of blue, 1 of green"
+    assert counts_of_names({}) == ""

@@ -149,6 +149,17 @@ def test_a_shape_of_volume_binding_needs_its_gate() -> None:
     assert compile_policy(policy(SHAPE), release="1.36", feature_gates=gates).program is not None
 
 
+def test_an_empty_shape_of_volume_binding_is_the_default_where_its_gate_is_on() -> None:
+    empty = SHAPE[: SHAPE.index("{shape")] + "{shape: []}\n"
+    without = SHAPE[: SHAPE.index("{shape")] + "{}\n"
+    program, same = (compile_policy(policy(text)).program for text in (empty, without))
+    assert program is not None
+    assert same is not None
+    assert program.hash == same.hash
+    [found] = compile_policy(policy(empty), release="1.36").diagnostics
+    assert (found.code, "StorageCapacityScoring" in found.message) == ("KP115", True)
+
+
 def test_a_time_for_binding_devices_needs_its_gate() -> None:
     text = "priorities:\n  - builtin: DynamicResources\n    weight: 1\n"
     text += "    args: {bindingTimeout: 20s}\n"

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from kpolicy.engine import Engine
-from kpolicy.policy.cel.constants import PROPERTIES, refusal
+from kpolicy.policy.cel.re2_patterns import PROPERTIES, refusal
 from kpolicy.policy.compile import Compiled, compile_policy
 from tests.unit.policy.policies import policy
 
