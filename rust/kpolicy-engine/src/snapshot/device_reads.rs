@@ -2,7 +2,7 @@
 
 use kpolicy_cel::{Expression, FieldRead};
 
-use super::device_selectors::CATALOGUE;
+use super::device_selectors::DeviceFact;
 
 /// Something that a selector looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,13 +32,17 @@ pub(super) fn device_reads(expression: &Expression) -> Option<Box<[DeviceRead]>>
 fn device_read(field: FieldRead<'_>) -> Option<DeviceRead> {
     let read = field.read?;
     let named = || Some((read.key()?.into(), field.field?.into()));
-    match *CATALOGUE.get(usize::from(read.fact.id))? {
-        "device.driver" => Some(DeviceRead::Driver),
-        "device.allowMultipleAllocations" => Some(DeviceRead::IsShared),
-        "device.attributes[]" => named().map(|(domain, name)| DeviceRead::Attribute(domain, name)),
-        "device.capacity[]" => named().map(|(domain, name)| DeviceRead::Capacity(domain, name)),
-        "device.attributes?[]" => Some(DeviceRead::AttributesOf(read.key()?.into())),
-        "device.capacity?[]" => Some(DeviceRead::CapacitiesOf(read.key()?.into())),
-        _ => None,
+    match DeviceFact::of(read)? {
+        DeviceFact::Driver => Some(DeviceRead::Driver),
+        DeviceFact::IsShared => Some(DeviceRead::IsShared),
+        DeviceFact::AttributesOf => {
+            named().map(|(domain, name)| DeviceRead::Attribute(domain, name))
+        }
+        DeviceFact::CapacitiesOf => {
+            named().map(|(domain, name)| DeviceRead::Capacity(domain, name))
+        }
+        DeviceFact::HasAttributesOf => Some(DeviceRead::AttributesOf(read.key()?.into())),
+        DeviceFact::HasCapacitiesOf => Some(DeviceRead::CapacitiesOf(read.key()?.into())),
+        DeviceFact::Attributes | DeviceFact::Capacities => None,
     }
 }

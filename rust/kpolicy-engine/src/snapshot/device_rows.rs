@@ -65,14 +65,21 @@ impl<'a> Row<'a> {
     pub(crate) fn is_held(self, pool: &PoolUse) -> bool {
         match self.of.columns.notes_use {
             true => self.flags().in_use() != 0,
-            false => pool.contains_key(&*self.device.name),
+            false => self.named_in(pool).is_some(),
         }
+    }
+
+    /// Who has something of it, by its name. Not inlined: the compiler would read the name of each
+    /// device first, also where flags say enough, and that is most of what a search takes.
+    #[inline(never)]
+    fn named_in(self, pool: &PoolUse) -> Option<&DeviceUse> {
+        pool.get(&*self.device.name)
     }
 
     /// Who has something of it. `is_supposed`: some may have left, whatever is noted.
     pub(crate) fn held(self, pool: &'a PoolUse, is_supposed: bool) -> Held<'a> {
         static WHOLE: DeviceUse = DeviceUse::of_whole();
-        let named = || Held::Known(pool.get(&*self.device.name));
+        let named = || Held::Known(self.named_in(pool));
         match self.flags().in_use() {
             _ if !self.of.columns.notes_use => named(),
             0 => Held::Known(None),
@@ -128,6 +135,24 @@ impl<'a> Row<'a> {
     pub(crate) fn attributes(self) -> impl DoubleEndedIterator<Item = (&'a str, &'a Attribute)> {
         let count = self.of.names().map_or(self.device.attributes.len(), <[Box<str>]>::len);
         (0..count).filter_map(move |place| self.attribute_at(place))
+    }
+
+    /// The attributes whose names are meant, sorted by name.
+    pub(crate) fn attributes_named(
+        self,
+        is_meant: impl Fn(&str) -> bool,
+    ) -> impl DoubleEndedIterator<Item = &'a Attribute> {
+        let names = self.of.names();
+        let count = names.map_or(self.device.attributes.len(), <[Box<str>]>::len);
+        let is_meant_at = move |place: &usize| {
+            let name = match names {
+                Some(names) => names.get(*place),
+                None => self.device.attributes.get(*place).map(|(name, _)| name),
+            };
+            name.is_some_and(|name| is_meant(name))
+        };
+        let places = (0..count).filter(is_meant_at);
+        places.filter_map(move |place| self.attribute_at(place).map(|(_, value)| value))
     }
 
     /// An attribute by its name as it is written.

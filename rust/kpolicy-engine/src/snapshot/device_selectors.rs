@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use kpolicy_cel::{Catalogue, Expression};
+use kpolicy_cel::{Catalogue, Expression, Read};
 use rustc_hash::FxHashMap;
 
 use crate::model::{Ask, Object, Wanted};
@@ -13,17 +13,37 @@ use crate::model::{Ask, Object, Wanted};
 use super::device_reads::{DeviceRead, device_reads};
 use super::objects::Replaced;
 
-/// The facts of a device; an id is a place in this list.
-pub(crate) const CATALOGUE: [&str; 8] = [
-    "device.driver",
-    "device.allowMultipleAllocations",
-    "device.attributes",
-    "device.attributes[]",
-    "device.capacity",
-    "device.capacity[]",
-    "device.attributes?[]",
-    "device.capacity?[]",
+/// A fact of a device. Domains are an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeviceFact {
+    Driver,
+    IsShared,
+    Attributes,
+    AttributesOf,
+    HasAttributesOf,
+    Capacities,
+    CapacitiesOf,
+    HasCapacitiesOf,
+}
+
+/// The facts of a device by name; an id is a place in this list.
+const CATALOGUE: [(&str, DeviceFact); 8] = [
+    ("device.driver", DeviceFact::Driver),
+    ("device.allowMultipleAllocations", DeviceFact::IsShared),
+    ("device.attributes", DeviceFact::Attributes),
+    ("device.attributes[]", DeviceFact::AttributesOf),
+    ("device.capacity", DeviceFact::Capacities),
+    ("device.capacity[]", DeviceFact::CapacitiesOf),
+    ("device.attributes?[]", DeviceFact::HasAttributesOf),
+    ("device.capacity?[]", DeviceFact::HasCapacitiesOf),
 ];
+
+impl DeviceFact {
+    /// The fact that an expression reads.
+    pub(crate) fn of(read: &Read) -> Option<Self> {
+        CATALOGUE.get(usize::from(read.fact.id)).map(|(_, fact)| *fact)
+    }
+}
 
 /// What became of a text.
 #[derive(Debug)]
@@ -52,7 +72,7 @@ struct DeviceCatalogue;
 
 impl Catalogue for DeviceCatalogue {
     fn fact(&self, name: &str) -> Option<u16> {
-        let place = CATALOGUE.iter().position(|have| *have == name)?;
+        let place = CATALOGUE.iter().position(|(have, _)| *have == name)?;
         u16::try_from(place).ok()
     }
 

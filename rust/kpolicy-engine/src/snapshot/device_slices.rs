@@ -85,19 +85,20 @@ const SLICES_COMPARED_MAX: usize = 8;
 type PoolName = (Box<str>, Box<str>);
 
 impl DeviceSlices {
-    /// Slices that may concern a node; with `all_counters` also those with counters of other nodes, as
-    /// far as they mean anything for it.
+    /// Slices that may concern a node, and whether they name it; with `all_counters` also those with
+    /// counters of other nodes, as far as they mean anything for it.
     pub(crate) fn for_node(
         &self,
         node: &str,
         all_counters: bool,
-    ) -> impl Iterator<Item = &Published> {
+    ) -> impl Iterator<Item = (&Published, bool)> {
         let own = self.by_node.get(node).into_iter().flatten();
         let others =
             self.counting.values().flatten().filter(move |one| {
                 all_counters && one.slice.place.node_name.as_deref() != Some(node)
             });
-        own.chain(&self.elsewhere).chain(others)
+        let elsewhere = self.elsewhere.iter().chain(others);
+        own.map(|one| (one, true)).chain(elsewhere.map(|one| (one, false)))
     }
 
     /// Slices that name a node.

@@ -10,8 +10,8 @@ use kpolicy_engine::rules::decision_work::units_max;
 use serde_json::{Value, json};
 
 use crate::cluster::{
-    BYTES_MAX, NODES, OBJECT_BYTES_MAX, Taken, allocated_bytes, decide, empty_cluster, mib, pod,
-    undo_and_delete,
+    BYTES_MAX, NODES, OBJECT_BYTES_MAX, Taken, allocated_bytes, decide, decide_often,
+    empty_cluster, mib, pod, undo_and_delete,
 };
 use crate::device_cases::{
     Case, Selectors, any, large, on_nodes_that_are_alike, ordinary, searching,
@@ -114,7 +114,7 @@ fn tried(mut case: Case, release: &str, selectors: &Selectors) {
     support::apply(&mut engine, &case.pod());
     let on_node = OnNode::of(&engine);
     let scratch = engine.decide_from_scratch(&"devices".into());
-    let taken = decide(&mut engine, "devices");
+    let taken = decide_often(&mut engine, &program, "devices");
     undo_and_delete(&mut engine, "devices");
     case.claims.iter().for_each(|claim| delete_claim(&mut engine, claim));
     let left_bytes = allocated_bytes().saturating_sub(before);

@@ -9,7 +9,7 @@ use kpolicy_engine::rules::decision_work::units_max;
 use serde_json::{Value, json};
 
 use crate::cluster::{
-    BYTES_MAX, NODES, Taken, allocated_bytes, busy_cluster, decide, mib, pod, undo_and_delete,
+    BYTES_MAX, NODES, Taken, allocated_bytes, busy_cluster, decide_often, mib, pod, undo_and_delete,
 };
 use crate::{alone, support};
 
@@ -50,7 +50,7 @@ fn policies_that_the_compiler_accepts_stay_within_units_and_memory() {
             panic!("{}: the program is refused: {refusals:#?}", policy["rules"]);
         }
         support::apply(&mut engine, &pod("pod", json!({})));
-        let taken = decide(&mut engine, "pod");
+        let taken = decide_often(&mut engine, &policy["program"], "pod");
         undo_and_delete(&mut engine, "pod");
         assert!(engine.load(&support::default_program()).is_ok());
         let left_bytes = allocated_bytes().saturating_sub(before);

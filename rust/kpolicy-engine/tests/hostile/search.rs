@@ -14,7 +14,7 @@ use kpolicy_engine::rules::decision_work::units_max;
 use serde_json::Value;
 
 use crate::cluster::{
-    BYTES_MAX, NODES, Taken, allocated_bytes, busy_cluster, decide, mib, spec_units,
+    BYTES_MAX, NODES, Taken, allocated_bytes, busy_cluster, decide_often, mib, spec_units,
     undo_and_delete,
 };
 use crate::draws::Draws;
@@ -91,7 +91,7 @@ fn tried(engine: &mut Engine, hostile: &Hostile, entries_share: usize) -> Option
     if !is_applied(engine, &hostile.scaled(entries_share).pod("hostile")) {
         return None;
     }
-    let taken = decide(engine, "hostile");
+    let taken = decide_often(engine, &support::default_program(), "hostile");
     undo_and_delete(engine, "hostile");
     let left_bytes = allocated_bytes().saturating_sub(before);
     Some(Trial { hostile: hostile.clone(), entries_share, taken, left_bytes })

@@ -6,6 +6,8 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use flate2::read::GzDecoder;
 use kpolicy_codec::{Keep, file};
@@ -148,4 +150,19 @@ impl Draws {
         let place = self.below(from.len());
         from.get(place).expect("there is one")
     }
+}
+
+/// How long this thread has run so far: other processes of the machine do not matter. Zero where the
+/// kernel does not say. The kernel adds up only at ticks of some milliseconds, and when a thread gives up
+/// its processor.
+pub(crate) fn processor_time() -> Duration {
+    thread::yield_now();
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split_whitespace().next().and_then(|number| number.parse().ok());
+    Duration::from_nanos(nanoseconds.unwrap_or_default())
+}
+
+/// How long this thread has run since then.
+pub(crate) fn processor_time_since(began: Duration) -> Duration {
+    processor_time().saturating_sub(began)
 }

@@ -5,7 +5,7 @@ use kpolicy_cel::{Answer, Facts, Map, Quantity, Read, Semver, Value};
 use crate::model::{Attribute, DeviceCapacity, WrittenQuantity};
 use crate::snapshot::device_reads::DeviceRead;
 use crate::snapshot::device_rows::Row;
-use crate::snapshot::device_selectors::CATALOGUE;
+use crate::snapshot::device_selectors::DeviceFact;
 
 /// What a device has of something that a selector looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl<'a> DeviceFacts<'a> {
             DeviceRead::Driver => Seen::Driver(driver),
             DeviceRead::IsShared => Seen::Is(row.flags().is_shared()),
             DeviceRead::Attribute(domain, name) => {
-                let mut named = named(driver, row.attributes(), Some(domain), name);
+                let mut named = self.attributes_named(Some(domain), name);
                 Seen::Attribute(named.find(|own| is_a_value(own)))
             }
             DeviceRead::Capacity(domain, name) => {
@@ -40,6 +40,16 @@ impl<'a> DeviceFacts<'a> {
             DeviceRead::AttributesOf(domain) => Seen::Is(self.has(row.attributes(), Some(domain))),
             DeviceRead::CapacitiesOf(domain) => Seen::Is(self.has(self.capacities(), Some(domain))),
         }
+    }
+
+    /// What it has under a name of a domain, as `named`. Only attributes of this name are looked at.
+    fn attributes_named<'b>(
+        &self,
+        domain: Option<&'b str>,
+        name: &'b str,
+    ) -> impl Iterator<Item = &'a Attribute> + use<'a, 'b> {
+        let driver = self.driver;
+        self.row.attributes_named(move |have| is_named(driver, have, domain, name)).rev()
     }
 
     /// The capacities by name, sorted.
@@ -85,33 +95,34 @@ fn named<'b, 'n, T>(
 
 impl Facts for DeviceFacts<'_> {
     fn read(&self, read: &Read) -> Answer {
-        match CATALOGUE.get(usize::from(read.fact.id)).copied() {
-            Some("device.driver") => Value::string(self.driver).into(),
-            Some("device.allowMultipleAllocations") => self.row.flags().is_shared().into(),
+        match DeviceFact::of(read) {
+            Some(DeviceFact::Driver) => Value::string(self.driver).into(),
+            Some(DeviceFact::IsShared) => self.row.flags().is_shared().into(),
             // A domain that the device does not have is empty, and not absent.
-            Some("device.attributes[]") => {
+            Some(DeviceFact::AttributesOf) => {
                 self.of_domain(self.row.attributes(), read.key(), attribute_value).into()
             }
-            Some("device.capacity[]") => {
+            Some(DeviceFact::CapacitiesOf) => {
                 self.of_domain(self.capacities(), read.key(), capacity_value).into()
             }
-            Some("device.attributes?[]") => self.presence(self.row.attributes(), read.key()),
-            Some("device.capacity?[]") => self.presence(self.capacities(), read.key()),
-            Some("device.attributes") => {
+            Some(DeviceFact::HasAttributesOf) => self.presence(self.row.attributes(), read.key()),
+            Some(DeviceFact::HasCapacitiesOf) => self.presence(self.capacities(), read.key()),
+            Some(DeviceFact::Attributes) => {
                 self.by_domain(|| self.row.attributes(), attribute_value).into()
             }
-            Some("device.capacity") => self.by_domain(|| self.capacities(), capacity_value).into(),
-            _ => Answer::Unknown,
+            Some(DeviceFact::Capacities) => {
+                self.by_domain(|| self.capacities(), capacity_value).into()
+            }
+            None => Answer::Unknown,
         }
     }
 
     fn entry(&self, read: &Read, name: &str) -> Option<Answer> {
-        let found = match CATALOGUE.get(usize::from(read.fact.id)).copied() {
-            Some("device.attributes[]") => {
-                named(self.driver, self.row.attributes(), read.key(), name)
-                    .find_map(attribute_value)
+        let found = match DeviceFact::of(read) {
+            Some(DeviceFact::AttributesOf) => {
+                self.attributes_named(read.key(), name).find_map(attribute_value)
             }
-            Some("device.capacity[]") => {
+            Some(DeviceFact::CapacitiesOf) => {
                 named(self.driver, self.capacities(), read.key(), name).find_map(capacity_value)
             }
             _ => return None,
@@ -121,12 +132,12 @@ impl Facts for DeviceFacts<'_> {
 
     fn is_made(&self, read: &Read) -> bool {
         matches!(
-            CATALOGUE.get(usize::from(read.fact.id)).copied(),
+            DeviceFact::of(read),
             Some(
-                "device.attributes"
-                    | "device.capacity"
-                    | "device.attributes[]"
-                    | "device.capacity[]"
+                DeviceFact::Attributes
+                    | DeviceFact::Capacities
+                    | DeviceFact::AttributesOf
+                    | DeviceFact::CapacitiesOf
             )
         )
     }

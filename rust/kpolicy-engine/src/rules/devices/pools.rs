@@ -125,14 +125,18 @@ pub(super) fn reaches(place: &SlicePlace, node: NodeView<'_>) -> Result<bool, St
     Ok(node_selection::selects(&written.selector, labels, name))
 }
 
+/// Whether a slice counts for a node. `is_own`: it names the node.
 fn concerns(
-    slice: &ResourceSlice,
+    (slice, is_own): (&ResourceSlice, bool),
     node: NodeView<'_>,
     followed: Followed,
     units: &mut Work,
 ) -> Result<bool, Stop> {
     units.charge(work::of_place(&slice.place))?;
     let failed = |why: String| Stop::Fatal(format!("gather pool information: {why}"));
+    if is_own {
+        return Ok(true);
+    }
     if !followed.traits().repairs_allocator && !slice.shared_counters.is_empty() {
         return Ok(true);
     }
@@ -170,11 +174,12 @@ pub(super) fn gather<'a>(
     let published = &cluster.objects().device_slices;
     let held = &cluster.objects().devices_in_use;
     let mut seen: BTreeMap<(&str, &str), Vec<&Published>> = BTreeMap::new();
-    for one in published.for_node(&node.node.name, !followed.traits().repairs_allocator) {
+    let all_counters = !followed.traits().repairs_allocator;
+    for (one, is_own) in published.for_node(&node.node.name, all_counters) {
         if one.slice.is_per_device && !followed.has(Gate::DRAPartitionableDevices) {
             continue;
         }
-        if concerns(&one.slice, node, followed, units)? {
+        if concerns((&one.slice, is_own), node, followed, units)? {
             units.charge(SLICE)?;
             seen.entry((&one.slice.driver, &one.slice.pool)).or_default().push(one);
         }

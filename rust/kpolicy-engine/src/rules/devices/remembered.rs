@@ -1,6 +1,8 @@
 //! What selectors said of devices, so that they are asked once about devices that are alike in what they
 //! look at.
 
+use std::ptr;
+
 use rustc_hash::FxHashMap;
 
 use crate::snapshot::Cluster;
@@ -17,15 +19,18 @@ const KINDS_MAX: usize = 4;
 /// The selectors of an attempt, each once, by its text.
 #[derive(Debug, Default)]
 pub(super) struct Remembered<'a> {
-    places: FxHashMap<&'a str, usize>,
+    /// By the address of what the text compiles to. By the text itself, all of it would be hashed once
+    /// more, on each node. `None`: those that are not compiled, of which none has an answer.
+    places: FxHashMap<Option<usize>, usize>,
     selectors: Vec<Selector<'a>>,
 }
 
 impl<'a> Remembered<'a> {
     /// The place of a selector.
-    pub(super) fn place_of(&mut self, text: &'a str, cluster: &'a Cluster) -> usize {
-        *self.places.entry(text).or_insert_with(|| {
-            let compiled = cluster.objects().selectors.get(text);
+    pub(super) fn place_of(&mut self, text: &str, cluster: &'a Cluster) -> usize {
+        let compiled = cluster.objects().selectors.get(text);
+        let address = compiled.map(|compiled| ptr::from_ref(compiled).addr());
+        *self.places.entry(address).or_insert_with(|| {
             self.selectors.push(Selector {
                 compiled,
                 values: Vec::new(),
