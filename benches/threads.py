@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -139,8 +140,10 @@ def _ran_ns() -> dict[str, int]:
     """How long each of the engine's threads has run, where the system tells."""
     ran = {}
     for task in Path("/proc/self/task").glob("*"):
-        if (task / "comm").read_text().startswith("kpolicy-"):
-            ran[task.name] = int((task / "schedstat").read_text().split()[0])
+        # A thread of an engine that was dropped may end meanwhile.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            if (task / "comm").read_text().startswith("kpolicy-"):
+                ran[task.name] = int((task / "schedstat").read_text().split()[0])
     return ran
 
 

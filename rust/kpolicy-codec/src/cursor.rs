@@ -26,15 +26,32 @@ pub(crate) struct Cursor<'a> {
     at: usize,
 }
 
-/// Where inside an array or object: before its first member or behind one.
+/// Where inside an array, an object or documents one after another: before the first member or
+/// behind one.
+#[derive(Clone, Copy)]
 pub(crate) struct Members {
-    close: u8,
+    /// What ends them; nothing but the text ends documents.
+    close: Option<u8>,
     is_first: bool,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
+    }
+
+    /// The whole text.
+    pub(crate) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// In the same text, elsewhere.
+    pub(crate) fn moved_to(&self, at: usize) -> Self {
+        Self { text: self.text, at }
     }
 
     pub(crate) fn rest(&self) -> &'a str {
@@ -72,12 +89,12 @@ impl<'a> Cursor<'a> {
 
     pub(crate) fn object(&mut self) -> Result<Members, Syntax> {
         self.expect(b'{')?;
-        Ok(Members { close: b'}', is_first: true })
+        Ok(Members { close: Some(b'}'), is_first: true })
     }
 
     pub(crate) fn array(&mut self) -> Result<Members, Syntax> {
         self.expect(b'[')?;
-        Ok(Members { close: b']', is_first: true })
+        Ok(Members { close: Some(b']'), is_first: true })
     }
 
     /// The next value as `decode` reads it from at most `bytes_max` bytes. Where that fails the
@@ -116,15 +133,21 @@ impl<'a> Cursor<'a> {
 pub(crate) type Json<'a> = serde_json::Deserializer<serde_json::de::StrRead<'a>>;
 
 impl Members {
+    /// Documents one after another.
+    pub(crate) fn documents() -> Self {
+        Self { close: None, is_first: true }
+    }
+
     /// Whether another member follows; the cursor stands at it.
     pub(crate) fn next(&mut self, cursor: &mut Cursor<'_>) -> Result<bool, Syntax> {
+        let Some(close) = self.close else { return Ok(cursor.peek().is_some()) };
         if std::mem::take(&mut self.is_first) {
-            return Ok(!cursor.take(self.close));
+            return Ok(!cursor.take(close));
         }
         if cursor.take(b',') {
             return Ok(true);
         }
-        cursor.expect(self.close).map(|()| false)
+        cursor.expect(close).map(|()| false)
     }
 
     /// The key of the next field; the cursor stands at its value.

@@ -5,15 +5,16 @@
 //! and named in one line, since they may be a typing error. A typed list need not repeat the kind
 //! in its items; a `kind: List` mixes kinds.
 
-use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use kpolicy_engine::model::Kind;
 
-use crate::cursor::{Cursor, Syntax};
-use crate::handover::{Handover, Place, Sink};
+use crate::cursor::{Cursor, Members, Syntax};
+use crate::handover::{Handover, Sink};
 use crate::header::Header;
 use crate::kept::Keep;
-use crate::limits::{LIST_NESTING_MAX, OTHER_KINDS_NAMED_MAX};
+use crate::limits::LIST_NESTING_MAX;
+use crate::pieces::Walk;
 use crate::unreadable::{Code, Unreadable};
 use crate::yaml;
 
@@ -21,142 +22,124 @@ use crate::yaml;
 pub fn objects(body: &[u8], keep: Keep<'_>, sink: &mut Sink<'_>) -> Vec<Unreadable> {
     let text = crate::text(body);
     let is_json = text.trim_ascii_start().starts_with(['{', '[']);
-    let converted = if is_json { None } else { Some(yaml::to_json(&text)) };
-    let mut file = File { objects: Handover::new(keep, sink), other_kinds: BTreeMap::new() };
-    if let Some(converted) = &converted {
-        let read = file.documents(&converted.json);
-        if let Some(fault) = &converted.fault {
-            file.refuse(Code::NotYaml, &document(read), format!("not YAML: {fault}"));
-        }
+    let mut to = Handover::new(keep, sink);
+    if is_json {
+        documents(&text, &mut to);
     } else {
-        file.documents(&text);
+        let converted = yaml::to_json(&text);
+        let read = documents(&converted.json, &mut to);
+        if let Some(fault) = &converted.fault {
+            refuse(&mut to, Code::NotYaml, document_name(read), format!("not YAML: {fault}"));
+        }
     }
-    file.finish()
+    let kinds = to.left_out.texts();
+    if !kinds.is_empty() {
+        let message = format!("left out, as no rule reads these kinds: {}", kinds.join(", "));
+        refuse(&mut to, Code::OtherKind, "", message);
+    }
+    to.finish().finish()
 }
 
-fn document(position: usize) -> String {
+fn document_name(position: usize) -> String {
     format!("document {position}")
 }
 
-struct File<'t, 's> {
-    objects: Handover<'t, 's>,
-    /// How many of each kind that no rule reads.
-    other_kinds: BTreeMap<String, usize>,
+fn refuse(to: &mut Handover<'_>, code: Code, place: impl Into<String>, message: impl Into<String>) {
+    to.refuse(Unreadable::new(code, place, message));
 }
 
-impl<'t> File<'t, '_> {
-    /// How many there were.
-    fn documents(&mut self, text: &'t str) -> usize {
-        let mut cursor = Cursor::new(text);
-        let mut position = 0_usize;
-        while cursor.peek().is_some() {
-            if let Err(syntax) = self.document(&mut cursor, &document(position), 0) {
-                let message = format!("not JSON from here on: {syntax}");
-                self.refuse(Code::NotJson, &document(position), message);
-                break;
+/// How many there were.
+fn documents(text: &str, to: &mut Handover<'_>) -> usize {
+    let mut walk = Walk::new(Cursor::new(text), Members::documents());
+    let read =
+        walk.read(to, &|cursor, position, to| document(cursor, &|| document_name(position), 0, to));
+    if let Err(syntax) = read {
+        let message = format!("not JSON from here on: {syntax}");
+        refuse(to, Code::NotJson, document_name(walk.position), message);
+    }
+    walk.position
+}
+
+fn document(
+    cursor: &mut Cursor<'_>,
+    place: &(dyn Fn() -> String + Sync),
+    depth: u32,
+    to: &mut Handover<'_>,
+) -> Result<(), Syntax> {
+    match cursor.peek() {
+        Some(b'[') => return items(cursor, &|| None, place, depth, to),
+        Some(b'{') => {}
+        _ => {
+            // An empty YAML document is `null`.
+            if cursor.skip()? != "null" {
+                refuse(to, Code::BadField, place(), "an object is due");
             }
-            position += 1;
-        }
-        position
-    }
-
-    fn document(&mut self, cursor: &mut Cursor<'t>, place: &str, depth: u32) -> Result<(), Syntax> {
-        match cursor.peek() {
-            Some(b'[') => return self.items(cursor, &|| None, place, depth),
-            Some(b'{') => {}
-            _ => {
-                // An empty YAML document is `null`.
-                if cursor.skip()? != "null" {
-                    self.refuse(Code::BadField, place, "an object is due");
-                }
-                return Ok(());
-            }
-        }
-        let header = Header::peek(cursor.clone(), false)?;
-        if header.has_items || header.kind.ends_with("List") {
-            return self.list(cursor, place, depth);
-        }
-        if let Some(kind) = header.kind() {
-            return self.object(cursor, kind, place);
-        }
-        cursor.skip()?;
-        if header.kind.is_empty() {
-            self.refuse(Code::NoName, place, "kind is missing");
-        } else {
-            self.leave_out(&header.kind);
-        }
-        Ok(())
-    }
-
-    fn leave_out(&mut self, kind: &str) {
-        if let Some(count) = self.other_kinds.get_mut(kind) {
-            *count += 1;
-        } else if self.other_kinds.len() < OTHER_KINDS_NAMED_MAX {
-            self.other_kinds.insert(kind.to_owned(), 1);
-        }
-    }
-
-    fn object(&mut self, cursor: &mut Cursor<'t>, kind: Kind, place: &str) -> Result<(), Syntax> {
-        self.objects.object(cursor, kind, Place::Named(place.to_owned()))
-    }
-
-    fn list(&mut self, cursor: &mut Cursor<'t>, place: &str, depth: u32) -> Result<(), Syntax> {
-        let whole = cursor.clone();
-        // Only asked where an item does not tell its kind: the list's own may stand behind them.
-        let kind = || Header::peek(whole.clone(), true).ok()?.kind_of_items();
-        let mut members = cursor.object()?;
-        while let Some(key) = members.next_key(cursor)? {
-            if &*key == "items" && cursor.peek() == Some(b'[') {
-                self.items(cursor, &kind, place, depth)?;
-            } else {
-                cursor.skip()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn items(
-        &mut self,
-        cursor: &mut Cursor<'t>,
-        kind_of_list: &dyn Fn() -> Option<Kind>,
-        place: &str,
-        depth: u32,
-    ) -> Result<(), Syntax> {
-        if depth == LIST_NESTING_MAX {
-            cursor.skip()?;
-            let message = format!("lists more than {LIST_NESTING_MAX} deep are not read");
-            self.refuse(Code::TooLarge, place, message);
             return Ok(());
         }
-        let mut members = cursor.array()?;
-        let mut unreported: Option<Option<Kind>> = None;
-        let mut position = 0_usize;
-        while members.next(cursor)? {
-            let place = format!("{place} items[{position}]");
-            position += 1;
-            let is_unreported =
-                cursor.peek() == Some(b'{') && Header::peek(cursor.clone(), false)?.kind.is_empty();
-            match is_unreported.then(|| *unreported.get_or_insert_with(kind_of_list)).flatten() {
-                Some(kind) => self.object(cursor, kind, &place)?,
-                None => self.document(cursor, &place, depth + 1)?,
-            }
-        }
-        Ok(())
     }
+    let header = Header::peek(cursor.clone(), false)?;
+    if header.has_items || header.kind.ends_with("List") {
+        return list(cursor, place, depth, to);
+    }
+    if let Some(kind) = header.kind() {
+        return to.object(cursor, kind, place);
+    }
+    cursor.skip()?;
+    if header.kind.is_empty() {
+        refuse(to, Code::NoName, place(), "kind is missing");
+    } else {
+        to.left_out.add(&header.kind);
+    }
+    Ok(())
+}
 
-    fn finish(mut self) -> Vec<Unreadable> {
-        let kinds: Vec<String> =
-            self.other_kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-        if !kinds.is_empty() {
-            let message = format!("left out, as no rule reads these kinds: {}", kinds.join(", "));
-            self.refuse(Code::OtherKind, "", message);
+fn list(
+    cursor: &mut Cursor<'_>,
+    place: &(dyn Fn() -> String + Sync),
+    depth: u32,
+    to: &mut Handover<'_>,
+) -> Result<(), Syntax> {
+    let whole = cursor.clone();
+    // Only asked where an item does not tell its kind: the list's own may stand behind them.
+    let kind = || Header::peek(whole.clone(), true).ok()?.kind_of_items();
+    let mut members = cursor.object()?;
+    while let Some(key) = members.next_key(cursor)? {
+        if &*key == "items" && cursor.peek() == Some(b'[') {
+            items(cursor, &kind, place, depth, to)?;
+        } else {
+            cursor.skip()?;
         }
-        self.objects.finish().finish()
     }
+    Ok(())
+}
 
-    fn refuse(&mut self, code: Code, place: &str, message: impl Into<String>) {
-        self.objects.refuse(Unreadable::new(code, place, message));
+fn items(
+    cursor: &mut Cursor<'_>,
+    kind_of_list: &(dyn Fn() -> Option<Kind> + Sync),
+    place: &(dyn Fn() -> String + Sync),
+    depth: u32,
+    to: &mut Handover<'_>,
+) -> Result<(), Syntax> {
+    if depth == LIST_NESTING_MAX {
+        cursor.skip()?;
+        let message = format!("lists more than {LIST_NESTING_MAX} deep are not read");
+        refuse(to, Code::TooLarge, place(), message);
+        return Ok(());
     }
+    let unreported: OnceLock<Option<Kind>> = OnceLock::new();
+    let members = cursor.array()?;
+    let mut walk = Walk::new(cursor.clone(), members);
+    walk.read(to, &|cursor, position, to| {
+        let place = || format!("{} items[{position}]", place());
+        let is_unreported =
+            cursor.peek() == Some(b'{') && Header::peek(cursor.clone(), false)?.kind.is_empty();
+        match is_unreported.then(|| *unreported.get_or_init(kind_of_list)).flatten() {
+            Some(kind) => to.object(cursor, kind, &place),
+            None => document(cursor, &place, depth + 1, to),
+        }
+    })?;
+    *cursor = walk.cursor;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,204 +1,128 @@
-//! Hands over what a text holds, object by object in the order of the text.
-//!
-//! On several threads ([`kpolicy_engine::threads`]) a stretch of objects is found first, by where each
-//! ends, then decoded side by side, while the stretch before it is handed over.
+//! Hands over what a text holds, object by object in the order of the text, and keeps what could not
+//! be read.
 
-use kpolicy_engine::model::{Event, Kind, Object};
-use kpolicy_engine::threads::{both, each, is_inside};
+use std::collections::BTreeMap;
+
+use kpolicy_engine::model::{Event, Kind};
+use kpolicy_engine::threads::is_inside;
 
 use crate::cursor::{Cursor, Syntax};
 use crate::kept::Keep;
-use crate::limits::STRETCH_BYTES;
+use crate::limits::OTHER_KINDS_NAMED_MAX;
 use crate::object::{self, Whole};
 use crate::unreadable::{Unread, Unreadable};
 
 /// Who gets the objects.
 pub type Sink<'s> = dyn FnMut(Event) + Send + 's;
 
-/// What an object without a name is called.
-pub(crate) enum Place {
-    Item(usize),
-    Named(String),
-}
-
-impl Place {
-    fn name(&self) -> String {
-        match self {
-            Self::Item(position) => format!("items[{position}]"),
-            Self::Named(name) => name.clone(),
-        }
-    }
-}
-
-type Read = Result<Object, Unreadable>;
-
-/// What was found, in its order.
-enum Found<'t> {
-    Text { raw: &'t str, kind: Kind, place: Place },
-    Read(Box<Read>),
-}
-
-impl Found<'_> {
-    fn decode(&mut self, keep: Keep<'_>) {
-        let Self::Text { raw, kind, place } = self else { return };
-        // It is one whole value, so that there is an object or a refusal.
-        if let Ok(read) = read(&mut Cursor::new(raw), *kind, keep, place) {
-            *self = Self::Read(Box::new(read));
-        }
-    }
-}
-
-pub(crate) struct Handover<'t, 's> {
-    keep: Keep<'s>,
+pub(crate) struct Handover<'s> {
+    pub(crate) keep: Keep<'s>,
+    pub(crate) left_out: LeftOut,
+    /// Whether a long text is read in pieces, on all threads.
+    pub(crate) is_divided: bool,
+    /// How many lists were begun.
+    pub(crate) walks: usize,
     sink: &'s mut Sink<'s>,
     unread: Unread,
-    is_divided: bool,
-    /// To be decoded, and how long that is.
-    found: Vec<Found<'t>>,
-    bytes: usize,
-    /// To be handed over.
-    decoded: Vec<Found<'t>>,
+    is_piece: bool,
+    is_spoilt: bool,
 }
 
-impl<'t, 's> Handover<'t, 's> {
+impl<'s> Handover<'s> {
     pub(crate) fn new(keep: Keep<'s>, sink: &'s mut Sink<'s>) -> Self {
+        Self { is_divided: is_inside(), is_piece: false, ..Self::of_piece(keep, sink) }
+    }
+
+    /// For a part of a text, where positions are not known: what is named by its position spoils it,
+    /// and so does a list in it.
+    pub(crate) fn of_piece(keep: Keep<'s>, sink: &'s mut Sink<'s>) -> Self {
         Self {
             keep,
+            left_out: LeftOut::default(),
+            is_divided: false,
+            walks: 0,
             sink,
             unread: Unread::default(),
-            is_divided: is_inside(),
-            found: Vec::new(),
-            bytes: 0,
-            decoded: Vec::new(),
+            is_piece: true,
+            is_spoilt: false,
         }
     }
 
-    /// The object at the cursor, which then stands behind it.
+    /// The part of a text must be read again, with all that comes before it.
+    pub(crate) fn is_spoilt(&self) -> bool {
+        self.is_spoilt || (self.is_piece && self.left_out.is_full())
+    }
+
+    /// Whether a list may be read.
+    pub(crate) fn begins_walk(&mut self) -> bool {
+        self.walks += 1;
+        self.is_spoilt = self.is_piece;
+        !self.is_piece
+    }
+
+    /// The object at the cursor, which then stands behind it. `place` names it where it has no name.
     pub(crate) fn object(
         &mut self,
-        cursor: &mut Cursor<'t>,
+        cursor: &mut Cursor<'_>,
         kind: Kind,
-        place: Place,
+        place: &dyn Fn() -> String,
     ) -> Result<(), Syntax> {
-        if self.is_divided
-            && let Ok(raw) = cursor.skip()
-        {
-            self.found.push(Found::Text { raw, kind, place });
-            self.bytes += raw.len();
-            if self.bytes >= STRETCH_BYTES {
-                self.divide();
-            }
-            return Ok(());
+        match object::read(cursor, Whole(kind, self.keep), place)? {
+            Ok(object) => self.give(Event::Present(object)),
+            Err(refused) => self.refuse(refused.unreadable),
         }
-        let read = read(cursor, kind, self.keep, &place)?;
-        self.add(read);
         Ok(())
     }
 
+    pub(crate) fn give(&mut self, event: Event) {
+        (self.sink)(event);
+    }
+
     pub(crate) fn refuse(&mut self, unreadable: Unreadable) {
-        self.add(Err(unreadable));
-    }
-
-    fn add(&mut self, read: Read) {
-        match self.is_divided {
-            true => self.found.push(Found::Read(Box::new(read))),
-            false => give(read, self.sink, &mut self.unread),
-        }
-    }
-
-    /// Decodes what was found, and hands over what was decoded before.
-    fn divide(&mut self) {
-        let before = std::mem::take(&mut self.decoded);
-        let mut found = std::mem::take(&mut self.found);
-        let (keep, sink, unread) = (self.keep, &mut *self.sink, &mut self.unread);
-        let hand_over = || {
-            for read in before {
-                if let Found::Read(read) = read {
-                    give(*read, sink, unread);
-                }
-            }
-        };
-        both(|| each(&mut found, || (), |(), one| one.decode(keep)), hand_over);
-        self.decoded = found;
-        self.bytes = 0;
+        self.is_spoilt = self.is_piece;
+        self.unread.add(unreadable);
     }
 
     /// What could not be read.
-    pub(crate) fn finish(mut self) -> Unread {
-        self.divide();
-        self.divide();
+    pub(crate) fn finish(self) -> Unread {
         self.unread
     }
 }
 
-fn read(
-    cursor: &mut Cursor<'_>,
-    kind: Kind,
-    keep: Keep<'_>,
-    place: &Place,
-) -> Result<Read, Syntax> {
-    let read = object::read(cursor, Whole(kind, keep), &|| place.name())?;
-    Ok(read.map_err(|refused| refused.unreadable))
+/// How many objects there are of each kind that no rule reads; the first kinds only.
+#[derive(Default)]
+pub(crate) struct LeftOut {
+    by_kind: BTreeMap<String, usize>,
 }
 
-fn give(read: Read, sink: &mut Sink<'_>, unread: &mut Unread) {
-    match read {
-        Ok(object) => sink(Event::Present(object)),
-        Err(unreadable) => unread.add(unreadable),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use kpolicy_engine::model::{Event, Kind};
-    use kpolicy_engine::threads::Threads;
-
-    use crate::limits::STRETCH_BYTES;
-    use crate::{Keep, file, list};
-
-    /// Good and bad objects, of several stretches, and an end that is no JSON.
-    fn body() -> String {
-        let filler = "x".repeat(2_000);
-        let item = |index: usize| match index % 97 {
-            13 => "null".to_owned(),
-            14 => format!(r#"{{"kind":"Pod","metadata":{{"name":"p{index}"}},"spec":7}}"#),
-            15 => r#"{"kind":"Pod","metadata":{}}"#.to_owned(),
-            16 => r#"{"kind":"ConfigMap","metadata":{"name":"c"}}"#.to_owned(),
-            _ => format!(
-                r#"{{"kind":"Pod","metadata":{{"name":"p{index}","annotations":{{"a":"{filler}"}}}}}}"#
-            ),
-        };
-        let items: Vec<String> = (0..3 * STRETCH_BYTES / 2_000).map(item).collect();
-        format!(r#"{{"kind":"List","items":[{}]}}"#, items.join(","))
-    }
-
-    fn read(body: &str, threads: usize) -> (Vec<String>, String) {
-        let mut names = Vec::new();
-        let mut sink = |event| {
-            let Event::Present(object) = event else { panic!("nothing is gone") };
-            names.push(object.meta().name.to_string());
-        };
-        let unreadable = Threads::new(threads).inside(|| {
-            let of_file = file::objects(body.as_bytes(), Keep(None), &mut sink);
-            let of_page = list::page(body.as_bytes(), Kind::Pod, Keep(None), &mut sink);
-            format!("{of_file:?} {of_page:?}")
-        });
-        (names, unreadable)
-    }
-
-    #[test]
-    fn any_number_of_threads_reads_the_same_in_the_same_order() {
-        let whole = body();
-        let broken = &whole[..whole.len() * 2 / 3];
-        for body in [whole.as_str(), broken, "[7", "", "{}"] {
-            let one = read(body, 1);
-            assert_eq!(read(body, 2), one);
-            assert_eq!(read(body, 4), one);
+impl LeftOut {
+    pub(crate) fn add(&mut self, kind: &str) {
+        if let Some(count) = self.by_kind.get_mut(kind) {
+            *count += 1;
+        } else if !self.is_full() {
+            self.by_kind.insert(kind.to_owned(), 1);
         }
-        let (names, unreadable) = read(&whole, 2);
-        assert!(names.len() > 2_000, "{}", names.len());
-        assert!(
-            unreadable.contains("ConfigMap") && unreadable.contains("metadata.name is missing")
-        );
+    }
+
+    fn is_full(&self) -> bool {
+        self.by_kind.len() == OTHER_KINDS_NAMED_MAX
+    }
+
+    /// Adds what was counted of a part of the text; false where it would have to be known in which
+    /// order.
+    pub(crate) fn takes(&mut self, part: Self) -> bool {
+        let new = part.by_kind.keys().filter(|kind| !self.by_kind.contains_key(*kind)).count();
+        if self.by_kind.len() + new > OTHER_KINDS_NAMED_MAX {
+            return false;
+        }
+        for (kind, count) in part.by_kind {
+            *self.by_kind.entry(kind).or_default() += count;
+        }
+        true
+    }
+
+    /// The counts with their kinds, as people read them.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.by_kind.iter().map(|(kind, count)| format!("{count} {kind}")).collect()
     }
 }

@@ -20,6 +20,7 @@ mod kinds;
 pub mod limits;
 pub mod list;
 mod object;
+mod pieces;
 pub mod quantity;
 mod timestamp;
 mod unreadable;

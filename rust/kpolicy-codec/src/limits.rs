@@ -33,6 +33,14 @@ pub const YAML_GROWTH_SLACK_BYTES: usize = 64 << 10;
 /// Kinds named as left out of one file.
 pub const OTHER_KINDS_NAMED_MAX: usize = 16;
 
-/// Objects of about so many bytes are decoded at once on several threads: some hundreds, which take
-/// longer than it takes to wake a thread.
-pub const STRETCH_BYTES: usize = 1 << 20;
+/// Several threads read a text in pieces of so many bytes, each with the object that goes on behind
+/// it. Decoding a piece takes longer than it takes to wake a thread. Debug builds divide what they can:
+/// their tests have short texts.
+pub const PIECE_BYTES: usize = if cfg!(debug_assertions) { 64 } else { 64 << 10 };
+
+/// So many pieces are read at once, while as many that were read before are handed over.
+pub const PIECES_AHEAD_MAX: usize = 32;
+
+/// How an object is written up to its first key, with the white space before it. Where that takes
+/// more, a text is not read in pieces.
+pub const OPENING_BYTES_MAX: usize = 256;

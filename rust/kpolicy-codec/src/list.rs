@@ -8,8 +8,9 @@ use kpolicy_engine::model::Kind;
 
 use crate::cursor::{Cursor, Syntax};
 use crate::feed::{Feed, Status, StatusWire};
-use crate::handover::{Handover, Place, Sink};
+use crate::handover::{Handover, Sink};
 use crate::kept::Keep;
+use crate::pieces::Walk;
 use crate::wire::scalar::Text;
 use crate::wire::wire;
 
@@ -31,14 +32,14 @@ pub fn page(body: &[u8], kind: Kind, keep: Keep<'_>, sink: &mut Sink<'_>) -> Fee
     page.feed.finished(page.items.finish())
 }
 
-struct Page<'t, 's> {
+struct Page<'s> {
     kind: Kind,
     feed: Feed,
-    items: Handover<'t, 's>,
+    items: Handover<'s>,
 }
 
-impl<'t> Page<'t, '_> {
-    fn read(&mut self, text: &'t str) -> Result<(), Syntax> {
+impl Page<'_> {
+    fn read(&mut self, text: &str) -> Result<(), Syntax> {
         let mut cursor = Cursor::new(text);
         let mut status = StatusWire::default();
         let mut kind = Text::default();
@@ -73,13 +74,14 @@ impl<'t> Page<'t, '_> {
         }
     }
 
-    fn items(&mut self, cursor: &mut Cursor<'t>) -> Result<(), Syntax> {
-        let mut members = cursor.array()?;
-        let mut position = 0_usize;
-        while members.next(cursor)? {
-            self.items.object(cursor, self.kind, Place::Item(position))?;
-            position += 1;
-        }
+    fn items(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Syntax> {
+        let kind = self.kind;
+        let members = cursor.array()?;
+        let mut items = Walk::new(cursor.clone(), members);
+        items.read(&mut self.items, &|cursor, position, to| {
+            to.object(cursor, kind, &|| format!("items[{position}]"))
+        })?;
+        *cursor = items.cursor;
         Ok(())
     }
 }

@@ -2,10 +2,13 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end with a panic")]
 
-use kpolicy_codec::limits::{QUOTE_BYTES_MAX, UNREADABLE_NAMED_MAX};
+use kpolicy_codec::limits::{PIECE_BYTES, QUOTE_BYTES_MAX, UNREADABLE_NAMED_MAX};
 use kpolicy_codec::{Keep, Unreadable, file, list, quantity, watch};
 use kpolicy_engine::model::{ApiPaths, Event, Kind};
+use kpolicy_engine::threads::Threads;
 use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::cell::Cell;
 
 fn is_bounded(unreadable: &[Unreadable]) -> bool {
     let is_short = |text: &str| text.len() <= QUOTE_BYTES_MAX + '…'.len_utf8();
@@ -73,6 +76,82 @@ fn words() -> impl Strategy<Value = String> {
         "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"x\"}}}\n",
     ]);
     prop::collection::vec(word, 0..60).prop_map(|words| words.concat())
+}
+
+/// What a text is read as by so many threads: the objects in their order, and what cannot be read.
+fn read(body: &str, threads: &Threads) -> (Vec<String>, String) {
+    let mut names = Vec::new();
+    let mut sink = |event| {
+        let Event::Present(object) = event else { panic!("nothing is gone") };
+        names.push(format!("{} {}", object.kind().name(), object.meta().name));
+    };
+    let rest = threads.inside(|| {
+        let of_file = file::objects(body.as_bytes(), Keep(None), &mut sink);
+        let of_page = list::page(body.as_bytes(), Kind::Pod, Keep(None), &mut sink);
+        format!("{of_file:?} {of_page:?}")
+    });
+    (names, rest)
+}
+
+/// Texts of several pieces: good and bad objects, lists in lists, and what looks like the beginning of
+/// an object and is none.
+fn long_texts() -> impl Strategy<Value = String> {
+    let pod = r#"{"kind":"Pod","metadata":{"name":"a"}}"#;
+    let long = "é".repeat(PIECE_BYTES);
+    let object = prop::sample::select(vec![
+        pod.to_owned(),
+        r#"{"kind":"Pod","metadata":{"name":"b","labels":{"k":"é"}},"spec":{"nodeName":"n"}}"#
+            .into(),
+        r#"{"kind":"Node","metadata":{"name":"n"}}"#.into(),
+        r#"{"metadata":{"name":"c"}}"#.into(),
+        r#"{"kind":"Pod","metadata":{}}"#.into(),
+        r#"{"kind":"Pod","metadata":{"name":"d"},"spec":7}"#.into(),
+        r#"{"kind":"ConfigMap","metadata":{"name":"e"}}"#.into(),
+        format!(r#"{{"kind":"Pod","metadata":{{"name":"f"}},"x":[{pod},{pod},{pod},{pod}]}}"#),
+        format!(r#"{{"kind":"Pod","metadata":{{"name":"g","annotations":{{"a":"{long}"}}}}}}"#),
+        format!(
+            r#"{{"kind":"Pod","metadata":{{"name":"h","annotations":{{"a":"}},{{\"kind\":"}}}}}}"#
+        ),
+        format!(r#"{{"kind":"List","items":[{pod},{pod},{pod}]}}"#),
+        "null".into(),
+        "[]".into(),
+        "7".into(),
+    ]);
+    let other = (0_usize..20).prop_map(|index| format!(r#"{{"kind":"Other{index}"}}"#));
+    let usual = Just(pod.to_owned());
+    let objects = prop::collection::vec(prop_oneof![6 => usual, 3 => object, 1 => other], 0..40);
+    let form = prop::sample::select(vec![
+        ("", "", ""),
+        ("", "\n", ""),
+        ("[", ",", "]"),
+        (r#"{"kind":"List","items":["#, ",", "]}"),
+        (r#"{"items":[ "#, " ,\n  ", r#" ],"kind":"PodList","apiVersion":"v1"}"#),
+        (r#"[{"items":["#, ",", r#"]},{"kind":"Pod","metadata":{"name":"z"}}]"#),
+    ]);
+    let percent = prop_oneof![Just(100), 0..100_usize];
+    (objects, form, percent).prop_map(|(objects, (before, between, after), percent)| {
+        let whole = format!("{before}{}{after}", objects.join(between));
+        let end = whole.len() * percent / 100;
+        whole.get(..end).unwrap_or(&whole).to_owned()
+    })
+}
+
+#[test]
+fn any_number_of_threads_reads_the_same() {
+    let threads = [2, 4].map(Threads::new);
+    let mut runner =
+        TestRunner::new(Config { cases: 3_000, failure_persistence: None, ..Config::default() });
+    let objects = Cell::new(0);
+    let property = |body: String| {
+        let one = read(&body, &Threads::new(1));
+        objects.set(objects.get() + one.0.len());
+        for threads in &threads {
+            prop_assert_eq!(&read(&body, threads), &one);
+        }
+        Ok(())
+    };
+    runner.run(&long_texts(), property).expect("the same");
+    assert!(objects.get() > 20_000, "{}", objects.get());
 }
 
 proptest! {

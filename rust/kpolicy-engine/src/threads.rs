@@ -200,20 +200,6 @@ impl Drop for Busy {
     }
 }
 
-/// Does both, [`Threads::inside`] at once: `left` in the thread of the caller, which all threads help with
-/// if it divides its work.
-pub fn both(left: impl FnOnce() + Send, right: impl FnOnce() + Send) {
-    if is_inside() {
-        scope(|scope| {
-            scope.spawn(|_| right());
-            left();
-        });
-    } else {
-        left();
-        right();
-    }
-}
-
 /// Whether the caller works [`Threads::inside`], and there are several threads.
 pub fn is_inside() -> bool {
     rayon::current_thread_index().is_some() || OTHERS.with_borrow(Option::is_some)
