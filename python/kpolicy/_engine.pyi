@@ -58,8 +58,8 @@ _Wake: TypeAlias = tuple[str, str]
 # start and end of the answer), of which an opinion is asked.
 _RecordedCall: TypeAlias = (
     tuple[Literal["watch"], str, int, int, int, int]
-    | tuple[Literal["schedule"], Sequence[str], int, int, int]
-    | tuple[Literal["settle"], Sequence[tuple[str, int]], int]
+    | tuple[Literal["schedule"], int, int, int, int]
+    | tuple[Literal["settle"], int, int]
     | tuple[Literal["pass_time"], int]
     | tuple[Literal["decided"], bool, int, int, int]
 )
@@ -365,9 +365,10 @@ def decisions_json(
 
 def read_calls(
     engine: Engine, records: bytes, calls: Sequence[_RecordedCall]
-) -> tuple[RecordedCalls, int]:
-    """Reads calls for the program in force now, in any thread, and says how many: up to the first
-    with decisions that are none. Positions are those of lines and of answers in `records`."""
+) -> list[tuple[RecordedCalls, int]]:
+    """Reads calls for the program in force now, in any thread: rows of them, and how many each has.
+    Between two rows is a call whose arguments or decisions have another form. Positions are those
+    of lines, arguments and answers in `records`."""
 
 def make_calls(
     engine: Engine, calls: RecordedCalls, limit: int, only_objects: bool, binds: int

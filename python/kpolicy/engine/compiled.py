@@ -325,10 +325,10 @@ def decisions_json(
 
 def read_calls(
     engine: Engine, records: bytes, calls: Sequence[_engine._RecordedCall]
-) -> tuple[RecordedCalls, int]:
+) -> list[tuple[RecordedCalls, int]]:
     """Reads calls of a journal, for `make_calls`, in any thread: a replay does so while the engine
-    is at what comes before. Gives how many were read: up to the first with decisions that are
-    none. `calls` name places in `records`."""
+    is at what comes before. `calls` name places in `records`. Gives rows of calls, and how many
+    each has: between two rows is a call whose arguments or decisions have another form."""
     return _engine.read_calls(engine._engine, records, calls)
 
 

@@ -214,7 +214,8 @@ impl<'de> Visitor<'de> for OfColumns {
     }
 }
 
-struct Name(Arc<str>);
+/// A text of a record.
+pub(crate) struct Name(pub(crate) Arc<str>);
 
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {

@@ -12,11 +12,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyTuple};
+use serde::de::Deserialize;
 
 use crate::engine::Engine;
 use crate::fault::detached;
 use crate::held::Held;
-use crate::judged_pods::{DecidedPods, Judged, disagreements};
+use crate::judged_pods::{DecidedPods, Judged, Name, disagreements};
 use crate::{arguments, decided, tuples};
 
 /// Calls that were read and are not made yet.
@@ -48,8 +49,8 @@ struct Left {
 
 enum Call {
     Watch(Watch),
-    Schedule { uids: Vec<Arc<str>>, now_ns: i64, answer: Range<usize> },
-    Settle { outcomes: Vec<(Arc<str>, BindOutcome)>, now_ns: i64 },
+    Schedule { arguments: Range<usize>, uids: Vec<Arc<str>>, now_ns: i64, answer: Range<usize> },
+    Settle { arguments: Range<usize>, outcomes: Vec<(Arc<str>, BindOutcome)>, now_ns: i64 },
     PassTime { now_ns: i64 },
     Decided { answer: Range<usize>, pods: DecidedPods },
 }
@@ -106,14 +107,14 @@ impl Call {
                 Ok(Self::Watch(Watch { kind, lines: start..end, events, now_ns, at_ns }))
             }
             "schedule" => {
-                let (_, uids, now_ns, start, end): (String, Vec<String>, _, _, _) =
+                let (_, start, end, answer_start, answer_end): (String, _, _, _, _) =
                     call.extract()?;
-                let uids = uids.into_iter().map(Into::into).collect();
-                Ok(Self::Schedule { uids, now_ns, answer: start..end })
+                let (arguments, answer) = (start..end, answer_start..answer_end);
+                Ok(Self::Schedule { arguments, uids: Vec::new(), now_ns: 0, answer })
             }
             "settle" => {
-                let (_, outcomes, now_ns): (String, _, _) = call.extract()?;
-                Ok(Self::Settle { outcomes: arguments::outcomes(outcomes)?, now_ns })
+                let (_, start, end): (String, _, _) = call.extract()?;
+                Ok(Self::Settle { arguments: start..end, outcomes: Vec::new(), now_ns: 0 })
             }
             "pass_time" => {
                 let (_, now_ns): (String, _) = call.extract()?;
@@ -130,21 +131,31 @@ impl Call {
         }
     }
 
-    /// Whether it is one.
-    fn read(&mut self, records: &[u8], paths: &ApiPaths) -> bool {
+    /// `None` if its arguments or decisions have another form.
+    fn read(&mut self, records: &[u8], paths: &ApiPaths) -> Option<()> {
         match self {
-            Self::Watch(watch) => {
-                watch.read(records, paths);
-                true
+            Self::Watch(watch) => watch.read(records, paths),
+            Self::Schedule { arguments: line, uids, now_ns, .. } => {
+                let (named, at_ns): (Vec<Name>, i64) = json(records, line)?;
+                (*uids, *now_ns) = (named.into_iter().map(|Name(uid)| uid).collect(), at_ns);
             }
-            Self::Decided { answer, pods } => pods.read(part(records, answer)).is_some(),
-            _ => true,
+            Self::Settle { arguments: line, outcomes, now_ns } => {
+                let (codes, at_ns) = json(records, line)?;
+                (*outcomes, *now_ns) = (arguments::outcomes(codes).ok()?, at_ns);
+            }
+            Self::PassTime { .. } => {}
+            Self::Decided { answer, pods } => pods.read(part(records, answer))?,
         }
+        Some(())
     }
 }
 
 fn part<'r>(records: &'r [u8], range: &Range<usize>) -> &'r [u8] {
     records.get(range.clone()).unwrap_or_default()
+}
+
+fn json<'r, T: Deserialize<'r>>(records: &'r [u8], range: &Range<usize>) -> Option<T> {
+    serde_json::from_slice(part(records, range)).ok()
 }
 
 impl Watch {
@@ -176,14 +187,14 @@ impl RecordedCalls {
                     left.is_begun = false;
                 }
                 _ if how.only_objects => {}
-                Call::Schedule { uids, now_ns, answer } => {
+                Call::Schedule { uids, now_ns, answer, .. } => {
                     let batch = held.core.schedule(&uids, now_ns, &Still);
                     made.decisions += batch.decisions.len();
                     let (hash, version) = (&batch.program_hash, &batch.resource_version);
                     let again = decided::written(hash, version, &batch.decisions)?;
                     made.different = (again != part(&self.records, &answer)).then_some(again);
                 }
-                Call::Settle { outcomes, now_ns } => {
+                Call::Settle { outcomes, now_ns, .. } => {
                     held.core.settle(&outcomes, now_ns, &mut Applied::default());
                 }
                 Call::PassTime { now_ns } => {
@@ -227,24 +238,33 @@ impl Left {
     }
 }
 
-/// Read calls of a journal for the program in force now, and say how many: up to the first whose
-/// decisions cannot be read.
+/// Read calls of a journal for the program in force now: rows of them, and how many each has. Between two
+/// rows is a call whose arguments or decisions have another form.
 #[pyfunction]
 pub(crate) fn read_calls(
     py: Python<'_>,
     engine: &Engine,
     records: PyBackedBytes,
     calls: Vec<Bound<'_, PyTuple>>,
-) -> PyResult<(RecordedCalls, usize)> {
-    let mut calls: VecDeque<Call> = calls.iter().map(Call::of).collect::<PyResult<_>>()?;
-    detached(py, || {
+) -> PyResult<Vec<(RecordedCalls, usize)>> {
+    let calls: Vec<Call> = calls.iter().map(Call::of).collect::<PyResult<_>>()?;
+    let (paths, rows) = detached(py, || {
         let paths = engine.paths();
-        let are_read = calls.iter_mut().map(|call| call.read(&records, &paths));
-        let count = are_read.take_while(|is_read| *is_read).count();
-        calls.truncate(count);
+        let mut rows = vec![VecDeque::new()];
+        for mut call in calls {
+            match (call.read(&records, &paths), rows.last_mut()) {
+                (Some(()), Some(row)) => row.push_back(call),
+                _ => rows.push(VecDeque::new()),
+            }
+        }
+        Ok((paths, rows))
+    })?;
+    let row = |calls: VecDeque<Call>| {
+        let (count, records, paths) = (calls.len(), records.clone_ref(py), Arc::clone(&paths));
         let left = Mutex::new(Left { calls, is_begun: false, is_reported: false, made: 0 });
-        Ok((RecordedCalls { records, paths, left }, count))
-    })
+        (RecordedCalls { records, paths, left }, count)
+    };
+    Ok(rows.into_iter().map(row).collect())
 }
 
 /// Make the next calls, at most `limit`: those about objects alone if `only_objects`, without an answer for

@@ -68,22 +68,28 @@ class Recorded:
         self.calls.append(("watch", resource, start, end, NOW_NS, NOW_NS + 1))
         return self
 
-    def schedule(self, uids: list[str], answer: bytes) -> Recorded:
-        self.calls.append(("schedule", uids, NOW_NS, *self._put(answer)))
+    def schedule(self, uids: object, answer: bytes) -> Recorded:
+        self.calls.append(("schedule", *self._line(uids), *self._put(answer)))
         return self
 
     def decided(self, answer: bytes, *, is_extended: bool = False) -> Recorded:
         self.calls.append(("decided", is_extended, NOW_NS + 1, *self._put(answer)))
         return self
 
-    def settle(self, *outcomes: tuple[str, int]) -> Recorded:
-        self.calls.append(("settle", outcomes, NOW_NS))
+    def settle(self, *outcomes: object) -> Recorded:
+        self.calls.append(("settle", *self._line(outcomes)))
         return self
 
     def read(self, of: Engine) -> RecordedCalls:
-        calls, count = read_calls(of, self.records, self.calls)
+        [(calls, count)] = read_calls(of, self.records, self.calls)
         assert count == len(self.calls)
         return calls
+
+    def rows(self) -> list[int]:
+        return [count for _, count in read_calls(engine(), self.records, self.calls)]
+
+    def _line(self, argument: object) -> tuple[int, int]:
+        return self._put(json.dumps([argument, NOW_NS]).encode())
 
     def _put(self, text: bytes) -> tuple[int, int]:
         start = len(self.records)
@@ -205,9 +211,25 @@ def test_what_is_about_objects_alone_is_made_alone() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"[", b"[1]", b'["h","1",2,[[1],[2]]]', b'["h","1",9,[]]'])
-def test_decisions_of_another_form_end_the_calls(answer: bytes) -> None:
-    made = Recorded().settle().decided(answer).settle()
-    assert read_calls(engine(), made.records, made.calls)[1] == 1
+def test_decisions_of_another_form_part_two_rows(answer: bytes) -> None:
+    assert Recorded().settle().decided(answer).settle().settle().rows() == [1, 2]
+
+
+def test_arguments_of_another_form_part_two_rows() -> None:
+    calls = Recorded().settle(("a", 0)).settle(("a", 9)).settle("a").schedule(["a", 7], b"[]")
+    assert calls.settle(("a", 2)).rows() == [1, 0, 0, 1]
+    assert Recorded().schedule("a", b"[]").rows() == [0, 0]
+
+
+def test_a_row_ends_where_a_call_cannot_be_read() -> None:
+    making = engine()
+    other = lines(("ADDED", pending("other")))
+    calls = Recorded().watch("pods", EVENTS).settle(("a", 9)).watch("pods", other)
+    (first, _), (second, _) = read_calls(making, calls.records, calls.calls)
+    assert make_calls(making, first, 9).calls == 1
+    assert b'"default/other"' not in making.holdings()
+    assert make_calls(making, second, 9).calls == 1
+    assert b'"default/other"' in making.holdings()
 
 
 def test_decisions_of_the_engine_and_of_python_are_the_same_bytes() -> None:

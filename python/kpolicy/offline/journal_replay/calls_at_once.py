@@ -17,7 +17,6 @@ _RESOURCES: Final = frozenset(kind.resource for kind in OBJECT_KINDS) - {
     "deviceclasses",
     "resourceclaims",
 }
-_OUTCOMES: Final = frozenset({0, 1, 2})
 
 AtOnce: TypeAlias = tuple[Any, ...]
 
@@ -31,8 +30,8 @@ class Decisions(Enum):
 
 
 def at_once(chunk: bytes, frame: Frame, decisions: Decisions) -> AtOnce | None:
-    """The call as `kpolicy.engine.read_calls` takes it; None if it is one that Python makes, or
-    none at all."""
+    """The call as `kpolicy.engine.read_calls` takes it, which reads the long arguments itself; None
+    if it is one that Python makes, or none at all."""
     name, at_ns, start, middle, end = frame
     if frame.effect is Effect.DECIDES and decisions is not Decisions.MADE:
         if decisions is Decisions.READ:
@@ -44,30 +43,19 @@ def at_once(chunk: bytes, frame: Frame, decisions: Decisions) -> AtOnce | None:
     if middle < end and (name != "schedule" or not chunk.startswith(b"[", middle)):
         return None
     newline = chunk.find(b"\n", start, middle)
+    if newline < 0:
+        return None
+    if name == "schedule":
+        return (name, start, newline, middle, end) if middle < end else None
+    if name == "settle":
+        return name, start, newline
     try:
-        arguments = json.loads(chunk[start:newline]) if newline >= 0 else None
+        arguments = json.loads(chunk[start:newline])
     except (ValueError, RecursionError):
         return None
     match name, arguments:
         case "watch", [str() as resource, None, int() as now_ns] if resource in _RESOURCES:
-            call: AtOnce = (name, resource, newline + 1, middle, now_ns, at_ns)
-        case "schedule", [list() as uids, int() as now_ns] if _are_texts(uids) and middle < end:
-            call = (name, uids, now_ns, middle, end)
-        case "settle", [list() as outcomes, int() as now_ns] if _are_outcomes(outcomes):
-            call = (name, list(map(tuple, outcomes)), now_ns)
+            return name, resource, newline + 1, middle, now_ns, at_ns
         case _, [int() as now_ns] if frame.effect is Effect.TIME:
-            call = ("pass_time", now_ns)
-        case _:
-            return None
-    return call
-
-
-def _are_texts(uids: list[Any]) -> bool:
-    return set(map(type, uids)) <= {str}
-
-
-def _are_outcomes(outcomes: list[Any]) -> bool:
-    return all(
-        isinstance(each, list) and list(map(type, each)) == [str, int] and each[1] in _OUTCOMES
-        for each in outcomes
-    )
+            return "pass_time", now_ns
+    return None

@@ -131,19 +131,30 @@ class _Reading:
         self.records.append(alone(frame.record(self._chunk), self._decisions))
 
     def end_row(self) -> None:
-        """Ends a row of calls that are made at once."""
+        """Ends a row of calls that are made at once. Only the engine sees whether it can make a
+        call, so that some of them may have to be made alone."""
         found, self._frames = self._frames, []
+        calls, self._calls = self._calls, []
         if not found:
             return
         try:
-            calls, count = read_calls(self._engine, self._chunk, self._calls)
+            rows = read_calls(self._engine, self._chunk, calls)
         except ENGINE_ERRORS as error:
             raise BrokenRecordError("the arguments of a call are not its own") from error
-        self._calls = []
-        if count:
-            self.records.append(AheadCalls(self._chunk, found[:count], calls))
-        if count < len(found):
+        start = 0
+        for row, count in rows:
+            end = start + count
+            if count:
+                self.records.append(AheadCalls(self._chunk, found[start:end], row))
+            if end < len(found):
+                self._add_alone(found[end])
+            start = end + 1
+
+    def _add_alone(self, frame: Frame) -> None:
+        """A call that the engine has not read."""
+        if frame.effect is Effect.DECIDES and self._decisions is not Decisions.MADE:
             raise BrokenRecordError("decisions are not those of this format")
+        self.records.append(alone(frame.record(self._chunk), self._decisions))
 
 
 def alone(record: Record, decisions: Decisions) -> AheadRecord:

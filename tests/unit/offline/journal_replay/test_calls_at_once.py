@@ -75,7 +75,6 @@ def frame_of(call: Call, answer: object = None) -> tuple[bytes, Frame]:
         Call("watch", ("resourceclaims", b"{}\n", 5)),
         Call("watch", ("nonsense", b"{}\n", 5)),
         Call("watch", ("pods", 5, 5)),
-        Call("settle", ([("a", 9)], 5)),
         Call("schedule", (["a"], 5)),  # without an answer
         Call("list_begin", ("pods",)),
     ],

@@ -15,7 +15,7 @@ from kpolicy.journal import segment_files
 from kpolicy.journal.engine_calls import BrokenRecordError, Call, Record
 from kpolicy.offline.journal_replay.calls_at_once import Decisions
 from kpolicy.offline.journal_replay.journal_input import Epoch, EpochReader, read_journal
-from kpolicy.offline.journal_replay.read_ahead import Ahead, AheadRecord, read_ahead
+from kpolicy.offline.journal_replay.read_ahead import Ahead, AheadCalls, AheadRecord, read_ahead
 from kpolicy.offline.journal_replay.same_decisions import replayed_epoch
 from kpolicy.offline.limits import PIECES_AHEAD
 from kpolicy.offline.snapshots.snapshot_problem import CUT_OFF
@@ -99,6 +99,19 @@ def test_a_broken_record_is_raised_when_its_turn_comes(tmp_path: Path) -> None:
         assert len(list(islice(of(records), whole - 2))) == whole - 2
         with pytest.raises(BrokenRecordError):
             next(records)
+
+
+def test_arguments_that_the_engine_refuses_are_a_record_alone(tmp_path: Path) -> None:
+    made = recorded(tmp_path)
+    refused = record_bytes(Call("settle", ([("a", 9)], 5)), None, 5)
+    made.files.put((refused,), 5)
+    made.call("watch", "pods", lines(("ADDED", pending("after"))), made.now())
+    made.close()
+    ahead = list(read_ahead(EpochReader(epoch(tmp_path)), Engine(), Decisions.MADE))
+    assert list(of(ahead)) == list(EpochReader(epoch(tmp_path)).records())
+    alone = [each.record.name for each in ahead if isinstance(each, AheadRecord)]
+    assert alone.count("settle") == 1
+    assert isinstance(ahead[-1], AheadCalls)
 
 
 def test_no_thread_outlives_a_replay_that_ends_early(tmp_path: Path) -> None:
