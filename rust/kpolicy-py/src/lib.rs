@@ -34,6 +34,11 @@ use kpolicy_engine::threads::THREADS_MAX;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+/// Objects are decoded in one thread and freed in another. The C library's allocator lets the two wait for
+/// each other then.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[pymodule(gil_used = false)]
 fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -134,14 +134,16 @@ impl Cluster {
 
     fn set_pod_on_node(&mut self, new: Arc<Pod>, old: Option<PodEntry>) {
         let node = Arc::clone(&new.node_name);
-        let is_same = |entry: &PodEntry| match &entry.place {
-            Place::On { node: have, held, .. } => *have == node && held.weighs_as(&new),
-            Place::Pending => false,
-        };
-        if old.as_ref().is_some_and(is_same) {
+        let same = old.as_ref().and_then(|entry| match &entry.place {
+            Place::On { node: have, held, .. } => {
+                (*have == node && held.weighs_as(&new)).then_some(held)
+            }
+            Place::Pending => None,
+        });
+        if let Some(held) = same {
             // A bind confirmed, or a status that no rule reads: nothing is to be judged anew.
             match self.nodes.find(&node) {
-                Some(slot) => self.nodes.replace(slot, &new),
+                Some(slot) => self.nodes.replace(slot, held, &new),
                 None => {
                     self.pods.stop_waiting(&node, &new.uid);
                     self.pods.wait(&node, Arc::clone(&new));

@@ -253,10 +253,11 @@ impl Nodes {
         }
     }
 
-    /// Puts a newer row of a pod in the place of the older one, which weighs the same.
-    pub(super) fn replace(&mut self, slot: NodeSlot, pod: &Arc<Pod>) {
+    /// Puts a newer row of a pod in the place of the older one, which weighs the same. The old row is found
+    /// by its address: to read the uids of all pods of the node would cost more than all else here.
+    pub(super) fn replace(&mut self, slot: NodeSlot, old: &Arc<Pod>, pod: &Arc<Pod>) {
         if let Some(Some(entry)) = self.entries.get_mut(slot.index())
-            && let Some(have) = entry.load.pods.iter_mut().find(|have| have.uid == pod.uid)
+            && let Some(have) = entry.load.pods.iter_mut().find(|have| Arc::ptr_eq(have, old))
         {
             *have = Arc::clone(pod);
             entry.load.rows_replaced += 1;
