@@ -7,7 +7,7 @@ another scheduler placed are compared when the watch shows it: where the pod is 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -75,7 +75,9 @@ class Compared:
     decisions: int = 0
     binds: int = 0
     results: Counter[Result] = field(default_factory=Counter)
-    workloads: dict[str, Counter[Result]] = field(default_factory=dict)
+    workloads: defaultdict[str, Counter[Result]] = field(
+        default_factory=lambda: defaultdict(Counter)
+    )
     differences: list[DecidedOtherwise] = field(default_factory=list)
     absent: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
@@ -213,8 +215,11 @@ class OtherPolicy:
         for other, result in zip(others, results, strict=True):
             if result in DIFFERENT:
                 of = None if other.workload is None else workloads[other.workload]
-                node = other.opinion.node
-                self._note(DecidedOtherwise(other.at_ns, other.pod, result, other.node, node), of)
+                if self._count_difference(of or other.pod, result):
+                    nodes = (other.node, other.opinion.node)
+                    self.compared.differences.append(
+                        DecidedOtherwise(other.at_ns, other.pod, result, *nodes)
+                    )
 
     def _take(self, ahead: AheadRecord) -> None:
         match ahead.record.effect:
@@ -271,16 +276,17 @@ class OtherPolicy:
             there = self.engine.labelled([pod.uid for pod, _, _ in differences])
             workloads = {pod.uid: _workload(pod) for pod in there}
             for pod, opinion, result in differences:
-                of = workloads.get(pod.uid)
-                self._note(DecidedOtherwise(at_ns, pod.key, result, pod.node, opinion.node), of)
+                if self._count_difference(workloads.get(pod.uid) or pod.key, result):
+                    nodes = (pod.node, opinion.node)
+                    self.compared.differences.append(
+                        DecidedOtherwise(at_ns, pod.key, result, *nodes)
+                    )
 
-    def _note(self, difference: DecidedOtherwise, workload: str | None) -> None:
-        found = self.compared
-        # A pod that no controller and no label joins to others is a workload of its own.
-        counts = found.workloads.setdefault(workload or difference.pod, Counter())
-        counts[difference.result] += 1
-        if len(found.differences) < DIFFERENCES_KEPT_MAX:
-            found.differences.append(difference)
+    def _count_difference(self, workload: str, result: Result) -> bool:
+        """Whether there is room to keep the difference too. A pod that no controller and no label
+        joins to others is a workload of its own."""
+        self.compared.workloads[workload][result] += 1
+        return len(self.compared.differences) < DIFFERENCES_KEPT_MAX
 
 
 def _workload(pod: Labelled) -> str | None:
