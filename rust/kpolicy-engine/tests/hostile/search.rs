@@ -67,8 +67,9 @@ impl Trial {
     /// What must hold of any pod.
     fn check(&self) {
         let Self { taken, hostile, .. } = self;
-        let aside = taken.decision.verdict == Verdict::SetAside;
-        assert!(aside || taken.units <= SPEC_UNITS_MAX, "{hostile}: {} units", taken.units);
+        // A pod with gates is not decided, whatever it asks for.
+        let is_undecided = matches!(taken.decision.verdict, Verdict::SetAside | Verdict::Gated);
+        assert!(is_undecided || taken.units <= SPEC_UNITS_MAX, "{hostile}: {} units", taken.units);
         assert!(taken.decision.message.len() <= MESSAGE_BYTES_MAX, "{hostile}: a long message");
         assert!(taken.peak_bytes <= BYTES_MAX, "{hostile}: {} MiB", mib(taken.peak_bytes));
         assert!(self.left_bytes <= BYTES_MAX, "{hostile}: {} MiB left", mib(self.left_bytes));

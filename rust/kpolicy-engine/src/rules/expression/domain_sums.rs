@@ -1,12 +1,14 @@
 //! Sums over domains and over the cluster, each computed once for all nodes. They hold until the
 //! cluster changes, so asking node by node costs no more than one sum.
 
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kpolicy_cel::{Answer, Bits, Column, READS_MAX, Read, Value};
+use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::heap::{HeapBytes, arc_bytes, flat_bytes};
+use crate::heap::{HeapBytes, arc_bytes, flat_bytes, table_bytes};
 use crate::snapshot::domains::ABSENT;
 use crate::snapshot::{Cluster, Generation, NodeSlot, Pod};
 
@@ -75,7 +77,28 @@ enum Summed {
 #[derive(Debug, Default)]
 struct Known {
     generation: Option<Generation>,
-    by_read: Vec<(Read, Summed)>,
+    /// By a hash of the read, or by the next number that is free.
+    by_read: FxHashMap<u64, (Read, Summed)>,
+}
+
+impl Known {
+    /// Where the sums of a fact are, or would be.
+    fn place(&self, read: &Read) -> u64 {
+        let mut hasher = FxHasher::default();
+        read.fact.id.hash(&mut hasher);
+        for arg in &read.args {
+            if let Value::String(text) = arg {
+                text.hash(&mut hasher);
+            }
+        }
+        let mut place = hasher.finish();
+        while let Some((have, _)) = self.by_read.get(&place)
+            && (have.fact.id != read.fact.id || have.args != read.args)
+        {
+            place = place.wrapping_add(1);
+        }
+        place
+    }
 }
 
 /// Sums of facts, by fact and arguments.
@@ -149,30 +172,28 @@ impl DomainSums {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Some(cluster.generation());
         if known.generation != now {
-            *known = Known { generation: now, by_read: Vec::new() };
+            *known = Known { generation: now, by_read: FxHashMap::default() };
             self.bytes.store(0, Ordering::Relaxed);
         }
-        let is_same =
-            |(have, _): &&(Read, Summed)| have.fact == read.fact && have.args == read.args;
-        known.by_read.iter().find(is_same).map(|(_, summed)| summed.clone())
+        known.by_read.get(&known.place(read)).map(|(_, summed)| summed.clone())
     }
 
     /// Only after `find`, which says of which generation it is.
     fn keep(&self, read: &Read, summed: Summed, bytes: usize) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = known.place(read);
         // Another thread may have been quicker.
-        let is_same = |(have, _): &(Read, Summed)| have.fact == read.fact && have.args == read.args;
-        if known.by_read.iter().any(is_same) {
+        if known.by_read.contains_key(&place) {
             return;
         }
         // Facts without arguments are no more than the catalogue has.
         if known.by_read.len() < FACTS_MAX || read.args.is_empty() {
             let read = read.clone();
-            let before = known.by_read.capacity();
+            let before = table_bytes(&known.by_read);
             let bytes = bytes + read.heap_bytes();
-            known.by_read.push((read, summed));
-            let grown = known.by_read.capacity() - before;
-            self.bytes.fetch_add(bytes + grown * size_of::<(Read, Summed)>(), Ordering::Relaxed);
+            known.by_read.insert(place, (read, summed));
+            let grown = table_bytes(&known.by_read) - before;
+            self.bytes.fetch_add(bytes + grown, Ordering::Relaxed);
         }
     }
 }

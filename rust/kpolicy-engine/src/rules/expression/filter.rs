@@ -335,8 +335,11 @@ impl PreparedFilter for PreparedCondition {
         match (code, &self.spec.message_expression) {
             (ERRED, _) => {
                 let Some(limit) = self.limit else { return 0 };
-                let most = || limit.min(self.spec.written.allowance.demand());
-                self.residual.units_by_itself(limit).unwrap_or_else(most)
+                let demand = self.spec.written.allowance.demand();
+                // Where it may spend too much, it is evaluated once more for the part that needs most.
+                let times = if demand > limit { 2 } else { 1 };
+                let by_itself = self.residual.units_by_itself(limit);
+                by_itself.unwrap_or_else(|| limit.min(demand).saturating_mul(times))
             }
             (_, Some(_)) => self.limit.unwrap_or_default(),
             (_, None) => 0,
