@@ -254,8 +254,8 @@ class Engine:
         the node of each, or no node. This engine then takes over the other's choices. No pod is
         parked or nominated."""
         return [
-            Opinion(*opinion, RESULTS[number])
-            for *opinion, number in self._engine.second_opinions(acted, now_ns)
+            Opinion(verdict, uid, node, accepts, RESULTS[result])
+            for verdict, uid, node, accepts, result in self._engine.second_opinions(acted, now_ns)
         ]
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
