@@ -31,6 +31,7 @@ __all__ = [
     "orders_queue",
     "read_calls",
     "releases",
+    "schedule_recorded",
     "time_zones",
     "wanted_selectors",
     "wrote",
@@ -370,6 +371,11 @@ def read_calls(
     """Reads calls for the program in force now, in any thread: rows of them, and how many each has.
     Between two rows is a call whose arguments or decisions have another form. Positions are those
     of lines, arguments and answers in `records`."""
+
+def schedule_recorded(
+    engine: Engine, uids: Sequence[str], now_ns: int
+) -> tuple[tuple[str, str, list[_Decision]], bytes]:
+    """As `Engine.schedule`, and the decisions as `decisions_json` writes them."""
 
 def make_calls(
     engine: Engine,

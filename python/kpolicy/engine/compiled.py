@@ -68,13 +68,15 @@ class Engine:
     """The snapshot, the program in force, and the cycle. `seed` decides among equal scores. Without
     `threads`, there are as many as the process may use processors; their number changes no
     answer. `decided`: how many decisions another engine made before, which this one goes on from:
-    the choice among equal nodes rests on their number."""
+    the choice among equal nodes rests on their number. With `records`, decisions come with the
+    bytes that a journal keeps of them."""
 
-    __slots__ = ("_engine", "seed")
+    __slots__ = ("_engine", "records", "seed")
 
     def __init__(self, seed: int = 0, *, threads: int | None = None, decided: int = 0) -> None:
         self._engine = _engine.Engine(seed, threads, decided)
         self.seed = seed
+        self.records = False
 
     def beats(self) -> int:
         """A counter that grows with each piece of work. Another thread may read it during a call,
@@ -183,8 +185,13 @@ class Engine:
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
         """Decides and assumes these pods in order. Each sees the pods before it. The last pods may
         be left undecided."""
-        program_hash, resource_version, decisions = self._engine.schedule(uids, now_ns)
-        return Scheduled(program_hash, resource_version, list(map(_decision, decisions)))
+        recorded = b""
+        if self.records:
+            answer, recorded = _engine.schedule_recorded(self._engine, uids, now_ns)
+        else:
+            answer = self._engine.schedule(uids, now_ns)
+        program_hash, resource_version, decisions = answer
+        return Scheduled(program_hash, resource_version, list(map(_decision, decisions)), recorded)
 
     def schedule_unit(self, uids: Sequence[str], now_ns: int) -> ScheduledUnit:
         """Decides and assumes these pods together. If one of them cannot be placed, none is, and

@@ -384,11 +384,13 @@ class Scheduled(NamedTuple):
     """Decisions of one call, the program they follow and the newest object they rest on.
 
     A call ends after a bounded amount of work: pods after the last decision are undecided, and
-    belong first in the next call."""
+    belong first in the next call. `recorded`: the bytes that a journal keeps of them, if the engine
+    `records`."""
 
     program_hash: str
     resource_version: str
     decisions: list[Decision]
+    recorded: bytes = b""
 
 
 class ScheduledUnit(NamedTuple):

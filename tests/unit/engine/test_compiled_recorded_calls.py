@@ -99,7 +99,7 @@ class Recorded:
 
 
 def decided(of: Engine, *uids: str) -> bytes:
-    return decisions_json(*of.schedule(uids, NOW_NS))
+    return decisions_json(*of.schedule(uids, NOW_NS)[:3])
 
 
 def test_lines_leave_the_engine_as_a_watch_does() -> None:
@@ -254,7 +254,8 @@ def test_a_row_ends_where_a_call_cannot_be_read() -> None:
 
 
 def test_decisions_of_the_engine_and_of_python_are_the_same_bytes() -> None:
-    """In the first call, the engine writes its own decisions; there is a pod of each verdict."""
+    """In the first and the last call, the engine writes its own decisions; there is a pod of each
+    verdict."""
     making = engine()
     shown = lines(
         ("ADDED", pending("fits")),
@@ -266,9 +267,12 @@ def test_decisions_of_the_engine_and_of_python_are_the_same_bytes() -> None:
     uids = ["fits", "huge", "unknown", "listed", 'w\u00e4r "q"']
     calls = Recorded().schedule(uids, b"[]").read(making)
     (again,) = [make_calls(making, calls, 1).different]
-    watching = engine()
-    watching.watch("pods", shown, NOW_NS)
+    watching, recording = engine(), engine()
+    recording.records = True
+    for each in (watching, recording):
+        each.watch("pods", shown, NOW_NS)
     assert again == decided(watching, *uids)
+    assert again == recording.schedule(uids, NOW_NS).recorded
     assert len(set(json.loads(again)[3][0])) > 2
 
 
