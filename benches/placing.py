@@ -76,6 +76,7 @@ class Placing:
         self._witnesses = witnesses
         self._size = generated_cluster.Size(nodes, 0, pods)
         self._engine = CountingEngine(seed=1)
+        self._engine.records = bool(witnesses)
         refusals = self._engine.load(program.bytes)
         if refusals:
             raise PolicyRefusedError(refusals)

@@ -31,6 +31,7 @@ __all__ = [
     "orders_queue",
     "read_calls",
     "releases",
+    "schedule_recorded",
     "time_zones",
     "wanted_selectors",
     "wrote",
@@ -65,8 +66,8 @@ _RecordedCall: TypeAlias = (
 )
 
 # A decision of another opinion: (position of its call, time of its answer, namespace/name, node or
-# empty, whether extenders had a say, opinion as in `second_opinions`, position of the workload).
-_Disagreement: TypeAlias = tuple[int, int, str, str, bool, tuple[int, str, str, bool], int | None]
+# empty, whether extenders had a say, result as in `_Opinion`, node of the opinion or empty).
+_Disagreement: TypeAlias = tuple[int, int, str, str, bool, int, str]
 
 # (code, object, message): an object that could not be read. All others are read.
 _Unreadable: TypeAlias = tuple[str, str, str]
@@ -118,8 +119,9 @@ _PreBindWrite: TypeAlias = (
 )
 
 # About a decision of another engine: (verdict, uid, node: the other's node if it is among the best,
-# whether the other's node passes every filter).
-_Opinion: TypeAlias = tuple[int, str, str, bool]
+# whether the other's node passes every filter, result). result: 0 same, 1 different_node,
+# 2 would_reject, 3 would_place, 4 failed, 5 not_judged.
+_Opinion: TypeAlias = tuple[int, str, str, bool, int]
 
 # One decision: (verdict, uid, namespace, name, node, message, score, nodes_total, nodes_feasible,
 # filter_ns, score_ns, post_filter_ns, nominated_node, victims, rejected_by, displaced, writes).
@@ -370,24 +372,36 @@ def read_calls(
     Between two rows is a call whose arguments or decisions have another form. Positions are those
     of lines, arguments and answers in `records`."""
 
+def schedule_recorded(
+    engine: Engine, uids: Sequence[str], now_ns: int
+) -> tuple[tuple[str, str, list[_Decision]], bytes]:
+    """As `Engine.schedule`, and the decisions as `decisions_json` writes them."""
+
 def make_calls(
-    engine: Engine, calls: RecordedCalls, limit: int, only_objects: bool, binds: int
+    engine: Engine,
+    calls: RecordedCalls,
+    limit: int,
+    only_objects: bool,
+    binds: int,
+    kept: tuple[int, Sequence[str]] | None,
 ) -> tuple[
     int,
     int,
     bytes | None,
     tuple[str, str, str, str] | None,
     int,
-    int,
+    list[int],
     list[_Disagreement],
-    list[tuple[str, str, str, str, list[tuple[str, str]]]],
+    list[tuple[tuple[str, str, str, str, list[tuple[str, str]]], list[int]]],
 ]:
     """Makes the next calls, at most `limit`; if `only_objects`, all but `watch` are passed over.
     binds: pods that are pending here and that a watch shows on a node are 0 applied, 1 judged, 2
     reported before that event. Gives (how many calls, how many decisions, the decisions of the last
     call if they are not what was recorded, after which it ends, the pod that is reported (uid,
-    namespace, name, node), how many binds were judged, how many decisions were judged, those of
-    another opinion, to which workloads their pods belong as in `labelled`)."""
+    namespace, name, node), how many binds were judged, how many decisions have each result, those
+    of another opinion, for each workload one pod as in `labelled` and how many have each result).
+    kept: at most so many differences (results 1 to 4), and the labels that name a workload if no
+    controller does; without it, all opinions that are not the same, and no workloads."""
 
 def labelled(
     engine: Engine, uids: Sequence[str]

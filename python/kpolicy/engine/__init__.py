@@ -27,6 +27,12 @@ from kpolicy.engine.compiled import (
     time_zones as time_zones,
     version as version,
 )
+from kpolicy.engine.made_calls import (
+    Disagreement as Disagreement,
+    KeptDifferences as KeptDifferences,
+    MadeCalls as MadeCalls,
+    OtherBinds as OtherBinds,
+)
 from kpolicy.engine.named_answers import (
     Applied as Applied,
     AwaitedVolume as AwaitedVolume,
@@ -36,17 +42,13 @@ from kpolicy.engine.named_answers import (
     ClaimRelease as ClaimRelease,
     ClaimWork as ClaimWork,
     Decision as Decision,
-    Disagreement as Disagreement,
     Filtered as Filtered,
     HeldPod as HeldPod,
     JudgedNodes as JudgedNodes,
     KeptNode as KeptNode,
     Labelled as Labelled,
     Located as Located,
-    MadeCalls as MadeCalls,
     NextPods as NextPods,
-    Opinion as Opinion,
-    OtherBinds as OtherBinds,
     Outcome as Outcome,
     PodChange as PodChange,
     PodState as PodState,
@@ -70,3 +72,4 @@ from kpolicy.engine.named_answers import (
     WaitingPod as WaitingPod,
     Wake as Wake,
 )
+from kpolicy.engine.opinions import Opinion as Opinion

@@ -5,6 +5,7 @@ The only module that imports `kpolicy._engine`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, assert_never
 
@@ -18,6 +19,13 @@ from kpolicy._engine import (
     expression_facts as expression_facts,
 )
 from kpolicy.engine.device_selectors import compile_selector
+from kpolicy.engine.made_calls import (
+    Disagreement,
+    KeptDifferences,
+    MadeCalls,
+    OtherBinds,
+    WorkloadResults,
+)
 from kpolicy.engine.named_answers import (
     Applied,
     AwaitedVolume,
@@ -27,16 +35,12 @@ from kpolicy.engine.named_answers import (
     ClaimRelease,
     ClaimWork,
     Decision,
-    Disagreement,
     Filtered,
     HeldPod,
     JudgedNodes,
     Labelled,
     Located,
-    MadeCalls,
     NextPods,
-    Opinion,
-    OtherBinds,
     PodChange,
     PreBindWrite,
     QueueFault,
@@ -54,6 +58,7 @@ from kpolicy.engine.named_answers import (
     WaitingPod,
     Wake,
 )
+from kpolicy.engine.opinions import RESULTS, Opinion, Result
 
 # Resources whose objects have selectors of devices.
 _WITH_SELECTORS: Final = frozenset({"deviceclasses", "resourceclaims"})
@@ -63,13 +68,15 @@ class Engine:
     """The snapshot, the program in force, and the cycle. `seed` decides among equal scores. Without
     `threads`, there are as many as the process may use processors; their number changes no
     answer. `decided`: how many decisions another engine made before, which this one goes on from:
-    the choice among equal nodes rests on their number."""
+    the choice among equal nodes rests on their number. With `records`, decisions come with the
+    bytes that a journal keeps of them."""
 
-    __slots__ = ("_engine", "seed")
+    __slots__ = ("_engine", "records", "seed")
 
     def __init__(self, seed: int = 0, *, threads: int | None = None, decided: int = 0) -> None:
         self._engine = _engine.Engine(seed, threads, decided)
         self.seed = seed
+        self.records = False
 
     def beats(self) -> int:
         """A counter that grows with each piece of work. Another thread may read it during a call,
@@ -178,8 +185,13 @@ class Engine:
     def schedule(self, uids: Sequence[str], now_ns: int) -> Scheduled:
         """Decides and assumes these pods in order. Each sees the pods before it. The last pods may
         be left undecided."""
-        program_hash, resource_version, decisions = self._engine.schedule(uids, now_ns)
-        return Scheduled(program_hash, resource_version, list(map(_decision, decisions)))
+        recorded = b""
+        if self.records:
+            answer, recorded = _engine.schedule_recorded(self._engine, uids, now_ns)
+        else:
+            answer = self._engine.schedule(uids, now_ns)
+        program_hash, resource_version, decisions = answer
+        return Scheduled(program_hash, resource_version, list(map(_decision, decisions)), recorded)
 
     def schedule_unit(self, uids: Sequence[str], now_ns: int) -> ScheduledUnit:
         """Decides and assumes these pods together. If one of them cannot be placed, none is, and
@@ -248,7 +260,10 @@ class Engine:
         """What this program would have decided about pods that another engine decided: the uid and
         the node of each, or no node. This engine then takes over the other's choices. No pod is
         parked or nominated."""
-        return list(map(Opinion._make, self._engine.second_opinions(acted, now_ns)))
+        return [
+            Opinion(verdict, uid, node, accepts, RESULTS[result])
+            for verdict, uid, node, accepts, result in self._engine.second_opinions(acted, now_ns)
+        ]
 
     def settle(self, outcomes: Sequence[tuple[str, int]], now_ns: int) -> list[Wake]:
         """Reports the results of binds: a uid and an `Outcome` each. Every placed pod is settled
@@ -339,18 +354,25 @@ def make_calls(
     *,
     only_objects: bool = False,
     binds: OtherBinds = OtherBinds.APPLIED,
+    kept: KeptDifferences | None = None,
 ) -> MadeCalls:
     """Makes the next calls, at most `limit`, until one has other decisions than were recorded, or
     there is a bind to be reported. With `only_objects`, calls that are not about objects are passed
-    over."""
-    made = _engine.make_calls(engine._engine, calls, limit, only_objects, binds)
+    over. `kept`: not all disagreements are kept, but the first differences of policies."""
+    made = _engine.make_calls(engine._engine, calls, limit, only_objects, binds, kept)
     return MadeCalls(
         *made[:3],
         None if made[3] is None else Located._make(made[3]),
-        *made[4:6],
-        [Disagreement(*each[:5], Opinion._make(each[5]), each[6]) for each in made[6]],
-        list(map(Labelled._make, made[7])),
+        made[4],
+        _results(made[5]),
+        [Disagreement(*each[:5], RESULTS[each[5]], each[6]) for each in made[6]],
+        [WorkloadResults(Labelled._make(pod), _results(counts)) for pod, counts in made[7]],
     )
+
+
+def _results(counts: Sequence[int]) -> Counter[Result]:
+    pairs = zip(RESULTS, counts, strict=True)
+    return Counter({result: count for result, count in pairs if count})
 
 
 def built_ins() -> list[tuple[str, bool, bool, bool, int]]:

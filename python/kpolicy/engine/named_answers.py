@@ -296,16 +296,6 @@ class Decision(NamedTuple):
         return self.filter_ns + self.score_ns + self.post_filter_ns
 
 
-class Opinion(NamedTuple):
-    """The decision of this engine about a pod that another engine decided. `node` is the other's
-    node if that is among the best. `accepts`: the other's node passes every filter."""
-
-    verdict: int
-    uid: str
-    node: str
-    accepts: bool
-
-
 class Filtered(NamedTuple):
     """The first step of a decision in two steps. `token` is an argument of the second step."""
 
@@ -390,58 +380,17 @@ class Labelled(NamedTuple):
     labels: list[tuple[str, str]]
 
 
-class OtherBinds(IntEnum):
-    """What a replay does about a pod that is pending in the engine, when a watch shows it on a
-    node: another scheduler placed it."""
-
-    APPLIED = 0  # as any other change
-    JUDGED = 1
-    REPORTED = 2  # before the engine takes that change
-
-
-class Disagreement(NamedTuple):
-    """A recorded decision about which the engine has another opinion. `call` is the position of
-    its call, `node` is empty if the pod was parked, and `workload` is a position in
-    `MadeCalls.workloads`, or None if the pod is gone."""
-
-    call: int
-    at_ns: int
-    pod: str
-    node: str
-    is_extended: bool
-    opinion: Opinion
-    workload: int | None
-
-    @property
-    def verdict(self) -> int:
-        return Verdict.PLACED if self.node else Verdict.PARKED
-
-
-class MadeCalls(NamedTuple):
-    """What came of making calls of a journal again. `different`: the decisions of the last call, if
-    they are not what was recorded. `placed`: the pod that the next change shows on a node. Of all
-    `decisions`, `judged` had a result that can be judged, among them `binds` of other schedulers.
-    `workloads` has one pod of each workload with disagreements."""
-
-    calls: int
-    decisions: int
-    different: bytes | None
-    placed: Located | None
-    binds: int
-    judged: int
-    disagreements: list[Disagreement]
-    workloads: list[Labelled]
-
-
 class Scheduled(NamedTuple):
     """Decisions of one call, the program they follow and the newest object they rest on.
 
     A call ends after a bounded amount of work: pods after the last decision are undecided, and
-    belong first in the next call."""
+    belong first in the next call. `recorded`: the bytes that a journal keeps of them, if the engine
+    `records`."""
 
     program_hash: str
     resource_version: str
     decisions: list[Decision]
+    recorded: bytes = b""
 
 
 class ScheduledUnit(NamedTuple):

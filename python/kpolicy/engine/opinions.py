@@ -1,11 +1,11 @@
-"""What a second opinion of the engine says about a decision of another."""
+"""Second opinions of the engine about the decisions of another, and what they say."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, NamedTuple
 
-from kpolicy.engine.named_answers import Opinion, Verdict
+from kpolicy.engine.named_answers import Verdict
 
 # Decisions that are compared. The others have no result.
 ACTED_ON: Final = frozenset({Verdict.PLACED, Verdict.PARKED})
@@ -24,21 +24,21 @@ class Result(StrEnum):
     EXTENDERS_NOT_ASKED = "extenders_not_asked"  # their answers could change it
 
 
-class Decided(Protocol):
-    @property
-    def verdict(self) -> int: ...
+# By their numbers, those that the engine gives: it knows no extenders.
+RESULTS: Final = tuple(result for result in Result if result is not Result.EXTENDERS_NOT_ASKED)
+# Results that are differences, of a decision that both policies made.
+DIFFERENT: Final = frozenset(
+    {Result.DIFFERENT_NODE, Result.WOULD_REJECT, Result.WOULD_PLACE, Result.FAILED}
+)
 
-    @property
-    def node(self) -> str: ...
 
+class Opinion(NamedTuple):
+    """The decision of this engine about a pod that another engine decided. `node` is the other's
+    node if that is among the best. `accepts`: the other's node passes every filter. `result`
+    compares the two."""
 
-def compared(decision: Decided, opinion: Opinion) -> Result:
-    if opinion.verdict == Verdict.FAILED:
-        return Result.FAILED
-    if opinion.verdict not in ACTED_ON:
-        return Result.NOT_JUDGED
-    if decision.verdict == Verdict.PARKED:
-        return Result.WOULD_PLACE if opinion.verdict == Verdict.PLACED else Result.SAME
-    if opinion.verdict == Verdict.PARKED or not opinion.accepts:
-        return Result.WOULD_REJECT
-    return Result.SAME if opinion.node == decision.node else Result.DIFFERENT_NODE
+    verdict: int
+    uid: str
+    node: str
+    accepts: bool
+    result: Result

@@ -211,8 +211,8 @@ def answer_bytes(name: str, answer: Any) -> bytes:
     if effect is Effect.TIME or not (effect in _ANSWERED or isinstance(answer, Exception)):
         return b""
     match answer:
-        case Scheduled(program_hash, resource_version, decisions):
-            return decisions_json(program_hash, resource_version, decisions)
+        case Scheduled(program_hash, resource_version, decisions, recorded):
+            return recorded or decisions_json(program_hash, resource_version, decisions)
         case Decision():
             return decisions_json("", "", [answer])
         case ScheduledUnit(program_hash, resource_version, placements, rejection):

@@ -57,6 +57,9 @@ COLUMN_BYTES_MAX: Final = 64 << 20
 # many threads do so. One engine takes them, so that more threads would wait for it.
 PIECES_AHEAD: Final = 4
 READING_THREADS: Final = 2
+# Reading makes many objects and no cycles of them, so that Python seldom needs to look for garbage:
+# this many objects come between two searches.
+OBJECTS_A_COLLECTION: Final = 100_000
 # Differences that are kept with their pods; further ones are counted.
 DIFFERENCES_KEPT_MAX: Final = 10_000
 

@@ -291,7 +291,9 @@ class Scheduler:
     def _open_journal(self) -> Problem | None:
         if self._journaling is None:
             return None
-        return self._journaling.open(self._runtime.engine.engine.seed, self._version.known)
+        engine = self._runtime.engine.engine
+        engine.records = True
+        return self._journaling.open(engine.seed, self._version.known)
 
     def _follow_informers(
         self, tasks: Tasks, parts: Parts, shadow_source: PolicySource | None

@@ -4,12 +4,16 @@
 //! The times that decisions took are left out: two answers are the same decisions exactly if their
 //! bytes are equal.
 
+use std::sync::Arc;
+
 use kpolicy_engine::api::{Decision, PreBindWrite, Victim};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyInt, PyList, PyString, PyTuple};
 use serde::Serialize;
 
+use crate::engine::Engine;
+use crate::stopwatch::Monotonic;
 use crate::tuples;
 
 /// How many fields of a decision are recorded.
@@ -33,6 +37,24 @@ pub(crate) fn decisions_json<'py>(
     decisions: Vec<Bound<'py, PyTuple>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     Ok(PyBytes::new(py, &written(program_hash, resource_version, &decisions)?))
+}
+
+/// As `Engine.schedule`, and the decisions as they are recorded, which the engine writes while other Python
+/// threads run.
+#[pyfunction]
+pub(crate) fn schedule_recorded<'py>(
+    py: Python<'py>,
+    engine: &Engine,
+    uids: Vec<String>,
+    now_ns: i64,
+) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyBytes>)> {
+    let uids: Vec<Arc<str>> = uids.into_iter().map(Into::into).collect();
+    let (batch, recorded) = engine.ask(py, |held| {
+        let batch = held.core.schedule(&uids, now_ns, &Monotonic::started());
+        let recorded = written(&batch.program_hash, &batch.resource_version, &batch.decisions);
+        (batch, recorded)
+    })?;
+    Ok((tuples::batch(py, &batch)?, PyBytes::new(py, &recorded?)))
 }
 
 /// About the bytes of a decision.

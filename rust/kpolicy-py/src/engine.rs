@@ -278,7 +278,7 @@ impl Engine {
     }
 
     /// What this program would have decided where another decided (uid, node or empty), whose
-    /// choices are taken on: (verdict, uid, node, whether the other's node passes every filter).
+    /// choices are taken on: (verdict, uid, node, whether the other's node passes every filter, comparison).
     fn second_opinions<'py>(
         &self,
         py: Python<'py>,
@@ -287,7 +287,7 @@ impl Engine {
     ) -> PyResult<Bound<'py, PyList>> {
         let acted = arguments::acted(acted);
         let opinions = self.ask_at(py, now_ns, |held| held.core.second_opinions(&acted))?;
-        tuples::opinions(py, &opinions)
+        tuples::opinions(py, &acted, &opinions)
     }
 
     /// What became of binds: (uid, outcome); 0 bound, 1 failed, 2 the pod is gone.

@@ -1,11 +1,11 @@
-//! Recorded decisions of which another engine is asked for a second opinion, and the pods about which it
-//! has another one.
+//! Recorded decisions of which another engine is asked for a second opinion: how many of its opinions are
+//! other ones, and about which pods.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use kpolicy_engine::api::{Acted, Labelled, Opinion, Verdict};
+use kpolicy_engine::api::{Acted, COMPARISONS, Comparison, Labelled, Located, Verdict};
 use kpolicy_engine::model::Labels;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -34,56 +34,111 @@ pub(crate) struct Pod {
 /// A pod about which the opinion is another one.
 pub(crate) struct Disagreement {
     /// The position of the call among those that were made.
-    pub(crate) call: usize,
-    pub(crate) at_ns: i64,
-    pub(crate) pod: Pod,
+    call: usize,
+    at_ns: i64,
+    pod: Pod,
     /// Empty if it was parked.
-    pub(crate) node: Arc<str>,
-    pub(crate) is_extended: bool,
-    pub(crate) opinion: Opinion,
-    /// The position of what tells to which workload the pod belongs; none if it is no longer there.
-    pub(crate) workload: Option<usize>,
+    node: Arc<str>,
+    is_extended: bool,
+    comparison: Comparison,
+    /// The node of the opinion, or empty.
+    other_node: Arc<str>,
+}
+
+/// How many opinions there are of each kind.
+type Counts = [usize; COMPARISONS];
+
+/// What is kept besides counts.
+pub(crate) enum Kept {
+    /// Every disagreement, also about pods that are not judged here.
+    Disagreements,
+    /// The first differences, and how many each workload has. A workload is named by the controller of its
+    /// pods or by one of these labels; a pod without is one by itself.
+    Differences { count_max: usize, named_by: Vec<String> },
 }
 
 /// What came of judging.
 #[derive(Default)]
 pub(crate) struct Judged {
-    /// Recorded decisions, of which `judged` were placements or parked a pod.
+    /// Recorded decisions, of which those are judged that placed or parked a pod.
     pub(crate) decisions: usize,
-    pub(crate) judged: usize,
+    pub(crate) counts: Counts,
     pub(crate) disagreements: Vec<Disagreement>,
-    pub(crate) workloads: Vec<Labelled>,
-    known: HashMap<(Arc<str>, Box<str>, Labels), usize>,
+    /// One pod of each, with the counts of all its pods.
+    pub(crate) workloads: Vec<(Labelled, Counts)>,
+    known: HashMap<Workload, usize>,
 }
+
+/// Namespace, controller and labels, and the uid of a pod that is one by itself.
+type Workload = (Arc<str>, Box<str>, Labels, Option<Arc<str>>);
 
 impl Judged {
     /// The engine takes over what was decided. `call`: the position of the call.
-    pub(crate) fn judge(&mut self, held: &mut Held, decided: DecidedPods, call: usize) {
+    pub(crate) fn judge(
+        &mut self,
+        held: &mut Held,
+        decided: DecidedPods,
+        call: usize,
+        kept: &Kept,
+    ) {
         let DecidedPods { count, pods, acted, is_extended, at_ns } = decided;
         self.decisions += count;
-        self.judged += acted.len();
         held.core.set_time(at_ns);
         let opinions = held.core.second_opinions(&acted);
         for ((pod, acted), opinion) in pods.into_iter().zip(acted).zip(opinions) {
-            let verdict = verdict_of(&acted);
-            if opinion.verdict == verdict && opinion.node == acted.node {
-                continue;
+            let comparison = Comparison::of(&acted, &opinion);
+            add(&mut self.counts, comparison);
+            let is_kept = match kept {
+                Kept::Disagreements => comparison != Comparison::Same,
+                Kept::Differences { count_max, named_by } if comparison.is_difference() => {
+                    self.count_workload(held, &pod, &acted.uid, comparison, named_by);
+                    self.disagreements.len() < *count_max
+                }
+                Kept::Differences { .. } => false,
+            };
+            if is_kept {
+                let (node, other_node) = (acted.node, opinion.node);
+                let found =
+                    Disagreement { call, at_ns, pod, node, is_extended, comparison, other_node };
+                self.disagreements.push(found);
             }
-            let workload = self.workload(held, &acted.uid);
-            let node = acted.node;
-            let found = Disagreement { call, at_ns, pod, node, is_extended, opinion, workload };
-            self.disagreements.push(found);
         }
     }
 
-    fn workload(&mut self, held: &Held, uid: &Arc<str>) -> Option<usize> {
-        let pod = held.core.labelled(std::slice::from_ref(uid)).pop()?;
-        let key = (Arc::clone(&pod.namespace), pod.controller.clone(), pod.labels.clone());
+    fn count_workload(
+        &mut self,
+        held: &Held,
+        pod: &Pod,
+        uid: &Arc<str>,
+        comparison: Comparison,
+        named_by: &[String],
+    ) {
+        // It may be gone.
+        let of = held.core.labelled(std::slice::from_ref(uid)).pop().unwrap_or_else(|| Labelled {
+            uid: Arc::clone(uid),
+            namespace: Arc::clone(&pod.namespace),
+            name: Arc::clone(&pod.name),
+            controller: Box::default(),
+            labels: Labels::default(),
+        });
+        let names = |label: &String| of.labels.get(label).is_some_and(|name| !name.is_empty());
+        let is_named = !of.controller.is_empty() || named_by.iter().any(names);
+        let by_itself = (!is_named).then(|| Arc::clone(uid));
+        let key = (Arc::clone(&of.namespace), of.controller.clone(), of.labels.clone(), by_itself);
         let workloads = &mut self.workloads;
-        Some(*self.known.entry(key).or_insert_with(|| {
-            workloads.push(pod);
+        let position = *self.known.entry(key).or_insert_with(|| {
+            workloads.push((of, Counts::default()));
             workloads.len() - 1
-        }))
+        });
+        if let Some((_, counts)) = self.workloads.get_mut(position) {
+            add(counts, comparison);
+        }
+    }
+}
+
+fn add(counts: &mut Counts, comparison: Comparison) {
+    if let Some(count) = counts.get_mut(comparison.number()) {
+        *count += 1;
     }
 }
 
@@ -99,20 +154,26 @@ pub(crate) fn disagreements<'py>(
             format!("{}/{}", one.pod.namespace, one.pod.name),
             &*one.node,
             one.is_extended,
-            tuples::opinion(py, &one.opinion)?,
-            one.workload,
+            one.comparison.number(),
+            &*one.other_node,
         )
             .into_pyobject(py)
     })
 }
 
-fn verdict_of(acted: &Acted) -> Verdict {
-    if acted.node.is_empty() { Verdict::Parked } else { Verdict::Placed }
+/// For Python, as `_engine.pyi` says.
+pub(crate) fn workloads<'py>(
+    py: Python<'py>,
+    workloads: &[(Labelled, Counts)],
+) -> PyResult<Bound<'py, PyList>> {
+    tuples::list(py, workloads, |py, (pod, counts)| {
+        (tuples::one_labelled(py, pod)?, counts).into_pyobject(py)
+    })
 }
 
 impl DecidedPods {
     /// A pod that another scheduler placed.
-    pub(crate) fn of_other(pod: kpolicy_engine::api::Located, at_ns: i64) -> Self {
+    pub(crate) fn of_other(pod: Located, at_ns: i64) -> Self {
         let acted = Acted { uid: pod.uid, node: pod.node };
         let pod = Pod { namespace: pod.namespace, name: pod.name };
         Self { count: 1, pods: vec![pod], acted: vec![acted], is_extended: false, at_ns }

@@ -17,7 +17,7 @@ use serde::de::Deserialize;
 use crate::engine::Engine;
 use crate::fault::detached;
 use crate::held::Held;
-use crate::judged_pods::{DecidedPods, Judged, Name, disagreements};
+use crate::judged_pods::{DecidedPods, Judged, Kept, Name, disagreements, workloads};
 use crate::{arguments, decided, tuples};
 
 /// Calls that were read and are not made yet.
@@ -73,12 +73,13 @@ enum Binds {
     Report,
 }
 
-/// How calls are made: at most so many, lines of watches alone, and what is done about binds of others.
-#[derive(Clone, Copy)]
+/// How calls are made: at most so many, lines of watches alone, what is done about binds of others, and what
+/// is kept of opinions.
 struct How {
     limit: usize,
     only_objects: bool,
     binds: Binds,
+    kept: Kept,
 }
 
 /// What came of making calls.
@@ -168,7 +169,7 @@ impl Watch {
 
 impl RecordedCalls {
     /// Makes the calls up to the first that needs the caller.
-    fn make(&self, held: &mut Held, how: How) -> PyResult<Made> {
+    fn make(&self, held: &mut Held, how: &How) -> PyResult<Made> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         let mut made = Made::default();
         while made.calls < how.limit && made.different.is_none() {
@@ -179,7 +180,7 @@ impl RecordedCalls {
                     if !std::mem::replace(&mut left.is_begun, true) && paths != self.paths {
                         watch.read(&self.records, &paths);
                     }
-                    made.placed = left.take(&mut watch, held, how.binds, &mut made);
+                    made.placed = left.take(&mut watch, held, how, &mut made);
                     if made.placed.is_some() {
                         left.calls.push_front(Call::Watch(watch));
                         return Ok(made);
@@ -200,7 +201,9 @@ impl RecordedCalls {
                 Call::PassTime { now_ns } => {
                     held.core.pass_time(now_ns);
                 }
-                Call::Decided { pods, .. } => made.judged.judge(held, pods, left.made),
+                Call::Decided { pods, .. } => {
+                    made.judged.judge(held, pods, left.made, &how.kept);
+                }
             }
             made.calls += 1;
             left.made += 1;
@@ -215,22 +218,23 @@ impl Left {
         &mut self,
         watch: &mut Watch,
         held: &mut Held,
-        binds: Binds,
+        how: &How,
         made: &mut Made,
     ) -> Option<Located> {
         let mut applied = Applied::default();
         while let Some(event) = watch.events.pop_front() {
-            if binds != Binds::Apply
+            if how.binds != Binds::Apply
                 && !std::mem::take(&mut self.is_reported)
                 && let Some(pod) = held.core.placed_by_another(&event)
             {
-                if binds == Binds::Report {
+                if how.binds == Binds::Report {
                     watch.events.push_front(event);
                     self.is_reported = true;
                     return Some(pod);
                 }
                 made.binds += 1;
-                made.judged.judge(held, DecidedPods::of_other(pod, watch.at_ns), self.made);
+                let decided = DecidedPods::of_other(pod, watch.at_ns);
+                made.judged.judge(held, decided, self.made, &how.kept);
             }
             held.core.apply(event, watch.now_ns, &mut applied);
         }
@@ -269,7 +273,8 @@ pub(crate) fn read_calls(
 
 /// Make the next calls, at most `limit`: those about objects alone if `only_objects`, without an answer for
 /// the others. Ends after a call with other decisions than were recorded. `binds`: pods that another
-/// scheduler placed are 0 applied, 1 judged, 2 reported, before the event that shows it.
+/// scheduler placed are 0 applied, 1 judged, 2 reported, before the event that shows it. `kept`: how many
+/// differences, and the labels that name workloads; without it, all disagreements.
 #[pyfunction]
 pub(crate) fn make_calls<'py>(
     py: Python<'py>,
@@ -278,14 +283,19 @@ pub(crate) fn make_calls<'py>(
     limit: usize,
     only_objects: bool,
     binds: u8,
+    kept: Option<(usize, Vec<String>)>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let binds = match binds {
         0 => Binds::Apply,
         1 => Binds::Judge,
         _ => Binds::Report,
     };
-    let how = How { limit, only_objects, binds };
-    let made = engine.ask(py, |held| calls.make(held, how))??;
+    let kept = match kept {
+        None => Kept::Disagreements,
+        Some((count_max, named_by)) => Kept::Differences { count_max, named_by },
+    };
+    let how = How { limit, only_objects, binds, kept };
+    let made = engine.ask(py, |held| calls.make(held, &how))??;
     let different = made.different.as_deref().map(|answer| PyBytes::new(py, answer));
     let placed = made.placed.map(|pod| tuples::location(py, &pod)).transpose()?;
     (
@@ -294,9 +304,9 @@ pub(crate) fn make_calls<'py>(
         different,
         placed,
         made.binds,
-        made.judged.judged,
+        made.judged.counts,
         disagreements(py, &made.judged.disagreements)?,
-        tuples::labelled(py, &made.judged.workloads)?,
+        workloads(py, &made.judged.workloads)?,
     )
         .into_pyobject(py)
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use kpolicy_codec::{Feed, Unreadable};
 use kpolicy_engine::api::{
-    Applied, Batch, Candidates, ClaimWork, Decision, Filtered, Labelled, Located, Opinion,
-    PodChange, PodState, PreBindWrite, Refusal, ScheduledUnit, Verdict, Victim, VolumeProgress,
-    VolumeWork, Wake,
+    Acted, Applied, Batch, Candidates, ClaimWork, Comparison, Decision, Filtered, Labelled,
+    Located, Opinion, PodChange, PodState, PreBindWrite, Refusal, ScheduledUnit, Verdict, Victim,
+    VolumeProgress, VolumeWork, Wake,
 };
 use kpolicy_engine::timing::Series;
 use pyo3::prelude::*;
@@ -144,10 +144,12 @@ pub(crate) fn location<'py>(py: Python<'py>, pod: &Located) -> Tuple<'py> {
 }
 
 pub(crate) fn labelled<'py>(py: Python<'py>, pods: &[Labelled]) -> PyResult<Bound<'py, PyList>> {
-    list(py, pods, |py, pod| {
-        let labels: Vec<(&str, &str)> = pod.labels.iter().collect();
-        (&*pod.uid, &*pod.namespace, &*pod.name, &*pod.controller, labels).into_pyobject(py)
-    })
+    list(py, pods, one_labelled)
+}
+
+pub(crate) fn one_labelled<'py>(py: Python<'py>, pod: &Labelled) -> Tuple<'py> {
+    let labels: Vec<(&str, &str)> = pod.labels.iter().collect();
+    (&*pod.uid, &*pod.namespace, &*pod.name, &*pod.controller, labels).into_pyobject(py)
 }
 
 pub(crate) fn timings<'py>(py: Python<'py>, stages: &[Series], rules: &[Series]) -> Tuple<'py> {
@@ -168,12 +170,16 @@ fn victim<'py>(py: Python<'py>, victim: &Victim) -> Tuple<'py> {
     (names.0, names.1, names.2, victim.is_terminating, victim.generation).into_pyobject(py)
 }
 
-pub(crate) fn opinions<'py>(py: Python<'py>, opinions: &[Opinion]) -> PyResult<Bound<'py, PyList>> {
-    list(py, opinions, opinion)
-}
-
-pub(crate) fn opinion<'py>(py: Python<'py>, one: &Opinion) -> Tuple<'py> {
-    (code(one.verdict), &*one.uid, &*one.node, one.accepts).into_pyobject(py)
+pub(crate) fn opinions<'py>(
+    py: Python<'py>,
+    acted: &[Acted],
+    opinions: &[Opinion],
+) -> PyResult<Bound<'py, PyList>> {
+    let pairs: Vec<(&Acted, &Opinion)> = acted.iter().zip(opinions).collect();
+    list(py, &pairs, |py, (acted, one)| {
+        let result = Comparison::of(acted, one).number();
+        (code(one.verdict), &*one.uid, &*one.node, one.accepts, result).into_pyobject(py)
+    })
 }
 
 pub(crate) fn code(verdict: Verdict) -> u8 {

@@ -10,16 +10,17 @@ import pytest
 
 from kpolicy.engine import (
     Engine,
+    KeptDifferences,
     Labelled,
     Located,
     MadeCalls,
     OtherBinds,
     RecordedCalls,
-    Verdict,
     decisions_json,
     make_calls,
     read_calls,
 )
+from kpolicy.engine.opinions import Result
 from kpolicy.testing import node, pod
 from tests.unit.journal.journaled_engine import NOW_NS, lines, on_node, page, pending, program
 
@@ -98,7 +99,7 @@ class Recorded:
 
 
 def decided(of: Engine, *uids: str) -> bytes:
-    return decisions_json(*of.schedule(uids, NOW_NS))
+    return decisions_json(*of.schedule(uids, NOW_NS)[:3])
 
 
 def test_lines_leave_the_engine_as_a_watch_does() -> None:
@@ -135,10 +136,11 @@ def test_binds_of_another_scheduler_are_judged() -> None:
     )
     calls = Recorded().watch("pods", shown).read(making)
     made = make_calls(making, calls, 1, binds=OtherBinds.JUDGED)
-    assert (made.calls, made.binds, made.judged, made.placed) == (1, 2, 2, None)
+    assert (made.calls, made.binds, made.placed) == (1, 2, None)
+    assert made.results == {Result.SAME: 1, Result.WOULD_REJECT: 1}
     (other,) = made.disagreements
     assert (other.pod, other.node, other.at_ns) == ("default/listed", "of-no-node", NOW_NS + 1)
-    assert (other.opinion.verdict, other.opinion.accepts) == (Verdict.PLACED, False)
+    assert other.result is Result.WOULD_REJECT
 
 
 def test_a_pod_that_was_decided_here_is_not_of_another_scheduler() -> None:
@@ -192,13 +194,32 @@ def test_decisions_are_judged_and_taken_over() -> None:
     assert parked != answer
     made = make_calls(making, Recorded().decided(parked, is_extended=True).read(making), 1)
     (other,) = made.disagreements
-    assert (other.verdict, other.opinion.verdict, other.is_extended) == (
-        Verdict.PARKED,
-        Verdict.PLACED,
-        True,
-    )
-    assert other.workload is not None
-    assert made.workloads[other.workload].uid == "listed"
+    assert (other.node, other.result, other.is_extended) == ("", Result.WOULD_PLACE, True)
+    assert other.other_node
+    assert made.workloads == []
+
+
+def test_differences_beyond_the_bound_are_counted_by_workload() -> None:
+    first, making = engine(), engine()
+    names = [f"p{number}" for number in range(4)]
+    pods = [pending(name) for name in names]
+    for shown in pods[:3]:
+        shown["metadata"]["labels"] = {"app": "web"}
+    added = lines(*(("ADDED", shown) for shown in pods))
+    for each in (first, making):
+        each.watch("pods", added, NOW_NS)
+    placed = decided(first, *names)
+    parked = placed.replace(b",[[0],", b",[[1],")
+    # A pod that is gone, or is not served, is no difference.
+    unknown = parked.replace(b"p0", b"no")
+    calls = Recorded().decided(unknown).decided(parked.replace(b"p1", b"no")).read(making)
+    made = make_calls(making, calls, 2, kept=KeptDifferences(3, ["app"]))
+    assert [other.pod for other in made.disagreements] == ["default/p1", "default/p2", "default/p3"]
+    assert made.results == {Result.NOT_JUDGED: 2, Result.WOULD_PLACE: 6}
+    assert [(pod.name, results) for pod, results in made.workloads] == [
+        ("p1", {Result.WOULD_PLACE: 4}),
+        ("p3", {Result.WOULD_PLACE: 2}),
+    ]
 
 
 def test_what_is_about_objects_alone_is_made_alone() -> None:
@@ -206,7 +227,7 @@ def test_what_is_about_objects_alone_is_made_alone() -> None:
     answer = decided(first, "listed")
     calls = Recorded().decided(answer).watch("pods", EVENTS).read(making)
     made = make_calls(making, calls, 2, only_objects=True)
-    assert (made.calls, made.judged) == (2, 0)
+    assert (made.calls, made.results) == (2, {})
     assert b'"default/c"' in making.holdings()
 
 
@@ -233,7 +254,8 @@ def test_a_row_ends_where_a_call_cannot_be_read() -> None:
 
 
 def test_decisions_of_the_engine_and_of_python_are_the_same_bytes() -> None:
-    """In the first call, the engine writes its own decisions; there is a pod of each verdict."""
+    """In the first and the last call, the engine writes its own decisions; there is a pod of each
+    verdict."""
     making = engine()
     shown = lines(
         ("ADDED", pending("fits")),
@@ -245,9 +267,12 @@ def test_decisions_of_the_engine_and_of_python_are_the_same_bytes() -> None:
     uids = ["fits", "huge", "unknown", "listed", 'w\u00e4r "q"']
     calls = Recorded().schedule(uids, b"[]").read(making)
     (again,) = [make_calls(making, calls, 1).different]
-    watching = engine()
-    watching.watch("pods", shown, NOW_NS)
+    watching, recording = engine(), engine()
+    recording.records = True
+    for each in (watching, recording):
+        each.watch("pods", shown, NOW_NS)
     assert again == decided(watching, *uids)
+    assert again == recording.schedule(uids, NOW_NS).recorded
     assert len(set(json.loads(again)[3][0])) > 2
 
 

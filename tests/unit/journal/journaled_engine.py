@@ -76,6 +76,7 @@ class JournaledEngine:
         self.journal = Journal(self.files, self.clock, self._want_anew)
         self.journal.open()
         self.engine = Engine(SEED, threads=1)
+        self.engine.records = True
 
     def call(self, name: str, *arguments: Any, **options: Any) -> Any:
         answer = getattr(self.engine, name)(*arguments, **options)

@@ -33,7 +33,7 @@ USUAL_LABELS: Final = (
 )
 _RACK: Final = "rack"
 # Labels that name the workload of a pod that no controller owns.
-_NAMED_BY: Final = ("app.kubernetes.io/name", "app")
+NAMED_BY: Final = ("app.kubernetes.io/name", "app")
 _HASH: Final = "pod-template-hash"
 NO_VALUE: Final = ""
 
@@ -151,7 +151,7 @@ def workload_name(pod: Json) -> str:
     if owner:
         name = str(owner.get("name") or "").removesuffix(f"-{labels.get(_HASH)}")
     else:
-        names = (str(labels[key]) for key in _NAMED_BY if labels.get(key))
+        names = (str(labels[key]) for key in NAMED_BY if labels.get(key))
         name = next(names, str(metadata.get("name") or ""))
     return f"{metadata.get('namespace') or 'default'}/{name}"
 

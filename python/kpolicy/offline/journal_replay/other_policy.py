@@ -11,11 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from kpolicy.api_times import api_micro_time
 from kpolicy.engine import (
     Engine,
+    KeptDifferences,
     Labelled,
     Located,
     MadeCalls,
@@ -24,9 +25,9 @@ from kpolicy.engine import (
     Verdict,
     make_calls,
 )
-from kpolicy.engine.opinions import ACTED_ON, Result, compared
+from kpolicy.engine.opinions import ACTED_ON, DIFFERENT, Result
 from kpolicy.journal.engine_calls import BrokenRecordError, Call, Effect, made_again
-from kpolicy.offline.answers.diff_overview import workload_name
+from kpolicy.offline.answers.diff_overview import NAMED_BY, workload_name
 from kpolicy.offline.journal_replay.calls_at_once import Decisions
 from kpolicy.offline.journal_replay.decided_pods import DecidedPod
 from kpolicy.offline.journal_replay.engine_state import ENGINE_ERRORS, Mark, assume, mark_of
@@ -42,9 +43,6 @@ from kpolicy.offline.limits import DIFFERENCES_KEPT_MAX
 from kpolicy.offline.snapshots.cluster_snapshot import loaded_engine
 from kpolicy.offline.snapshots.snapshot_problem import JOURNAL_GAP, Problem
 from kpolicy.policy.assembly.assemble import Program
-
-# Results that are differences.
-DIFFERENT: Final = (Result.DIFFERENT_NODE, Result.WOULD_REJECT, Result.WOULD_PLACE, Result.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,11 @@ class Compared:
                 "absent": sorted(self.absent),
             },
             "workloads": {
-                name: {result.value: counts[result] for result in DIFFERENT if counts[result]}
+                name: {
+                    result.value: counts[result]
+                    for result in Result
+                    if result in DIFFERENT and counts[result]
+                }
                 for name, counts in most_changed(self.workloads)
             },
             "problems": [
@@ -196,7 +198,9 @@ class OtherPolicy:
         binds = OtherBinds.JUDGED if self.decisions is Decisions.JUDGED else OtherBinds.REPORTED
         done = 0
         while done < count:
-            made = make_calls(self.engine, ahead.calls, count - done, binds=binds)
+            room = DIFFERENCES_KEPT_MAX - len(self.compared.differences)
+            kept = KeptDifferences(room, NAMED_BY)
+            made = make_calls(self.engine, ahead.calls, count - done, binds=binds, kept=kept)
             done += made.calls
             self.compared.binds += made.binds
             self._count(made)
@@ -206,20 +210,15 @@ class OtherPolicy:
 
     def _count(self, made: MadeCalls) -> None:
         """What the engine judged itself."""
-        others = made.disagreements
-        results = [compared(other, other.opinion) for other in others]
-        self.compared.decisions += made.judged
-        self.compared.results[Result.SAME] += made.judged - len(others)
-        self.compared.results.update(results)
-        workloads = list(map(_workload, made.workloads))
-        for other, result in zip(others, results, strict=True):
-            if result in DIFFERENT:
-                of = None if other.workload is None else workloads[other.workload]
-                if self._count_difference(of or other.pod, result):
-                    nodes = (other.node, other.opinion.node)
-                    self.compared.differences.append(
-                        DecidedOtherwise(other.at_ns, other.pod, result, *nodes)
-                    )
+        compared = self.compared
+        compared.decisions += made.results.total()
+        compared.results += made.results
+        compared.differences += [
+            DecidedOtherwise(other.at_ns, other.pod, other.result, other.node, other.other_node)
+            for other in made.disagreements
+        ]
+        for pod, results in made.workloads:
+            compared.workloads[_workload(pod)] += results
 
     def _take(self, ahead: AheadRecord) -> None:
         match ahead.record.effect:
@@ -264,35 +263,28 @@ class OtherPolicy:
     def count_opinions(
         self, acted: Sequence[DecidedPod], opinions: Sequence[Opinion], at_ns: int
     ) -> None:
-        results = list(map(compared, acted, opinions))
-        self.compared.decisions += len(results)
-        self.compared.results.update(results)
-        differences = [
-            (pod, opinion, result)
-            for pod, opinion, result in zip(acted, opinions, results, strict=True)
-            if result in DIFFERENT
-        ]
-        if differences:
-            there = self.engine.labelled([pod.uid for pod, _, _ in differences])
-            workloads = {pod.uid: _workload(pod) for pod in there}
-            for pod, opinion, result in differences:
-                if self._count_difference(workloads.get(pod.uid) or pod.key, result):
-                    nodes = (pod.node, opinion.node)
-                    self.compared.differences.append(
-                        DecidedOtherwise(at_ns, pod.key, result, *nodes)
-                    )
-
-    def _count_difference(self, workload: str, result: Result) -> bool:
-        """Whether there is room to keep the difference too. A pod that no controller and no label
-        joins to others is a workload of its own."""
-        self.compared.workloads[workload][result] += 1
-        return len(self.compared.differences) < DIFFERENCES_KEPT_MAX
+        compared = self.compared
+        compared.decisions += len(opinions)
+        compared.results.update(opinion.result for opinion in opinions)
+        pairs = zip(acted, opinions, strict=True)
+        different = [(pod, opinion) for pod, opinion in pairs if opinion.result in DIFFERENT]
+        there = self.engine.labelled([pod.uid for pod, _ in different]) if different else ()
+        workloads = {pod.uid: _workload(pod) for pod in there}
+        for pod, opinion in different:
+            compared.workloads[workloads.get(pod.uid, pod.key)][opinion.result] += 1
+            if len(compared.differences) < DIFFERENCES_KEPT_MAX:
+                compared.differences.append(
+                    DecidedOtherwise(at_ns, pod.key, opinion.result, pod.node, opinion.node)
+                )
 
 
-def _workload(pod: Labelled) -> str | None:
-    """None if the pod has no more than its own name."""
-    metadata: dict[str, Any] = {"namespace": pod.namespace, "labels": dict(pod.labels)}
+def _workload(pod: Labelled) -> str:
+    """A pod that no controller and no label joins to others is one by itself."""
+    metadata: dict[str, Any] = {
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "labels": dict(pod.labels),
+    }
     if pod.controller:
         metadata["ownerReferences"] = [{"name": pod.controller, "controller": True}]
-    name = workload_name({"metadata": metadata})
-    return None if name.endswith("/") else name
+    return workload_name({"metadata": metadata})

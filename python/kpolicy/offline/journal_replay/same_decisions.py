@@ -247,7 +247,7 @@ class _Replaying:
             # Extenders, whose answers are not judged, narrow the choice.
             if not other.is_extended:
                 found.different += 1
-                node = other.opinion.node or "parked"
+                node = other.other_node or "parked"
                 different = other.pod, "node", other.node or "parked", node
                 self._differs(different, ahead.record(other.call), before + other.call + 1)
         return True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +16,7 @@ from kpolicy.offline.journal_replay.same_decisions import (
     ReplayedEpoch,
     replayed_epoch,
 )
+from kpolicy.offline.limits import OBJECTS_A_COLLECTION
 from kpolicy.policy.assembly.assemble import Program
 
 
@@ -61,7 +65,8 @@ def replay(
             if progress is not None:
                 progress(done + decisions)
 
-        found, made.engine = replayed_epoch(epoch, until_ns=until_ns, progress=seen)
+        with _collected_seldom():
+            found, made.engine = replayed_epoch(epoch, until_ns=until_ns, progress=seen)
         made.epochs.append(found)
     return made
 
@@ -78,5 +83,17 @@ def replay_with(
     other = OtherPolicy(program, until_ns=until_ns, progress=progress)
     for epoch in journal.epochs:
         if until_ns is None or epoch.header.began_ns <= until_ns:
-            other.replay(epoch)
+            with _collected_seldom():
+                other.replay(epoch)
     return other.compared
+
+
+@contextmanager
+def _collected_seldom() -> Iterator[None]:
+    """Where the caller has turned collections off, they stay off."""
+    before = gc.get_threshold()
+    gc.set_threshold(before[0] and max(before[0], OBJECTS_A_COLLECTION), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

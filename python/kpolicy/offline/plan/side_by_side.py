@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby, pairwise
-from typing import Final
 
 from kpolicy.engine import Decision, Opinion, Outcome, PodChange, Verdict
-from kpolicy.engine.opinions import ACTED_ON, Result, compared
+from kpolicy.engine.opinions import ACTED_ON, DIFFERENT, Result
 from kpolicy.offline.answers.differences import Difference, Judged
 from kpolicy.offline.answers.pod_decisions import (
     Decide,
@@ -29,11 +28,6 @@ from kpolicy.offline.limits import BATCH_PODS, REASONS_MAX, STRAYED_MAX
 from kpolicy.offline.snapshots.cluster_snapshot import Progress, Snapshot
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.quick_dataclass import dataclass
-
-# Results that are differences, of a decision that both policies made.
-DIFFERENT: Final = frozenset(
-    {Result.DIFFERENT_NODE, Result.WOULD_REJECT, Result.WOULD_PLACE, Result.FAILED}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +103,8 @@ class _InTheSameCluster(PolicyOnSnapshot):
         for position, (decision, opinion) in enumerate(
             zip(acted, self._opinions(acted), strict=True)
         ):
-            result = self.results[decision.uid] = compared(decision, opinion)
-            if result in DIFFERENT:
+            self.results[decision.uid] = opinion.result
+            if opinion.result in DIFFERENT:
                 different.append((position, opinion))
         if different and self._reasons_left:
             self._explain(old, acted, different[: self._reasons_left])

@@ -28,7 +28,7 @@ from kpolicy.engine import (
     Refusal,
     Verdict,
 )
-from kpolicy.engine.opinions import ACTED_ON, Result, compared
+from kpolicy.engine.opinions import ACTED_ON, Result
 from kpolicy.policy.assembly.assemble import Program
 from kpolicy.scheduler import limits
 from kpolicy.scheduler.loop.watched_resources import REQUIRED
@@ -43,11 +43,11 @@ QUIET: Final = frozenset({Result.SAME, Result.NOT_JUDGED, Result.EXTENDERS_NOT_A
 _CERTAIN: Final = frozenset({Result.FAILED, Result.NOT_JUDGED, Result.WOULD_REJECT})
 
 
-def without_extenders(decision: Decision, opinion: Opinion) -> Result:
+def without_extenders(opinion: Opinion) -> Result:
     """The comparison of a pod about which the shadow policy would have asked extenders."""
-    result = compared(decision, opinion)
-    is_rejected = result is Result.SAME and opinion.verdict == Verdict.PARKED
-    return result if result in _CERTAIN or is_rejected else Result.EXTENDERS_NOT_ASKED
+    is_rejected = opinion.result is Result.SAME and opinion.verdict == Verdict.PARKED
+    is_certain = opinion.result in _CERTAIN or is_rejected
+    return opinion.result if is_certain else Result.EXTENDERS_NOT_ASKED
 
 
 _HINT: Final = (
@@ -267,8 +267,8 @@ class Shadow:
             [(decision.uid, decision.node) for decision, _ in decided], self._clock.now_ns()
         )
         for (decision, _), opinion in zip(decided, opinions, strict=True):
-            compare = without_extenders if decision.uid in concerned else compared
-            result = compare(decision, opinion)
+            is_concerned = decision.uid in concerned
+            result = without_extenders(opinion) if is_concerned else opinion.result
             self._results[result] += 1
             if result not in QUIET:
                 self._log_difference(decision, opinion, result)

@@ -3,7 +3,8 @@
 use crate::model::{Kind, Labels, NodeSelector, NodeSelectorTerm, Requirement};
 use crate::resources::{Requests, reduced};
 use crate::snapshot::Pod;
-use crate::snapshot::pod::{Containers, NodeAffinity, PodAffinity};
+use crate::snapshot::containers::Containers;
+use crate::snapshot::pod::{NodeAffinity, PodAffinity};
 use crate::snapshot::supposed::PodParts;
 
 use super::change::{Change, Constraint, Dropped};

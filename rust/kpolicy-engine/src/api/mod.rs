@@ -6,6 +6,7 @@
 //! [`crate::Engine`] has the functions.
 
 mod applied;
+mod comparison;
 mod decision;
 mod extenders;
 mod opinion;
@@ -16,6 +17,7 @@ mod waiting;
 
 pub use crate::model::{Event, Kind, Object};
 pub use applied::{Applied, PodChange, PodState, Wake};
+pub use comparison::{COMPARISONS, Comparison};
 pub use decision::{Batch, BindOutcome, Decision, ScheduledUnit, Verdict, Victim};
 pub use extenders::{
     CandidateNode, Candidates, Filtered, KeptNode, Located, RefusedNode, RemainingCandidate,

@@ -7,6 +7,7 @@
 pub(crate) mod attached;
 pub(crate) mod census;
 pub(crate) mod columns;
+pub(crate) mod containers;
 pub(crate) mod covering;
 pub(crate) mod device_columns;
 pub(crate) mod device_flags;

@@ -12,7 +12,9 @@ use crate::model::{
     self, ApiValues, HostPort, Labels, NodeSelector, NodeSelectorTerm, OwnerReference,
     PodAffinityTerm, SpreadConstraint, Toleration, Volume, VolumeSource,
 };
-use crate::resources::{Amounts, Requests, limits};
+use crate::resources::{Amounts, Requests};
+
+use super::containers::{Containers, Images, KnownContainers, OfContainers};
 
 /// Namespace and labels: all that selectors read of a pod.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -45,20 +47,6 @@ impl PodAffinity {
             && self.anti_required.is_empty()
             && self.anti_preferred.is_empty()
     }
-}
-
-/// Images of init containers, then of containers, in source order and with duplicates.
-#[derive(Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Images {
-    pub init_containers: Box<[Box<str>]>,
-    pub containers: Box<[Box<str>]>,
-}
-
-/// Containers as specified: without what the status says of them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Containers {
-    pub init: Box<[model::Container]>,
-    pub regular: Box<[model::Container]>,
 }
 
 /// What the pod's specification asks that only some nodes declare to have.
@@ -246,15 +234,17 @@ macro_rules! pod_tables {
         #[derive(Debug, Default)]
         pub(crate) struct PodTables {
             $(pub(super) $table: Interner<$value>,)*
+            pub(super) known: KnownContainers,
         }
 
         impl PodTables {
             pub(crate) fn bytes(&self) -> usize {
-                0 $(+ self.$table.bytes())*
+                self.known.bytes() $(+ self.$table.bytes())*
             }
 
             /// Drops what nobody holds.
             pub(crate) fn sweep(&mut self) {
+                self.known.clear();
                 $(self.$table.sweep();)*
             }
         }
@@ -293,9 +283,7 @@ impl PodTables {
         self.labels.intern(annotations)
     }
 
-    pub(crate) fn row(&mut self, pod: model::Pod, names: &mut Interner<Arc<str>>) -> Pod {
-        let requests = Requests::of(&pod, names);
-        let limits = limits(&pod, names);
+    pub(crate) fn row(&mut self, mut pod: model::Pod, names: &mut Interner<Arc<str>>) -> Pod {
         let needed_features = NeededFeatures {
             restarts_all_containers: pod
                 .init_containers
@@ -306,14 +294,8 @@ impl PodTables {
             host_users: pod.host_users,
             pod_level_resize: pod.pod_level_requests.is_some() && pod.status_resources.is_some(),
         };
-        let image_names = |containers: &[model::Container]| {
-            containers.iter().map(|container| container.image.clone()).collect()
-        };
-        let images = Images {
-            init_containers: image_names(&pod.init_containers),
-            containers: image_names(&pod.containers),
-        };
-        let ports = self.ports.intern(wanted_ports(&pod));
+        let OfContainers { containers, requests, limits, ports, images } =
+            self.of_containers(&mut pod, names);
         let affinity = pod.affinity.map(|affinity| *affinity).unwrap_or_default();
         let node_affinity = NodeAffinity {
             selector: pod.node_selector,
@@ -334,19 +316,16 @@ impl PodTables {
             priority: pod.priority,
             priority_class_name: self.texts.name(&pod.priority_class_name),
             never_preempts: pod.never_preempts,
-            requests: self.requests.intern(requests),
-            limits: self.limits.intern(limits),
+            requests,
+            limits,
             tolerations: self.tolerations.intern(pod.tolerations),
             node_affinity: self.node_affinities.intern(node_affinity),
             pod_affinity: self.pod_affinities.intern(pod_affinity),
             spread: self.spreads.intern(pod.spread_constraints),
             ports,
             volumes: self.volumes.intern(volumes),
-            images: self.images.intern(images),
-            containers: self.containers.intern(Containers {
-                init: specified(pod.init_containers),
-                regular: specified(pod.containers),
-            }),
+            images,
+            containers,
             owner: pod.owner.map(|owner| self.owners.intern(owner)),
             needed_features,
             scheduling_gates: pod.scheduling_gates,
@@ -373,21 +352,4 @@ impl PodTables {
             api_values: self.api_values.intern(pod.api_values),
         }
     }
-}
-
-fn specified(mut containers: Box<[model::Container]>) -> Box<[model::Container]> {
-    containers.iter_mut().for_each(|container| container.status = None);
-    containers
-}
-
-/// Ordinary init containers are done before the pod holds a port.
-fn wanted_ports(pod: &model::Pod) -> Box<[HostPort]> {
-    let sidecars = pod.init_containers.iter().filter(|container| container.restarts_always);
-    let mut ports: Vec<HostPort> = sidecars
-        .chain(&pod.containers)
-        .flat_map(|container| container.host_ports.iter().cloned())
-        .collect();
-    ports.sort_unstable();
-    ports.dedup();
-    ports.into_boxed_slice()
 }

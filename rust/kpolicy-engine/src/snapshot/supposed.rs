@@ -9,9 +9,10 @@ use crate::model::{self, Labels, SpreadConstraint, Toleration};
 use crate::resources::Requests;
 
 use super::Cluster;
+use super::containers::Containers;
 use super::log::Change;
 use super::node::{Node, NodeSlot};
-use super::pod::{Containers, Identity, NodeAffinity, Pod, PodAffinity, PodTables, Template};
+use super::pod::{Identity, NodeAffinity, Pod, PodAffinity, PodTables, Template};
 
 /// The parts of a pod that are to be others; `None`: as they are.
 #[derive(Debug, Default)]

@@ -64,7 +64,9 @@ def test_a_difference_is_found_with_its_place(tmp_path: Path) -> None:
     made.clock.stand_still(5)
     answer = made.engine.schedule(["wrong"], made.now())
     other = answer.decisions[0]._replace(score=0)
-    made.journal("schedule", (["wrong"], made.now()), {}, answer._replace(decisions=[other]))
+    made.journal(
+        "schedule", (["wrong"], made.now()), {}, answer._replace(decisions=[other], recorded=b"")
+    )
     made.close()
     assert where
     assert decided.decisions == []

@@ -13,7 +13,7 @@ import pytest
 
 from kpolicy.clock import SystemClock
 from kpolicy.engine import Applied, Engine, Opinion, Refusal, Verdict
-from kpolicy.engine.opinions import Result, compared
+from kpolicy.engine.opinions import Result
 from kpolicy.policy.compile import compile_policy
 from kpolicy.policy.yaml.source import Source
 from kpolicy.scheduler import limits
@@ -55,30 +55,7 @@ def until(true: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
-# --- what counts as a difference -----------------------------------------------------------------
-
 PLACED, PARKED, FAILED, GONE = Verdict.PLACED, Verdict.PARKED, Verdict.FAILED, Verdict.GONE
-
-
-@pytest.mark.parametrize(
-    ("verdict", "opinion", "result"),
-    [
-        (PLACED, (PLACED, "n", True), Result.SAME),
-        (PLACED, (PLACED, "m", True), Result.DIFFERENT_NODE),
-        (PLACED, (PLACED, "m", False), Result.WOULD_REJECT),
-        (PLACED, (PARKED, "", False), Result.WOULD_REJECT),
-        (PARKED, (PARKED, "", False), Result.SAME),
-        (PARKED, (PLACED, "n", False), Result.WOULD_PLACE),
-        (PLACED, (FAILED, "", False), Result.FAILED),
-        (PLACED, (GONE, "", False), Result.NOT_JUDGED),
-    ],
-)
-def test_what_counts_as_a_difference(
-    verdict: Verdict, opinion: tuple[int, str, bool], result: Result
-) -> None:
-    decision = decided(verdict, "u", node="n" if verdict is PLACED else "")
-    opinion_verdict, chosen, accepts = opinion
-    assert compared(decision, Opinion(opinion_verdict, "u", chosen, accepts)) is result
 
 
 # --- with the real engine ------------------------------------------------------------------------
@@ -171,24 +148,22 @@ def test_a_reservation_that_ends_ends_for_the_shadow_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "opinion", "result"),
+    ("verdict", "compared", "result"),
     [
-        (PLACED, (PLACED, "n", True), Result.EXTENDERS_NOT_ASKED),
-        (PLACED, (PLACED, "m", True), Result.EXTENDERS_NOT_ASKED),
-        (PARKED, (PLACED, "n", False), Result.EXTENDERS_NOT_ASKED),
-        (PLACED, (PLACED, "m", False), Result.WOULD_REJECT),
-        (PLACED, (PARKED, "", False), Result.WOULD_REJECT),
-        (PARKED, (PARKED, "", False), Result.SAME),
-        (PLACED, (FAILED, "", False), Result.FAILED),
-        (PLACED, (GONE, "", False), Result.NOT_JUDGED),
+        (PLACED, Result.SAME, Result.EXTENDERS_NOT_ASKED),
+        (PLACED, Result.DIFFERENT_NODE, Result.EXTENDERS_NOT_ASKED),
+        (PLACED, Result.WOULD_PLACE, Result.EXTENDERS_NOT_ASKED),
+        (PLACED, Result.WOULD_REJECT, Result.WOULD_REJECT),
+        (PARKED, Result.WOULD_REJECT, Result.WOULD_REJECT),
+        (PARKED, Result.SAME, Result.SAME),
+        (FAILED, Result.FAILED, Result.FAILED),
+        (GONE, Result.NOT_JUDGED, Result.NOT_JUDGED),
     ],
 )
 def test_what_extenders_can_only_confirm_is_compared(
-    verdict: Verdict, opinion: tuple[int, str, bool], result: Result
+    verdict: Verdict, compared: Result, result: Result
 ) -> None:
-    decision = decided(verdict, "u", node="n" if verdict is PLACED else "")
-    opinion_verdict, chosen, accepts = opinion
-    assert without_extenders(decision, Opinion(opinion_verdict, "u", chosen, accepts)) is result
+    assert without_extenders(Opinion(verdict, "u", "", False, compared)) is result
 
 
 EXTENDERS = """\
@@ -270,7 +245,7 @@ class StuckEngine(Engine):
         return [[] for _ in uids]
 
     def second_opinions(self, acted: Sequence[tuple[str, str]], now_ns: int) -> list[Opinion]:
-        return [Opinion(PLACED, uid, name, True) for uid, name in acted]
+        return [Opinion(PLACED, uid, name, True, Result.SAME) for uid, name in acted]
 
 
 def test_what_does_not_fit_is_dropped_and_counted_and_a_gap_asks_for_new_lists() -> None:

@@ -4,8 +4,8 @@ use crate::model::{Ask, Container, DeviceRequest, Mode, Quantity, Wanted};
 use crate::release::{Followed, Gate};
 use crate::resources::names;
 use crate::snapshot::Cluster;
+use crate::snapshot::containers::Containers;
 use crate::snapshot::extended_resources::IMPLICIT_PREFIX;
-use crate::snapshot::pod::Containers;
 
 /// A container's resource, and the request that stands for it.
 #[derive(Debug, Clone, PartialEq, Eq)]

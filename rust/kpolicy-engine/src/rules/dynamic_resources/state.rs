@@ -11,7 +11,7 @@ use crate::rules::devices::extended::{class_behind, may_be_devices};
 use crate::rules::devices::key_of;
 use crate::rules::expression::PreparedDeviceRules;
 use crate::rules::{Status, node_selection};
-use crate::snapshot::pod::Containers;
+use crate::snapshot::containers::Containers;
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::DynamicResources;
