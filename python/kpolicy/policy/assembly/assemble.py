@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -36,6 +35,11 @@ from kpolicy.policy.models.scheduling_policy import (
     minor_of,
 )
 from kpolicy.quick_dataclass import dataclass
+
+try:  # as Python's own `random` does: hashlib loads OpenSSL first
+    from _sha256 import sha256  # type: ignore[import-not-found]
+except ImportError:
+    from hashlib import sha256
 
 FORMAT: Final = 1
 # Places in files are cited in messages and decide nothing. No map of the document has keys that an
