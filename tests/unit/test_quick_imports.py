@@ -45,7 +45,7 @@ def test_plugins_of_pydantic_are_found_where_they_are_wanted() -> None:
     [
         "import secrets; print(len(secrets.token_bytes(5)))",
         "from secrets import token_bytes; import secrets; print(len(secrets.token_bytes(5)))",
-        "import secrets as s; s.choice; import secrets; print(s is not secrets and s.randbelow(1) + 5)",
+        "import secrets as s; s.choice; import secrets; print(5 * (s is not secrets))",
         "from pydantic import SecretStr; print(5 * (SecretStr('a') == SecretStr('a')))",
     ],
     ids=["the module", "a name", "both", "pydantic"],
