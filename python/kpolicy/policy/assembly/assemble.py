@@ -34,6 +34,7 @@ from kpolicy.policy.models.scheduling_policy import (
     in_largest_unit,
     minor_of,
 )
+from kpolicy.policy.models.validation import defaults_of
 from kpolicy.quick_dataclass import dataclass
 
 try:  # as Python's own `random` does: hashlib loads OpenSSL first
@@ -454,7 +455,7 @@ def _preemption(
     effectives = [policy.effective for policy in served]
     settings = [(e.policy.name, *e.preemption) for e in effectives if e.preemption is not None]
     default = effectives[0].policy
-    chosen = settings[0] if settings else (default.name, default, Preemption())
+    chosen = settings[0] if settings else (default.name, default, defaults_of(Preemption)())
     for _, policy, other in settings:
         if policy.name != chosen[1].name and other != chosen[2]:
             message = f"`{chosen[1].name}` sets preemption of this profile otherwise"
