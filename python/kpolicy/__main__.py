@@ -32,11 +32,11 @@ def main() -> int:
     import sys  # noqa: PLC0415
 
     gc.set_threshold(_OBJECTS_A_COLLECTION)
-    # pydantic searches every installed package for plugins of its own when the first model is
-    # built. kpolicy has none; who wants one sets the variable to an empty text.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from kpolicy.cli import main as run  # noqa: PLC0415
     from kpolicy.cli.interrupts import end_if_lost, interrupt  # noqa: PLC0415
+    from kpolicy.quick_imports import skip_unused_imports  # noqa: PLC0415
+
+    skip_unused_imports()
 
     if not is_watched:
         return run()

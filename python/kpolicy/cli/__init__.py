@@ -17,7 +17,15 @@ from typing import Any, Final, NoReturn
 
 from kpolicy.cli.flag_check import unknown_flag
 from kpolicy.cli.interrupts import INTERRUPTED, PRESSED
-from kpolicy.cli.verb import CANNOT_WORK, FINDINGS, FINE, CannotWorkError, PolicyErrorsError, Verb
+from kpolicy.cli.verb import (
+    CANNOT_WORK,
+    FINDINGS,
+    FINE,
+    CannotWorkError,
+    Help,
+    PolicyErrorsError,
+    Verb,
+)
 from kpolicy.version import VERSION
 
 OUR_BUG: Final = 101
@@ -113,7 +121,7 @@ def _run(arguments: list[str]) -> int:
     name = next((word for word in arguments if not word.startswith("-")), None)
     if name not in VERBS:
         return _without_verb(arguments, name)
-    parser = _Parser(prog=program_name(), allow_abbrev=False)
+    parser = _Parser(prog=program_name(), formatter_class=Help, allow_abbrev=False)
     _add_version(parser)
     verb = load_verb(name)
     verb.add_to(parser.add_subparsers(required=True, parser_class=_Parser))
@@ -139,7 +147,7 @@ def _without_verb(arguments: list[str], name: str | None) -> int:
         usage="%(prog)s VERB [OPTIONS]",
         description="A policy-driven scheduler for Kubernetes.",
         epilog=_overview(),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     _add_version(parser)

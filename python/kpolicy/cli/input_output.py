@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from threading import Lock, Timer
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol, TypeVar
 
 from kpolicy.cli.findings_text import print_findings
-from kpolicy.cli.verb import CannotWorkError, PolicyErrorsError
+from kpolicy.cli.verb import CannotWorkError, PolicyErrorsError, columns_of_terminal
 from kpolicy.diagnostics import did_you_mean
 from kpolicy.offline.policy_files import POLICY_SUFFIXES, files_in, read_source
 from kpolicy.policy.limits import DOCUMENT_BYTES_MAX
@@ -321,7 +320,7 @@ def bytes_out() -> Callable[[bytes | memoryview], object]:
 
 def text_width() -> int:
     """The columns of the terminal, or what COLUMNS says."""
-    return shutil.get_terminal_size((100, 24)).columns
+    return columns_of_terminal(100)
 
 
 def for_terminal(lines: Iterable[str]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -81,7 +82,7 @@ class Verb:
             help=self.summary,
             description=self.description,
             epilog=self.epilog,
-            formatter_class=_Help,
+            formatter_class=Help,
             allow_abbrev=False,
         )
         parser.set_defaults(run=self.run)
@@ -99,8 +100,23 @@ class Verb:
                 verb.add_to(children)
 
 
-class _Help(argparse.RawDescriptionHelpFormatter):
+def columns_of_terminal(otherwise: int) -> int:
+    """What COLUMNS says, or the columns of the terminal, as `shutil` reads them."""
+    written = os.environ.get("COLUMNS", "")
+    if written.isdecimal() and int(written):
+        return int(written)
+    try:
+        return os.get_terminal_size().columns or otherwise
+    except OSError:  # the output is no terminal
+        return otherwise
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
     """Wraps texts of one line, and leaves the lines of longer texts as they are written."""
+
+    def __init__(self, prog: str) -> None:
+        # argparse makes one for each argument that is added, and would load `shutil` for the width.
+        super().__init__(prog, width=columns_of_terminal(80) - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if "\n" in text:

@@ -1,6 +1,7 @@
-"""Answers of the engine: names for the fields of its flat tuples, and for its numbers."""
+"""Answers of the engine: names for the fields of its flat tuples, and for its numbers.
 
-from __future__ import annotations
+Annotations are values here, not texts as elsewhere: Python would compile the text of each field.
+"""
 
 from collections.abc import Sequence
 from enum import IntEnum

@@ -16,12 +16,18 @@ from pydantic import (
     Tag,
     model_validator,
 )
-from pydantic.alias_generators import to_camel
 
 from kpolicy.object_kinds import KindWord
 from kpolicy.offline.limits import PODS_MAX, STEPS_MAX, TESTS_MAX
 from kpolicy.policy.models.scheduling_policy import Cel, Metadata
-from kpolicy.policy.models.validation import Edge, NonEmpty, empty_list, refuse
+from kpolicy.policy.models.validation import (
+    Edge,
+    NonEmpty,
+    defaults_of,
+    empty_list,
+    in_camel_case,
+    refuse,
+)
 
 _FORM: Final = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)", re.ASCII
@@ -241,7 +247,7 @@ class ScoreExpectation(Edge):
     """Any other key is a priority, its number that after `normalize` and before `weight`."""
 
     model_config = ConfigDict(
-        strict=True, extra="allow", frozen=True, alias_generator=to_camel, allow_inf_nan=False
+        strict=True, extra="allow", frozen=True, alias_generator=in_camel_case, allow_inf_nan=False
     )
     __pydantic_extra__: dict[str, Number]
 
@@ -331,7 +337,7 @@ class Step(Edge):
     pod: PodForm | None = None
     pod_from: PodFrom | None = None
     patch: list[PatchOperation] = Field(default_factory=empty_list)
-    expect: Expectation = Field(default_factory=Expectation)
+    expect: Expectation = Field(default_factory=defaults_of(Expectation))
 
 
 class World(Edge):
@@ -383,8 +389,8 @@ class PolicyTest(World):
     snapshot: Rules | None = None
     profile: NonEmpty | None = None
     params: Object = Field(default_factory=dict)
-    defaults: Defaults = Field(default_factory=Defaults)
+    defaults: Defaults = Field(default_factory=defaults_of(Defaults))
     fixtures: dict[str, NodeForm] = Field(default_factory=dict)
     pod_fixtures: dict[str, PodForm] = Field(default_factory=dict)
     tests: Annotated[list[Test], Field(max_length=TESTS_MAX)] = Field(default_factory=empty_list)
-    coverage: CoverageWanted = Field(default_factory=CoverageWanted)
+    coverage: CoverageWanted = Field(default_factory=defaults_of(CoverageWanted))

@@ -6,7 +6,6 @@ unpacks more than the header says, nor more than `FILE_BYTES_MAX`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import struct
 from collections.abc import Mapping
@@ -205,10 +204,16 @@ def _read_header(name: str, packed: bytes) -> Header | Problem:
     text = packed[HEADER_AT : HEADER_AT + length]
     if len(text) < length:
         return _cut_off(name)
-    if hashlib.sha256(text).digest() != digest:
+    if _sha256(text) != digest:
         return _damaged(name, "its header is not what was written")
     header = decode(text)
     return _damaged(name, "its header is not one of this format") if header is None else header
+
+
+def _sha256(text: bytes) -> bytes:
+    import hashlib  # noqa: PLC0415  loads OpenSSL, and only a recorded snapshot needs it
+
+    return hashlib.sha256(text).digest()
 
 
 def _unpacked(name: str, content: Content, packed: bytes, at: int) -> bytes | Problem:
@@ -229,7 +234,7 @@ def _unpacked(name: str, content: Content, packed: bytes, at: int) -> bytes | Pr
     except MemoryError:
         message = f"unpacked it takes {content.size_bytes:,} bytes, more than there is memory"
         return Problem(TOO_LARGE_WHOLE, name, "", message)
-    if hashlib.sha256(text).hexdigest() != content.sha256:
+    if _sha256(text).hex() != content.sha256:
         return _damaged(name, "its content is not what was written: the hashes differ")
     return text
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -35,7 +34,13 @@ from kpolicy.policy.models.scheduling_policy import (
     in_largest_unit,
     minor_of,
 )
+from kpolicy.policy.models.validation import defaults_of
 from kpolicy.quick_dataclass import dataclass
+
+try:  # as Python's own `random` does: hashlib loads OpenSSL first
+    from _sha256 import sha256  # type: ignore[import-not-found]
+except ImportError:
+    from hashlib import sha256
 
 FORMAT: Final = 1
 # Places in files are cited in messages and decide nothing. No map of the document has keys that an
@@ -450,7 +455,7 @@ def _preemption(
     effectives = [policy.effective for policy in served]
     settings = [(e.policy.name, *e.preemption) for e in effectives if e.preemption is not None]
     default = effectives[0].policy
-    chosen = settings[0] if settings else (default.name, default, Preemption())
+    chosen = settings[0] if settings else (default.name, default, defaults_of(Preemption)())
     for _, policy, other in settings:
         if policy.name != chosen[1].name and other != chosen[2]:
             message = f"`{chosen[1].name}` sets preemption of this profile otherwise"

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from kpolicy.policy.models.builtin_table import BUILTIN_TABLE
 from kpolicy.policy.models.go_durations import Duration, seconds_of
-from kpolicy.policy.models.validation import Edge, NonEmpty, empty_list, refuse
+from kpolicy.policy.models.validation import Edge, NonEmpty, defaults_of, empty_list, refuse
 from kpolicy.quick_dataclass import dataclass
 
 Percentage = Annotated[int, Field(ge=0, le=100)]
@@ -34,7 +34,7 @@ class ShapePoint(Edge):
 
 
 def default_resources() -> list[ResourceSpec]:
-    return [ResourceSpec(name="cpu"), ResourceSpec(name="memory")]
+    return [defaults_of(ResourceSpec, name=name)() for name in ("cpu", "memory")]
 
 
 def first_repeated(keys: Sequence[object]) -> int | None:
@@ -92,7 +92,7 @@ class NodeResourcesFitArgs(Edge):
     ignored_resources: list[NonEmpty] = Field(default_factory=empty_list)
     ignored_resource_groups: list[NonEmpty] = Field(default_factory=empty_list)
     scoring_strategy: ScoringStrategy = Field(
-        default_factory=lambda: ScoringStrategy(type="LeastAllocated")
+        default_factory=defaults_of(ScoringStrategy, type="LeastAllocated")
     )
 
     @model_validator(mode="after")
@@ -114,7 +114,9 @@ class BalancedResource(Edge):
 
 class NodeResourcesBalancedAllocationArgs(Edge):
     resources: list[BalancedResource] = Field(
-        default_factory=lambda: [BalancedResource(name="cpu"), BalancedResource(name="memory")]
+        default_factory=lambda: [
+            defaults_of(BalancedResource, name=name)() for name in ("cpu", "memory")
+        ]
     )
 
     @model_validator(mode="after")

@@ -29,7 +29,7 @@ from kpolicy.policy.limits import (
 from kpolicy.policy.models.builtins import InterPodAffinityArgs
 from kpolicy.policy.models.go_durations import Duration
 from kpolicy.policy.models.plugin_sets import PluginSets
-from kpolicy.policy.models.validation import Edge, NonEmpty, empty_list, refuse
+from kpolicy.policy.models.validation import Edge, NonEmpty, defaults_of, empty_list, refuse
 
 # The last release in which rules scored from 0 to 10; later ones score from 0 to 100.
 SCORES_TO_TEN_MINOR_LAST: Final = 16
@@ -242,7 +242,7 @@ class Profile(Edge):
 
     scheduler_name: NonEmpty
     percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] | None = None
-    overrides: Overrides = Field(default_factory=Overrides)
+    overrides: Overrides = Field(default_factory=defaults_of(Overrides))
 
 
 class Limits(Edge):
@@ -411,9 +411,9 @@ class Spec(Edge):
     priorities: Annotated[list[Priority], Field(max_length=RULES_MAX)] = Field(
         default_factory=empty_list
     )
-    devices: Devices = Field(default_factory=Devices)
+    devices: Devices = Field(default_factory=defaults_of(Devices))
     predicate_order: Literal["kubeScheduler", "asWritten"] = "kubeScheduler"
-    limits: Limits = Field(default_factory=Limits)
+    limits: Limits = Field(default_factory=defaults_of(Limits))
     preemption: Preemption | None = None
     queue: Queue | None = None
     extenders: Annotated[list[Extender], Field(max_length=16)] = Field(default_factory=empty_list)
@@ -425,7 +425,7 @@ class Spec(Edge):
     evaluate_all: bool = False
     inter_pod_affinity: InterPodAffinityArgs | None = None
     percentage_of_nodes_to_score: Annotated[int, Field(ge=0, le=100)] | None = None
-    compatibility: Compatibility = Field(default_factory=Compatibility)
+    compatibility: Compatibility = Field(default_factory=defaults_of(Compatibility))
 
 
 class SchedulingPolicy(Edge):

@@ -6,12 +6,11 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
-from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from kpolicy.diagnostics import Diagnostic, Fix, Hint, Span, is_slip, suggestion
@@ -33,6 +32,12 @@ from kpolicy.policy.yaml.nodes import (
 )
 
 
+def in_camel_case(name: str) -> str:
+    """`match_conditions` → `matchConditions`. pydantic's own matches patterns, for every field."""
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
 class Edge(BaseModel):
     """The base of every model that is read from a document: strict, frozen, in camelCase."""
 
@@ -40,7 +45,7 @@ class Edge(BaseModel):
         strict=True,
         extra="forbid",
         frozen=True,
-        alias_generator=to_camel,
+        alias_generator=in_camel_case,
         # Only camelCase names are fields: `tie_break` is as unknown as `tiebreak`.
         validate_by_name=False,
         allow_inf_nan=False,
@@ -49,6 +54,7 @@ class Edge(BaseModel):
     )
 
 
+M = TypeVar("M", bound=BaseModel)
 NonEmpty = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 
 
@@ -58,13 +64,17 @@ def empty_list() -> list[Any]:
     return []
 
 
+def defaults_of(model: type[M], **others: Any) -> Callable[[], M]:
+    """Makes the default of a field that is a model: its defaults, with `others` for fields without.
+    No validator is built for it, which takes longer than to read most documents."""
+    return partial(model.model_construct, **others)
+
+
 def refuse(code: str, message: str, at: tuple[str | int, ...] = (), hint: str = "") -> NoReturn:
     """Fail a validator with a code of the catalogue; `at` is the path within the model."""
     context: dict[str, Any] = {"hint": hint, "at": at}
     raise PydanticCustomError(code, message, context)
 
-
-M = TypeVar("M", bound=BaseModel)
 
 # The errors of pydantic about a value's type, and the type that is wanted.
 _TYPE_NAMES: Final = {

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, Final
 
-import yaml
-
 from kpolicy.diagnostics import Diagnostic, Hint, Note, Span
 from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.limits import (
@@ -25,6 +23,10 @@ from kpolicy.policy.limits import (
 from kpolicy.policy.yaml.nodes import Entry, Mapping, Node, Scalar, Sequence
 from kpolicy.policy.yaml.source import BYTE_ORDER_MARK, Source, SourceText
 from kpolicy.quick_dataclass import dataclass
+from kpolicy.quick_imports import patterns_when_used
+
+with patterns_when_used():
+    import yaml
 
 _CONSTANTS: Final[dict[str, bool | None]] = {
     "": None,

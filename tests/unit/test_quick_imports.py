@@ -1,0 +1,70 @@
+"""What packages do not load for kpolicy is there as soon as somebody uses it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from threading import Thread
+
+import pytest
+
+from kpolicy.quick_imports import patterns_when_used
+
+
+def printed(code: str, **environ: str) -> str:
+    """What a new process prints that has begun as one of kpolicy."""
+    begun = f"from kpolicy.quick_imports import skip_unused_imports; skip_unused_imports(); {code}"
+    others = {name: value for name, value in os.environ.items() if not name.startswith("PYDANTIC")}
+    done = subprocess.run(
+        [sys.executable, "-c", begun],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=others | environ,
+    )
+    return done.stdout.strip()
+
+
+MODEL = "import sys; from pydantic import BaseModel; type('M', (BaseModel,), {})();"
+
+
+def test_pydantic_works_without_openssl_and_without_a_search_for_plugins() -> None:
+    shown = f"{MODEL} print([m for m in ('_hashlib', 'importlib.metadata') if m in sys.modules])"
+    assert printed(shown) == "[]"
+
+
+def test_plugins_of_pydantic_are_found_where_they_are_wanted() -> None:
+    shown = f"{MODEL} print('importlib.metadata' in sys.modules)"
+    assert printed(shown, PYDANTIC_DISABLE_PLUGINS="") == "True"
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "import secrets; print(len(secrets.token_bytes(5)))",
+        "from secrets import token_bytes; import secrets; print(len(secrets.token_bytes(5)))",
+        "import secrets as s; s.choice; import secrets; print(5 * (s is not secrets))",
+        "from pydantic import SecretStr; print(5 * (SecretStr('a') == SecretStr('a')))",
+    ],
+    ids=["the module", "a name", "both", "pydantic"],
+)
+def test_a_module_that_was_put_off_is_there(use: str) -> None:
+    assert printed(use) == "5"
+
+
+def test_patterns_are_compiled_when_they_are_used() -> None:
+    with patterns_when_used():
+        late, wrong = re.compile("(?P<year>[0-9]{4})-", re.ASCII), re.compile("(")
+    assert isinstance(re.compile("now"), re.Pattern)
+    matches: list[str] = []
+    threads = [Thread(target=lambda: matches.append(late.match("2026-11")["year"])) for _ in "ab"]  # type: ignore[index]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert matches == ["2026"] * 2
+    assert late.groupindex == {"year": 1}
+    with pytest.raises(re.error, match="missing"):
+        wrong.match("")
