@@ -30,20 +30,26 @@ impl Best {
         rewrite(totals, &mut self.by_block);
     }
 
-    /// One total changed, or is new.
-    pub fn touch(&mut self, slot: NodeSlot, totals: &[i32]) {
+    /// One total changed, or is new; it was `before`. Its block is read only if it was the highest there.
+    pub fn touch(&mut self, slot: NodeSlot, before: i32, totals: &[i32]) {
         self.by_block.resize(totals.len().div_ceil(BLOCK), INFEASIBLE);
         let block = slot.index() / BLOCK;
-        if let (Some(cell), Some(of_block)) =
-            (self.by_block.get_mut(block), totals.chunks(BLOCK).nth(block))
-        {
-            *cell = highest(of_block);
+        let start = block * BLOCK;
+        let of_block = totals.get(start..totals.len().min(start + BLOCK)).unwrap_or_default();
+        let (Some(cell), Some(now)) = (self.by_block.get_mut(block), totals.get(slot.index()))
+        else {
+            return;
+        };
+        if now >= cell {
+            *cell = *now;
+        } else if before >= *cell {
+            *cell = highest_of(of_block);
         }
     }
 
     /// The highest total of all nodes; `INFEASIBLE` if no node is feasible.
     pub fn highest(&self) -> i32 {
-        highest(&self.by_block)
+        highest_of(&self.by_block)
     }
 
     /// Indices of all totals that are as high as the highest.
@@ -75,6 +81,11 @@ fn rewrite(totals: &[i32], by_block: &mut [i32]) {
     for (cell, totals) in by_block.iter_mut().zip(totals.chunks(BLOCK)) {
         *cell = highest(totals);
     }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn highest_of(totals: &[i32]) -> i32 {
+    highest(totals)
 }
 
 /// [`INFEASIBLE`] where there is none.
@@ -118,8 +129,9 @@ mod tests {
                 totals.resize(at + 1, INFEASIBLE);
             }
             value = (value + 31) % 17;
+            let before = totals[at];
             totals[at] = if step % 11 == 0 { INFEASIBLE } else { value };
-            best.touch(slots[at], &totals);
+            best.touch(slots[at], before, &totals);
             let mut anew = Best::default();
             anew.rewrite(&totals);
             assert_eq!(best.by_block, anew.by_block, "step {step}");

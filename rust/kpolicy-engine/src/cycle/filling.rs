@@ -76,11 +76,11 @@ impl Shapes {
             shape.totals().follow_shared(made.part.context, &mut stores.scores);
         }
         let Stores { filters, scores, spare, .. } = stores;
-        let places: Vec<_> = shapes.iter().map(|shape| shape.filter_places()).collect();
-        let mut of_filters = Lent::of(filters, &places, FilterColumn::is_unfilled);
+        let places = shapes.iter().map(|shape| shape.filter_places());
+        let mut of_filters = Lent::of(filters, places, FilterColumn::is_unfilled);
         fill_before(&mut of_filters, made, fill_filter, taken);
-        let places: Vec<_> = shapes.iter().map(|shape| shape.totals().places()).collect();
-        let mut of_scores = Lent::of(&mut scores.columns, &places, ScoreColumn::is_unfilled);
+        let places = shapes.iter().map(|shape| shape.totals().places());
+        let mut of_scores = Lent::of(&mut scores.columns, places, ScoreColumn::is_unfilled);
         fill_before(&mut of_scores, made, fill_score, taken);
         let (own_filters, shared_filters) = of_filters.parts();
         let (own_scores, shared_scores) = of_scores.parts();

@@ -11,8 +11,8 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::heap::table_bytes;
 
-/// How many are kept: twice as many as are made ahead together.
-const KEPT_MAX: usize = 64;
+/// How many are kept: as many as are made ahead together. Those that are made next use the same memory.
+const KEPT_MAX: usize = 32;
 /// How many are remembered that were dropped.
 const DROPPED_MAX: usize = 4096;
 

@@ -107,7 +107,7 @@ impl Shape {
         cluster: &Cluster,
         stores: &mut Stores,
     ) -> (ColumnId, NodeMemos) {
-        let active = self.active(&stores.filters).into_iter().map(|(position, _)| position);
+        let active = self.active(&stores.filters).map(|(position, _)| position);
         let columns = active.filter_map(|position| {
             let id = self.filters.get(position)?;
             stores.filters.key(*id)
@@ -157,7 +157,7 @@ impl Shape {
     /// Whether more than the touched nodes may have changed since a generation, in what active filters
     /// say.
     fn is_rewritten(&self, seen: Generation, stores: &Stores) -> bool {
-        self.active(&stores.filters).into_iter().any(|(_, column)| column.rewritten() > seen)
+        self.active(&stores.filters).any(|(_, column)| column.rewritten() > seen)
     }
 
     /// As [`Shape::is_rewritten`], or filters may have come to have a say or lost it.
@@ -209,12 +209,15 @@ impl Shape {
     }
 
     /// Columns of active filters, with their positions.
-    fn active<'a>(&self, filters: &'a dyn Columns<FilterColumn>) -> Vec<(usize, &'a FilterColumn)> {
-        let active = |(position, id): (usize, &ColumnId)| {
+    fn active<'a>(
+        &self,
+        filters: &'a dyn Columns<FilterColumn>,
+    ) -> impl Iterator<Item = (usize, &'a FilterColumn)> {
+        let active = move |(position, id): (usize, &ColumnId)| {
             let column = filters.get(*id).filter(|column| column.is_active())?;
             Some((position, column))
         };
-        self.filters.iter().enumerate().filter_map(active).collect()
+        self.filters.iter().enumerate().filter_map(active)
     }
 
     /// Works out which nodes are feasible.
@@ -238,7 +241,7 @@ impl Shape {
 
     /// What it will hold of each node once everything is worked out.
     pub(super) fn bytes_to_fill(&self, profile: &Profile, stores: &Stores) -> BytesToFill {
-        let active = self.active(&stores.filters).into_iter();
+        let active = self.active(&stores.filters);
         let of_filters =
             active.filter(|(_, column)| column.is_unfilled()).count() * size_of::<Code>();
         let own = BytesToFill { taken: size_of::<bool>() + of_filters, apart: 0 };
@@ -259,8 +262,8 @@ impl Shape {
     }
 
     /// The places of its filters' columns, with the positions of their rules.
-    pub(super) fn filter_places(&self) -> Vec<(ColumnId, usize)> {
-        self.filters.iter().copied().zip(0..).collect()
+    pub(super) fn filter_places(&self) -> impl Iterator<Item = (ColumnId, usize)> {
+        self.filters.iter().copied().zip(0..)
     }
 
     /// Works out which nodes are feasible. The columns are filled.
@@ -268,7 +271,7 @@ impl Shape {
         let seen = self.seen.replace(cluster.generation());
         let changes =
             cluster.changes_since(seen).filter(|(seen, _)| !self.is_rearranged(*seen, filters));
-        let columns = self.active(filters);
+        let columns: Vec<_> = self.active(filters).collect();
         match changes {
             None => self.judge_all(&columns, cluster),
             Some((_, changes)) => {
@@ -314,7 +317,7 @@ impl Shape {
 
     /// The first filter that rejects each node that is not feasible.
     pub(super) fn rejections(&self, cluster: &Cluster, stores: &Stores) -> Vec<NodeRejection> {
-        let columns = self.active(&stores.filters);
+        let columns: Vec<_> = self.active(&stores.filters).collect();
         let first = |slot: NodeSlot| {
             columns.iter().find_map(|(filter, column)| {
                 let code = column.code(slot);
@@ -332,7 +335,7 @@ impl Shape {
 
     /// Nodes that could not be judged.
     pub(super) fn failures(&self, cluster: &Cluster, stores: &Stores) -> Vec<NodeRejection> {
-        if !self.active(&stores.filters).iter().any(|(_, column)| column.has_failure()) {
+        if !self.active(&stores.filters).any(|(_, column)| column.has_failure()) {
             return Vec::new();
         }
         let mut rejections = self.rejections(cluster, stores);

@@ -218,6 +218,10 @@ impl ShapeScore {
         columns: &dyn Columns<ScoreColumn>,
         sums: &mut [i32],
     ) {
+        if let Some(alike) = self.alike(columns) {
+            sums.iter_mut().for_each(|sum| *sum += alike);
+            return;
+        }
         let Some((column, prepared)) = self.active(columns) else { return };
         let add = |sum: &mut i32, normalized| *sum += self.weight * narrow(normalized);
         let sums = slots.iter().copied().zip(sums);

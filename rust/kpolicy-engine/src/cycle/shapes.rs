@@ -3,9 +3,11 @@
 //! Finds the shape of a pod. When the shapes hold too much, those that were used longest ago are
 //! dropped. This costs time and never changes a result.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
-use crate::heap::{flat_bytes, table_bytes};
+use crate::heap::{arc_bytes, flat_bytes, table_bytes};
 use crate::program::Profile;
 use crate::timing::Meter;
 
@@ -37,7 +39,7 @@ const SWEEP_EVERY: u64 = 4_096;
 #[derive(Debug)]
 struct Entry {
     shape: Shape,
-    key: Box<[u64]>,
+    key: Arc<[u64]>,
     used_at: u64,
     bytes: usize,
     /// Of parts of the pod that it was made for. What its rules keep of them stays while the shape does.
@@ -59,7 +61,7 @@ pub(super) struct Found {
 pub(super) struct Shapes {
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
-    by_key: FxHashMap<Box<[u64]>, usize>,
+    by_key: FxHashMap<Arc<[u64]>, usize>,
     newcomers: Newcomers,
     pub stores: Stores,
     /// Of all shapes and their keys, without columns that are shared.
@@ -195,7 +197,7 @@ impl Shapes {
             self.drop_oldest(None);
         }
         let shape = self.make(key, context);
-        let key: Box<[u64]> = key.parts().into();
+        let key: Arc<[u64]> = key.parts().into();
         let pod_bytes = context.pod.bytes_beyond_ordinary();
         let used_at = self.clock;
         let id = match self.free.pop() {
@@ -207,7 +209,7 @@ impl Shapes {
         };
         let newcomer = self.newcomers.arrive(&key, id);
         let entry =
-            Entry { shape, key: key.clone(), used_at, bytes: 0, pod_bytes, ahead, newcomer };
+            Entry { shape, key: Arc::clone(&key), used_at, bytes: 0, pod_bytes, ahead, newcomer };
         if let Some(place) = self.entries.get_mut(id) {
             *place = Some(entry);
         }
@@ -309,7 +311,7 @@ impl Shapes {
     pub(super) fn weigh(&mut self, id: usize) {
         let Some(Some(entry)) = self.entries.get_mut(id) else { return };
         entry.shape.weigh_columns(&mut self.stores);
-        let bytes = entry.shape.weigh() + 2 * size_of_val(&*entry.key) + entry.pod_bytes;
+        let bytes = entry.shape.weigh() + arc_bytes(&entry.key) + entry.pod_bytes;
         self.bytes = self.bytes - entry.bytes + bytes;
         entry.bytes = bytes;
         if !self.drop_others(Some(id), 0) {

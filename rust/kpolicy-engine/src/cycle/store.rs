@@ -1,8 +1,10 @@
 //! The store of columns, by rule and sub-shape. A column lives as long as a shape uses it.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
-use crate::heap::table_bytes;
+use crate::heap::{arc_bytes, table_bytes};
 
 /// A column's place in its store.
 pub(super) type ColumnId = usize;
@@ -15,7 +17,7 @@ pub(super) trait Columns<C>: Sync {
 #[derive(Debug)]
 struct Entry<C> {
     column: C,
-    key: Box<[u64]>,
+    key: Arc<[u64]>,
     users: usize,
     /// What the column was found to hold last, besides its place in the store.
     bytes: usize,
@@ -25,7 +27,7 @@ struct Entry<C> {
 pub(super) struct Store<C> {
     entries: Vec<Option<Entry<C>>>,
     free: Vec<ColumnId>,
-    by_key: FxHashMap<Box<[u64]>, ColumnId>,
+    by_key: FxHashMap<Arc<[u64]>, ColumnId>,
     /// Of all columns and their keys.
     bytes: usize,
 }
@@ -56,10 +58,9 @@ impl<C> Store<C> {
         self.entries.get_mut(id)?.as_mut().map(|entry| &mut entry.column)
     }
 
-    /// The columns at these places, which are different and in ascending order.
-    pub(super) fn several_mut(&mut self, ids: impl Iterator<Item = ColumnId>) -> Vec<&mut C> {
-        let entries = several_mut(&mut self.entries, ids).into_iter().flatten();
-        entries.map(|entry| &mut entry.column).collect()
+    /// What is at each place, in order.
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = Option<&mut C>> {
+        self.entries.iter_mut().map(|entry| entry.as_mut().map(|entry| &mut entry.column))
     }
 
     pub(super) fn has(&self, key: &[u64]) -> bool {
@@ -76,7 +77,7 @@ impl<C> Store<C> {
     /// Takes account of what a column holds now.
     pub(super) fn weigh(&mut self, id: ColumnId, bytes_of: impl FnOnce(&mut C) -> usize) {
         if let Some(Some(entry)) = self.entries.get_mut(id) {
-            let bytes = bytes_of(&mut entry.column) + 2 * size_of_val(&*entry.key);
+            let bytes = bytes_of(&mut entry.column) + arc_bytes(&entry.key);
             self.bytes = self.bytes - entry.bytes + bytes;
             entry.bytes = bytes;
         }
@@ -96,7 +97,8 @@ impl<C> Store<C> {
 
     /// Keeps a column for those who claim it.
     pub(super) fn add(&mut self, key: &[u64], column: C) -> ColumnId {
-        let entry = Entry { column, key: key.into(), users: 0, bytes: 0 };
+        let key: Arc<[u64]> = key.into();
+        let entry = Entry { column, key: Arc::clone(&key), users: 0, bytes: 0 };
         let id = match self.free.pop() {
             Some(id) => id,
             None => {
@@ -107,7 +109,7 @@ impl<C> Store<C> {
         if let Some(place) = self.entries.get_mut(id) {
             *place = Some(entry);
         }
-        self.by_key.insert(key.into(), id);
+        self.by_key.insert(key, id);
         id
     }
 

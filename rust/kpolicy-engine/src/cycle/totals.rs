@@ -56,11 +56,17 @@ pub(super) struct Totals {
     seen: Option<Generation>,
 }
 
-/// Only feasible nodes keep their totals, of the slots from `first` on.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
-fn keep(first: usize, totals: &mut [i32], feasible: Feasible<'_>) {
-    for (total, is_feasible) in totals.iter_mut().zip(behind(feasible.mask, first)) {
+fn keep(totals: &mut [i32], mask: &[bool]) {
+    for (total, is_feasible) in totals.iter_mut().zip(mask) {
         *total = if *is_feasible { *total } else { INFEASIBLE };
+    }
+}
+
+/// Only feasible nodes keep their totals, of the slots from `first` on.
+fn keep_feasible(first: usize, totals: &mut [i32], feasible: Feasible<'_>) {
+    if feasible.count < feasible.mask.len() {
+        keep(totals, behind(feasible.mask, first));
     }
 }
 
@@ -199,9 +205,9 @@ impl Totals {
     }
 
     /// The places of the shared columns, with the positions of their rules.
-    pub(super) fn places(&self) -> Vec<(ColumnId, usize)> {
+    pub(super) fn places(&self) -> impl Iterator<Item = (ColumnId, usize)> {
         let shared = self.scores.iter().map(ShapeScore::shared).enumerate();
-        shared.filter_map(|(position, id)| Some((id?, position))).collect()
+        shared.filter_map(|(position, id)| Some((id?, position)))
     }
 
     /// Takes columns of its own for rules that read the feasible nodes; gives the places of those that
@@ -267,7 +273,7 @@ impl Totals {
             for (position, score) in differing {
                 score.add_all(columns, 0, &mut self.totals, meter.at(position));
             }
-            keep(0, &mut self.totals, feasible);
+            keep_feasible(0, &mut self.totals, feasible);
         } else {
             new_ranges(&mut self.totals, count, |first, totals| {
                 let mut scores = differing.iter().map(|(_, score)| score);
@@ -283,7 +289,7 @@ impl Totals {
                 for score in scores {
                     score.add_all(columns, first, totals, Unmetered);
                 }
-                keep(first, totals, feasible);
+                keep_feasible(first, totals, feasible);
             });
         }
         self.best.rewrite(&self.totals);
@@ -303,8 +309,8 @@ impl Totals {
         for (slot, sum) in slots.iter().copied().zip(sums) {
             let is_feasible = feasible.mask.get(slot.index()).copied().unwrap_or(false);
             if let Some(cell) = self.totals.get_mut(slot.index()) {
-                *cell = if is_feasible { sum } else { INFEASIBLE };
-                self.best.touch(slot, &self.totals);
+                let before = std::mem::replace(cell, if is_feasible { sum } else { INFEASIBLE });
+                self.best.touch(slot, before, &self.totals);
             }
         }
     }

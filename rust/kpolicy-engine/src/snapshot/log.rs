@@ -75,21 +75,23 @@ struct HeldPods {
 impl HeldPods {
     fn add(&mut self, pod: &Pod) {
         self.bytes += row_bytes(pod);
-        for (id, bytes) in parts(pod) {
+        for id in parts(pod) {
             let holders = self.holders.entry(id).or_default();
             *holders += 1;
-            self.bytes += if *holders == 1 { bytes } else { 0 };
+            if *holders == 1 {
+                self.bytes += part_bytes(pod, id);
+            }
         }
     }
 
     fn remove(&mut self, pod: &Pod) {
         self.bytes -= row_bytes(pod);
-        for (id, bytes) in parts(pod) {
+        for id in parts(pod) {
             let Some(holders) = self.holders.get_mut(&id) else { continue };
             *holders -= 1;
             if *holders == 0 {
                 self.holders.remove(&id);
-                self.bytes -= bytes;
+                self.bytes -= part_bytes(pod, id);
             }
         }
     }
@@ -99,13 +101,23 @@ fn row_bytes(pod: &Pod) -> usize {
     size_of::<Pod>() + pod.uid.len() + pod.name.len()
 }
 
-fn parts(pod: &Pod) -> [(PartId, usize); 4] {
+fn parts(pod: &Pod) -> [PartId; 4] {
     [
-        ((0, pod.template.id()), pod.template_bytes()),
-        ((1, pod.identity.id()), pod.identity.bytes()),
-        ((2, pod.annotations.id()), pod.annotations.bytes()),
-        ((3, pod.api_values.id()), pod.api_values.bytes()),
+        (0, pod.template.id()),
+        (1, pod.identity.id()),
+        (2, pod.annotations.id()),
+        (3, pod.api_values.id()),
     ]
+}
+
+/// What a part of a pod holds. It is asked only for the first pod that has the part, and the last.
+fn part_bytes(pod: &Pod, (table, _): PartId) -> usize {
+    match table {
+        0 => pod.template_bytes(),
+        1 => pod.identity.bytes(),
+        2 => pod.annotations.bytes(),
+        _ => pod.api_values.bytes(),
+    }
 }
 
 /// A ring of the newest changes.

@@ -178,8 +178,8 @@ impl Nodes {
         if self.is_ranked {
             return;
         }
-        let mut named: Vec<(&str, NodeSlot)> =
-            self.iter().map(|view| (view.node.name.as_ref(), view.slot)).collect();
+        let mut named: Vec<(&str, NodeSlot)> = Vec::with_capacity(self.len());
+        named.extend(self.iter().map(|view| (view.node.name.as_ref(), view.slot)));
         named.sort_unstable();
         let by_rank: Vec<NodeSlot> = named.into_iter().map(|(_, slot)| slot).collect();
         self.rank = vec![u32::MAX; self.entries.len()];
