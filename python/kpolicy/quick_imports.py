@@ -75,8 +75,8 @@ class _PatternWhenUsed:
 
 @contextmanager
 def classes_made_quickly() -> Iterator[None]:
-    """Modules that are imported within make their dataclasses as kpolicy makes its own: pydantic and
-    annotated_types have many."""
+    """Modules that are imported within make their dataclasses as kpolicy makes its own. pydantic
+    and annotated_types have many."""
     import dataclasses  # noqa: PLC0415  ctrl-C is heard only after this module
 
     from kpolicy import quick_dataclass  # noqa: PLC0415
