@@ -32,11 +32,11 @@ def main() -> int:
     import sys  # noqa: PLC0415
 
     gc.set_threshold(_OBJECTS_A_COLLECTION)
-    from kpolicy.cli import main as run  # noqa: PLC0415
-    from kpolicy.cli.interrupts import end_if_lost, interrupt  # noqa: PLC0415
     from kpolicy.quick_imports import skip_unused_imports  # noqa: PLC0415
 
     skip_unused_imports()
+    from kpolicy.cli import main as run  # noqa: PLC0415
+    from kpolicy.cli.interrupts import end_if_lost, interrupt  # noqa: PLC0415
 
     if not is_watched:
         return run()

@@ -20,14 +20,15 @@ if TYPE_CHECKING:
     from dataclasses import dataclass
 else:
 
-    def dataclass(*, slots=False, **others):
-        if slots and others.keys() <= {"frozen", "kw_only"}:
+    def dataclass(cls=None, *, slots=False, **others):
+        if cls is None and slots and others.keys() <= {"frozen", "kw_only"}:
             return lambda cls: _made(cls, **others)
-        return dataclasses.dataclass(slots=slots, **others)
+        return _standard(cls, slots=slots, **others)
 
 
 __all__ = ["dataclass"]
 
+_standard: Final = dataclasses.dataclass
 _NOT_GIVEN: Final = object()
 _Equal: TypeAlias = Callable[[Any, object], Any]
 _Hash: TypeAlias = Callable[[Any], int]
@@ -36,9 +37,7 @@ _Hash: TypeAlias = Callable[[Any], int]
 def _made(cls: type, *, frozen: bool = False, kw_only: bool = False) -> type:
     # Without one, the signature would be looked up.
     cls.__doc__ = cls.__doc__ or cls.__name__
-    fields = dataclasses.fields(
-        dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
-    )
+    fields = dataclasses.fields(_standard(init=False, repr=False, eq=False, kw_only=kw_only)(cls))
     init = _init(cls, fields, is_frozen=frozen)
     equal, hashed = _comparison(fields)
     methods = {"__init__": init, "__repr__": _repr, "__eq__": equal, "__hash__": None}

@@ -1,5 +1,5 @@
-"""What packages load and compile while they are imported, and kpolicy never uses: left out here, or
-put off until it is used. It was a fourth of the time of `kpolicy lint`.
+"""What packages load and compile while they are imported and kpolicy never uses: it is left out, or
+put off until it is used.
 """
 
 from __future__ import annotations
@@ -17,13 +17,18 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 _PLUGIN_LOADER: Final = "pydantic.plugin._loader"
+_compile_now: Final = re.compile
+# pydantic compares secret values with `secrets`, which loads OpenSSL. `inspect` reads sources with
+# `tokenize`.
+_SELDOM_USED: Final = ("secrets", "tokenize")
 
 
 def skip_unused_imports() -> None:
-    """For a process of kpolicy, before pydantic is imported. A program that uses kpolicy as a
+    """For a process of kpolicy, before anything else is imported. A program that uses kpolicy as a
     library has all modules as they are."""
     _find_no_plugins()
-    _load_when_used("secrets")
+    for name in _SELDOM_USED:
+        _load_when_used(name)
 
 
 def _find_no_plugins() -> None:
@@ -37,7 +42,7 @@ def _find_no_plugins() -> None:
 
 
 def _load_when_used(name: str) -> None:
-    """pydantic compares secret values with `secrets`, which loads OpenSSL. No model has any."""
+    """Only for modules that others import as a whole: a name that is asked for loads the module."""
     stub: Any = ModuleType(name)
 
     def attribute_of_module(attribute: str) -> object:
@@ -51,14 +56,13 @@ def _load_when_used(name: str) -> None:
 
 @contextmanager
 def patterns_when_used() -> Iterator[None]:
-    """Regular expressions that are made within are compiled when they are first used. PyYAML's own
-    reader, which kpolicy does not use for policies, has one that takes longer than a policy."""
-    compile_now = re.compile
+    """Modules that are imported within compile a regular expression when it is first used. One of
+    PyYAML's own reader, which reads no policy, would take longer than the check of a policy."""
     re.compile = _PatternWhenUsed  # type: ignore[assignment]
     try:
         yield
     finally:
-        re.compile = compile_now
+        re.compile = _compile_now
 
 
 class _PatternWhenUsed:
@@ -66,4 +70,20 @@ class _PatternWhenUsed:
         self._arguments = pattern, flags
 
     def __getattr__(self, name: str) -> object:
-        return getattr(re.compile(*self._arguments), name)
+        return getattr(_compile_now(*self._arguments), name)
+
+
+@contextmanager
+def classes_made_quickly() -> Iterator[None]:
+    """Modules that are imported within make their dataclasses as kpolicy makes its own. pydantic
+    and annotated_types have many."""
+    import dataclasses  # noqa: PLC0415  ctrl-C is heard only after this module
+
+    from kpolicy import quick_dataclass  # noqa: PLC0415
+
+    standard = dataclasses.dataclass
+    dataclasses.dataclass = quick_dataclass.dataclass
+    try:
+        yield
+    finally:
+        dataclasses.dataclass = standard

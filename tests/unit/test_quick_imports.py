@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import subprocess
@@ -10,7 +11,7 @@ from threading import Thread
 
 import pytest
 
-from kpolicy.quick_imports import patterns_when_used
+from kpolicy.quick_imports import classes_made_quickly, patterns_when_used
 
 
 def printed(code: str, **environ: str) -> str:
@@ -68,3 +69,35 @@ def test_patterns_are_compiled_when_they_are_used() -> None:
     assert late.groupindex == {"year": 1}
     with pytest.raises(re.error, match="missing"):
         wrong.match("")
+
+
+def test_classes_within_are_dataclasses_all_the_same() -> None:
+    standard = dataclasses.dataclass
+    with classes_made_quickly():
+
+        @dataclasses.dataclass(frozen=True, slots=True)
+        class Quick:
+            size: int
+            name: str = ""
+
+        @dataclasses.dataclass
+        class Plain:
+            size: int
+
+        @dataclasses.dataclass(order=True, slots=True)
+        class Ordered:
+            size: int
+
+    assert dataclasses.dataclass is standard
+    assert dataclasses.astuple(dataclasses.replace(Quick(1), name="a")) == (1, "a")
+    assert (repr(Plain(2)).endswith("Plain(size=2)"), Ordered(1) < Ordered(2)) == (True, True)
+
+
+def test_models_load_packages_with_less_work() -> None:
+    shown = (
+        "import kpolicy.policy.models.scheduling_policy, kpolicy.policy.yaml.tree_reader, re; "
+        "import annotated_types, yaml.reader; from pydantic.types import UuidVersion; "
+        "print(annotated_types.Ge.__repr__ is UuidVersion.__repr__, annotated_types.Ge(3), "
+        "isinstance(yaml.reader.Reader.NON_PRINTABLE, re.Pattern), yaml.safe_load('[a: 1]'))"
+    )
+    assert printed(shown) == "True Ge(ge=3) False [{'a': 1}]"

@@ -1,1 +1,10 @@
-"""The fields that documents may have: pydantic models, their validation, built-ins by name."""
+"""The fields that documents may have: pydantic models, their validation, built-ins by name.
+
+pydantic is loaded here, before any of the models, so that it takes less time.
+"""
+
+from kpolicy.quick_imports import classes_made_quickly, patterns_when_used
+
+with classes_made_quickly(), patterns_when_used():
+    import pydantic.main
+    import pydantic.types  # noqa: F401
