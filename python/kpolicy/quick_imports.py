@@ -1,5 +1,6 @@
 """What packages load and compile while they are imported and kpolicy never uses: it is left out, or
-put off until it is used.
+put off until it is used. Only a process of kpolicy does so: a program that uses kpolicy as a
+library has all modules as they are.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from types import ModuleType
 
@@ -21,11 +22,13 @@ _compile_now: Final = re.compile
 # pydantic compares secret values with `secrets`, which loads OpenSSL. `inspect` reads sources with
 # `tokenize`.
 _SELDOM_USED: Final = ("secrets", "tokenize")
+_is_own_process = False
 
 
 def skip_unused_imports() -> None:
-    """For a process of kpolicy, before anything else is imported. A program that uses kpolicy as a
-    library has all modules as they are."""
+    """For a process of kpolicy, before anything else is imported."""
+    global _is_own_process  # noqa: PLW0603  it says what this process is
+    _is_own_process = True
     _find_no_plugins()
     for name in _SELDOM_USED:
         _load_when_used(name)
@@ -52,6 +55,18 @@ def _load_when_used(name: str) -> None:
 
     stub.__getattr__ = attribute_of_module
     sys.modules[name] = stub
+
+
+def imported_quickly() -> AbstractContextManager[None]:
+    """Around imports of packages that make many classes and patterns. It changes nothing where
+    kpolicy is a library."""
+    return _quickly() if _is_own_process else nullcontext()
+
+
+@contextmanager
+def _quickly() -> Iterator[None]:
+    with classes_made_quickly(), patterns_when_used():
+        yield
 
 
 @contextmanager

@@ -93,6 +93,18 @@ def test_classes_within_are_dataclasses_all_the_same() -> None:
     assert (repr(Plain(2)).endswith("Plain(size=2)"), Ordered(1) < Ordered(2)) == (True, True)
 
 
+def test_a_library_leaves_everything_as_it_is() -> None:
+    shown = (
+        "import kpolicy.policy.models.scheduling_policy, kpolicy.policy.yaml.tree_reader, re; "
+        "import yaml.reader; from annotated_types import Ge; "
+        "from pydantic.types import UuidVersion; "
+        "print(Ge.__repr__ is UuidVersion.__repr__, "
+        "isinstance(yaml.reader.Reader.NON_PRINTABLE, re.Pattern))"
+    )
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False True"
+
+
 def test_models_load_packages_with_less_work() -> None:
     shown = (
         "import kpolicy.policy.models.scheduling_policy, kpolicy.policy.yaml.tree_reader, re; "

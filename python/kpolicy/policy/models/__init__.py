@@ -3,8 +3,8 @@
 pydantic is loaded here, before any of the models, so that it takes less time.
 """
 
-from kpolicy.quick_imports import classes_made_quickly, patterns_when_used
+from kpolicy.quick_imports import imported_quickly
 
-with classes_made_quickly(), patterns_when_used():
+with imported_quickly():
     import pydantic.main
     import pydantic.types  # noqa: F401

@@ -23,9 +23,9 @@ from kpolicy.policy.limits import (
 from kpolicy.policy.yaml.nodes import Entry, Mapping, Node, Scalar, Sequence
 from kpolicy.policy.yaml.source import BYTE_ORDER_MARK, Source, SourceText
 from kpolicy.quick_dataclass import dataclass
-from kpolicy.quick_imports import patterns_when_used
+from kpolicy.quick_imports import imported_quickly
 
-with patterns_when_used():
+with imported_quickly():
     import yaml
 
 _CONSTANTS: Final[dict[str, bool | None]] = {
