@@ -24,6 +24,7 @@ from kpolicy.policy.cel.facts import (
 )
 from kpolicy.policy.cel.prices import (
     DEVICE,
+    DOMAIN_SUM,
     ELEMENT,
     ENTRIES_SEARCHED,
     FACT,
@@ -153,7 +154,9 @@ def price(name: str) -> int:
     if name.endswith((".pods.count", ".pods.sameController")) or name.startswith("node.devices."):
         return PODS_COUNT
     is_walked = name.endswith(".pods.sum") or name.startswith("node.gpus.")
-    return PODS_SUM if is_walked else FACT
+    if is_walked:
+        return PODS_SUM
+    return DOMAIN_SUM if name.startswith("node.domain.") and name != "node.domain.name" else FACT
 
 
 def _is_folded(tree: Tree) -> bool:

@@ -38,6 +38,8 @@ RANGE_MAX: Final = 10_000
 # Of pods or nodes that are added up once for all nodes (`rules/prices.rs` of the engine).
 PODS_COUNT: Final = 10
 PODS_SUM: Final = 30
+# Of one node's domain.
+DOMAIN_SUM: Final = 6
 # Of sums over a domain or the cluster (`rules/expression/world.rs` of the engine).
 NODES_A_UNIT: Final = 16
 IDENTITIES_A_UNIT: Final = 4

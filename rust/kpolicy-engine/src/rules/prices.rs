@@ -47,8 +47,17 @@ pub(crate) const NODES_COPIED: u64 = 8;
 pub(super) const PODS_COUNT: u64 = 10;
 /// Adding up what pods request, once for all nodes: each pod is read.
 pub(super) const PODS_SUM: u64 = 30;
+/// Reading a sum over a domain: its sums, and the domain of the node, are looked up.
+pub(super) const DOMAIN_SUM: u64 = 6;
 /// As how many kernels reading a column counts that the snapshot has.
 pub(super) const COLUMN_KERNELS: u64 = 2;
+
+// Of saying why an expression could not be evaluated on a node.
+/// The text, besides evaluating it once more.
+pub(super) const REASON: u64 = 20;
+/// What evaluating takes there, for a unit of what it spends: errors are written out and the world is
+/// looked up anew.
+pub(super) const REASON_FACTOR: u64 = 3;
 
 // Of a sum over a domain or the cluster in an expression: what is walked for one unit.
 pub(super) const NODES_A_UNIT: usize = 16;

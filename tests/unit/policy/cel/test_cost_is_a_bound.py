@@ -148,6 +148,7 @@ def test_the_table_of_prices_is_the_engine_s() -> None:
     of_facts = (
         "PODS_COUNT",
         "PODS_SUM",
+        "DOMAIN_SUM",
         "NODES_A_UNIT",
         "IDENTITIES_A_UNIT",
         "POD_MATCHED",

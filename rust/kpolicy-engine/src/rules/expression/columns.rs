@@ -12,7 +12,8 @@ use rustc_hash::FxHashMap;
 use crate::snapshot::node::NodeSlot;
 use crate::snapshot::{Cluster, Domains, NodeView, Nodes, Pod, columns};
 
-use super::facts::{self, Row, Source};
+use super::domain_sums::Sums;
+use super::facts::{self, Addend, Row, Source};
 use super::lanes::Lanes;
 use super::pod_set::PodTotal;
 use super::world::{ClusterWorld, NodeWorld};
@@ -30,6 +31,13 @@ enum Held<'a> {
         texts: Vec<Arc<str>>,
     },
     Classes(Vec<u32>),
+    /// The same in every lane.
+    Same(Answer),
+    /// Sums of the domains of a topology key, with the domain of each node.
+    Sums {
+        sums: Arc<Sums>,
+        domains: Arc<Domains>,
+    },
     Ints(Vec<i64>),
     Flags(Vec<u64>),
     None,
@@ -128,17 +136,31 @@ impl<'a> NodeColumns<'a> {
             Some((_, Row { source, lanes: Lanes::Numbers(column), .. })) if source.is_walked() => {
                 walked(column(self, &read.args))
             }
+            Some((_, Row { lanes: Lanes::Sums(addend), .. })) => self.sums(*addend, read),
+            Some((_, row)) if row.source.is_shared() => Held::Same(self.world.read(read)),
             Some((_, row)) => held(row, read, self.cluster()),
             None => Held::None,
         }))
+    }
+
+    fn sums(&self, addend: Addend, read: &Read) -> Held<'a> {
+        match self.world.sums.of_domain(self.pod(), self.cluster(), addend, read) {
+            Ok(sums) => Held::Sums { domains: sums.domains(self.cluster()), sums },
+            Err(_) => Held::None,
+        }
     }
 
     /// What is held of a read that answers a lane sooner than its node does: what another lane asked for,
     /// and what would be walked for each node again.
     fn held_for_lane(&self, read: &Read) -> Option<&Held<'a>> {
         let held = self.held.get(read.index as usize)?.get();
-        let is_walked = facts::source(&read.fact).is_some_and(Source::is_walked);
-        if is_walked { self.held(read) } else { held }
+        let is_once = |source: Source| {
+            source.is_walked() || source.is_shared() || matches!(source, Source::DomainSum(_))
+        };
+        if held.is_none() && facts::source(&read.fact).is_some_and(is_once) {
+            return self.held(read);
+        }
+        held
     }
 
     /// What is held of one lane.
@@ -148,6 +170,12 @@ impl<'a> NodeColumns<'a> {
                 let text = domains.value_at(lane);
                 Some(text.map_or(Answer::Absent, |text| Arc::clone(text).into()))
             }
+            Held::Texts { ids, texts } => match ids.get(lane) {
+                None | Some(0) => Some(Answer::Absent),
+                Some(id) => texts.get(*id as usize).map(|text| Arc::clone(text).into()),
+            },
+            Held::Same(answer) => Some(answer.clone()),
+            Held::Sums { sums, domains } => Some(sums.at(domains, lane)),
             Held::Ints(values) => {
                 Some(values.get(lane).map_or(Answer::Absent, |value| (*value).into()))
             }
@@ -155,7 +183,7 @@ impl<'a> NodeColumns<'a> {
                 let word = words.get(lane / 64).copied().unwrap_or_default();
                 Some((word >> (lane % 64) & 1 == 1).into())
             }
-            Held::Names { .. } | Held::Texts { .. } | Held::Classes(_) | Held::None => None,
+            Held::Names { .. } | Held::Classes(_) | Held::None => None,
         }
     }
 }
@@ -258,7 +286,12 @@ impl Dictionary for Held<'_> {
             Self::Labels(domains) => domains.value(id).unwrap_or_default(),
             Self::Names { nodes, .. } => name_of(nodes, id).unwrap_or_default(),
             Self::Texts { texts, .. } => texts.get(id as usize).map_or("", AsRef::as_ref),
-            Self::Classes(_) | Self::Ints(_) | Self::Flags(_) | Self::None => "",
+            Self::Classes(_)
+            | Self::Same(_)
+            | Self::Sums { .. }
+            | Self::Ints(_)
+            | Self::Flags(_)
+            | Self::None => "",
         }
     }
 
@@ -270,7 +303,12 @@ impl Dictionary for Held<'_> {
                 u32::try_from(position + 1).ok()
             }
             Self::Names { nodes, .. } => nodes.find(text).map(id_of),
-            Self::Classes(_) | Self::Ints(_) | Self::Flags(_) | Self::None => None,
+            Self::Classes(_)
+            | Self::Same(_)
+            | Self::Sums { .. }
+            | Self::Ints(_)
+            | Self::Flags(_)
+            | Self::None => None,
         }
     }
 }
@@ -289,6 +327,8 @@ impl Columns for NodeColumns<'_> {
                 return Column::Text { ids, dictionary: held };
             }
             Some(Held::Classes(ids)) => return Column::Classes(ids),
+            Some(Held::Same(answer)) => return Column::Constant(answer.clone()),
+            Some(Held::Sums { sums, domains }) => return sums.column(domains),
             Some(Held::Ints(values)) => return Column::Int(Cow::Borrowed(values)),
             Some(Held::Flags(words)) => return Column::Bool(Cow::Borrowed(words)),
             Some(Held::None) | None => {}
@@ -298,12 +338,9 @@ impl Columns for NodeColumns<'_> {
         }
         match facts::row(&read.fact).map(|(_, row)| row.lanes) {
             Some(Lanes::Numbers(column)) => column(self, &read.args),
-            Some(Lanes::Sums(addend)) => {
-                let sums = self.world.sums.of_domain(self.pod(), self.cluster(), addend, read);
-                sums.map_or(Column::Unavailable, |sums| sums.column(self.cluster()))
-            }
             Some(
                 Lanes::None
+                | Lanes::Sums(_)
                 | Lanes::Labels
                 | Lanes::Names
                 | Lanes::Texts(_)

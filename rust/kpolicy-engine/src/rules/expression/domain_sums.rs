@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::heap::{HeapBytes, arc_bytes, flat_bytes, table_bytes};
 use crate::snapshot::domains::ABSENT;
-use crate::snapshot::{Cluster, Generation, NodeSlot, Pod};
+use crate::snapshot::{Cluster, Domains, Generation, NodeSlot, Pod};
 
 use super::facts::Addend;
 use super::pod_facts::no_such_overload;
@@ -42,16 +42,21 @@ impl Sums {
         Ok(Self { key: Arc::clone(key), by_domain })
     }
 
-    fn answer(&self, cluster: &Cluster, slot: NodeSlot) -> Answer {
-        match cluster.nodes().domains(&self.key).id(slot) {
+    /// The domains that it has sums of. Do not keep them beyond the call.
+    pub(super) fn domains(&self, cluster: &Cluster) -> Arc<Domains> {
+        cluster.nodes().domains(&self.key)
+    }
+
+    /// The sum of the domain of a node, which is given by its position in columns.
+    pub(super) fn at(&self, domains: &Domains, lane: usize) -> Answer {
+        match domains.id_at(lane) {
             ABSENT => Answer::Absent,
             id => self.by_domain.get(id as usize).copied().unwrap_or(0).into(),
         }
     }
 
     /// Sums of all nodes; absent for a node without the topology key.
-    pub(super) fn column(&self, cluster: &Cluster) -> Column<'static> {
-        let domains = cluster.nodes().domains(&self.key);
+    pub(super) fn column(&self, domains: &Domains) -> Column<'static> {
         let ids = domains.ids();
         let sum = |id: &u32| self.by_domain.get(*id as usize).copied().unwrap_or(0);
         let values = Column::Int(ids.iter().map(sum).collect());
@@ -136,7 +141,7 @@ impl DomainSums {
         slot: NodeSlot,
     ) -> Answer {
         match self.of_domain(pod, cluster, addend, read) {
-            Ok(sums) => sums.answer(cluster, slot),
+            Ok(sums) => sums.at(&sums.domains(cluster), slot.index()),
             // What cannot be summed is not asked of a node without the domain.
             Err(answer) => match read.args.first() {
                 Some(Value::String(key)) if cluster.nodes().domains(key).id(slot) == ABSENT => {

@@ -8,6 +8,7 @@ use crate::event::{Event, Events, Occurrence};
 use crate::heap::arc_bytes;
 use crate::model::Kind;
 use crate::part::Parts;
+use crate::rules::prices::{REASON, REASON_FACTOR};
 use crate::rules::{
     Code, Fault, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Rejection, Status,
 };
@@ -339,7 +340,8 @@ impl PreparedFilter for PreparedCondition {
                 // Where it may spend too much, it is evaluated once more for the part that needs most.
                 let times = if demand > limit { 2 } else { 1 };
                 let by_itself = self.residual.units_by_itself(limit);
-                by_itself.unwrap_or_else(|| limit.min(demand).saturating_mul(times))
+                let units = by_itself.unwrap_or_else(|| limit.min(demand).saturating_mul(times));
+                units.saturating_mul(REASON_FACTOR).saturating_add(REASON)
             }
             (_, Some(_)) => self.limit.unwrap_or_default(),
             (_, None) => 0,

@@ -22,7 +22,7 @@ use crate::event::Event;
 use crate::model::Namespace;
 use crate::part::{Part, Parts};
 use crate::rules::devices::Allocated;
-use crate::rules::prices::{COLUMN_KERNELS, PODS_COUNT, PODS_SUM};
+use crate::rules::prices::{COLUMN_KERNELS, DOMAIN_SUM, PODS_COUNT, PODS_SUM};
 use crate::snapshot::{Cluster, NodeView, Pod};
 
 use super::lanes::{Lanes, LanesKind};
@@ -54,13 +54,17 @@ impl Row {
             }
             name if name.ends_with("pods.sum") || name.starts_with("gpus.") => PODS_SUM,
             name if name.starts_with("devices.") => PODS_COUNT,
+            _ if matches!(self.source, Source::DomainSum(_)) => DOMAIN_SUM,
             _ => FACT,
         }
     }
 
     /// Where the snapshot does not have the column, it takes three times as long to make one.
     fn column_units(&self) -> u64 {
-        if self.units() == FACT { 1 } else { self.units() }
+        match self.units() {
+            FACT | DOMAIN_SUM => 1,
+            units => units,
+        }
     }
 
     /// As how many kernels reading it for all nodes counts, if kernels always can.
