@@ -15,6 +15,7 @@ __all__ = [
     "RecordedCalls",
     "__version__",
     "advise",
+    "arguments_json",
     "built_ins",
     "decide_again",
     "decisions_json",
@@ -364,6 +365,9 @@ def decisions_json(
 ) -> bytes:
     """Decisions as a journal keeps them: `[program_hash, resource_version, how many, fields]`. For
     each field a list of its values, or of the one value that all have. Without the times."""
+
+def arguments_json(arguments: tuple[object, ...]) -> bytes:
+    """Texts, integers, truths, and lists or tuples of these."""
 
 def read_calls(
     engine: Engine, records: bytes, calls: Sequence[_RecordedCall]

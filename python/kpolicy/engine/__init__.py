@@ -14,6 +14,7 @@ from kpolicy.engine.compiled import (
     EngineFault as EngineFault,
     PodResources as PodResources,
     RecordedCalls as RecordedCalls,
+    arguments_json as arguments_json,
     built_ins as built_ins,
     decisions_json as decisions_json,
     evaluate_expression as evaluate_expression,

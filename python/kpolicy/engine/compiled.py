@@ -14,6 +14,7 @@ from kpolicy._engine import (
     EngineFault as EngineFault,
     PodResources as PodResources,
     RecordedCalls as RecordedCalls,
+    arguments_json as arguments_json,
     evaluate_expression as evaluate_expression,
     evaluation_plan as evaluation_plan,
     expression_facts as expression_facts,

@@ -39,6 +39,14 @@ pub(crate) fn decisions_json<'py>(
     Ok(PyBytes::new(py, &written(program_hash, resource_version, &decisions)?))
 }
 
+/// The arguments of a call, as a journal keeps them: texts, integers, truths and lists of these.
+#[pyfunction]
+pub(crate) fn arguments_json(arguments: Bound<'_, PyTuple>) -> PyResult<Bound<'_, PyBytes>> {
+    let mut to = Vec::with_capacity(DECISION_BYTES);
+    value(&arguments, &mut to)?;
+    Ok(PyBytes::new(arguments.py(), &to))
+}
+
 /// As `Engine.schedule`, and the decisions as they are recorded, which the engine writes while other Python
 /// threads run.
 #[pyfunction]

@@ -53,6 +53,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recorded_calls::labelled, module)?)?;
     module.add_function(wrap_pyfunction!(decided::decisions_json, module)?)?;
     module.add_function(wrap_pyfunction!(decided::schedule_recorded, module)?)?;
+    module.add_function(wrap_pyfunction!(decided::arguments_json, module)?)?;
     module.add_function(wrap_pyfunction!(again::decide_again, module)?)?;
     module.add_function(wrap_pyfunction!(waiting::next_pods, module)?)?;
     module.add_function(wrap_pyfunction!(waiting::orders_queue, module)?)?;

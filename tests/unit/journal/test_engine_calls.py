@@ -46,7 +46,7 @@ SHAPES = [
     Call("wrote", ("resourceclaims", b"{}\n")),
     Call("load_objects", (b"{}", "file")),
     Call("pass_time", (5,)),
-    Call("schedule", (["a", "b"], 5)),
+    Call("schedule", (["a", 'w\u00e4r "q"'], 5)),
     Call("schedule_unit", (["a", "b"], 5)),
     Call("filter", ("a", 5)),
     Call("choose", ("a", JUDGED, 5)),
