@@ -4,15 +4,10 @@
 //! in their order. With one thread everything is done in place. The threads begin when there is work
 //! for them for the first time; where the system refuses them, the work is done in place too.
 
-mod attendants;
-
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use rayon::Scope;
-
-use attendants::{Attendants, wait_until};
+use rayon::{Scope, ThreadPool};
 
 /// The most threads of an engine.
 pub const THREADS_MAX: usize = 256;
@@ -25,12 +20,15 @@ const LANES_OF_NEW: usize = if cfg!(debug_assertions) { 3 } else { 4_096 };
 /// With so many items a thread, nothing within an item is divided.
 const ITEMS_A_THREAD: usize = 8;
 
+/// As much as the thread has that a program begins with.
+const STACK_BYTES: usize = 8 << 20;
+
 /// The threads of one engine.
 #[derive(Debug)]
 pub struct Threads {
     count: usize,
     /// All but the thread that calls.
-    others: OnceLock<Option<Arc<Attendants>>>,
+    others: OnceLock<Option<Arc<ThreadPool>>>,
 }
 
 impl Threads {
@@ -51,34 +49,40 @@ impl Threads {
         work()
     }
 
-    fn others(&self) -> Option<&Arc<Attendants>> {
+    fn others(&self) -> Option<&Arc<ThreadPool>> {
         let count = self.count.checked_sub(1).filter(|count| *count > 0)?;
-        self.others.get_or_init(|| Attendants::begin(count).map(Arc::new)).as_ref()
+        self.others.get_or_init(|| built(count).map(Arc::new)).as_ref()
     }
+}
+
+fn built(count: usize) -> Option<ThreadPool> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(count)
+        .stack_size(STACK_BYTES)
+        .thread_name(|index| format!("kpolicy-{index}"))
+        .build()
+        .ok()
 }
 
 thread_local! {
     /// The other threads of the caller that is [`Threads::inside`].
-    static OTHERS: RefCell<Option<Arc<Attendants>>> = const { RefCell::new(None) };
+    static OTHERS: RefCell<Option<Arc<ThreadPool>>> = const { RefCell::new(None) };
 }
 
 /// The caller is inside, until it is dropped.
 struct Entered {
-    before: Option<Arc<Attendants>>,
+    before: Option<Arc<ThreadPool>>,
 }
 
 impl Entered {
-    fn with(others: Arc<Attendants>) -> Self {
-        others.enter();
+    fn with(others: Arc<ThreadPool>) -> Self {
         Self { before: OTHERS.replace(Some(others)) }
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        if let Some(others) = OTHERS.replace(self.before.take()) {
-            others.leave();
-        }
+        OTHERS.replace(self.before.take());
     }
 }
 
@@ -89,7 +93,7 @@ fn scope<'s, T: Send>(work: impl FnOnce(&Scope<'s>) -> T + Send) -> Option<T> {
         return Some(rayon::scope(work));
     }
     let others = OTHERS.with_borrow(Clone::clone)?;
-    Some(others.pool().in_place_scope(work))
+    Some(others.in_place_scope(work))
 }
 
 /// How many threads take part in what the caller divides.
@@ -97,7 +101,7 @@ fn taking_part() -> usize {
     if rayon::current_thread_index().is_some() {
         return rayon::current_num_threads();
     }
-    1 + OTHERS.with_borrow(|others| others.as_ref().map_or(0, |others| others.count()))
+    1 + OTHERS.with_borrow(|others| others.as_ref().map_or(0, |pool| pool.current_num_threads()))
 }
 
 /// Does `work` on each item, [`Threads::inside`] on all threads at once: each takes the next item
@@ -117,52 +121,19 @@ pub fn each<T: Send, R>(
     let is_enough = are_enough(items.len());
     let left = Mutex::new(items.iter_mut());
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let work_off = |first: Option<&mut T>, ask: &dyn Fn()| {
-        let Some(first) = first else { return };
+    let work_off = || {
+        let Some(first) = next() else { return };
         let _busy = Busy::with(is_enough);
         let mut room = room();
         work(&mut room, first);
         while let Some(item) = next() {
-            ask();
             work(&mut room, item);
         }
     };
-    let at_work = AtomicUsize::new(0);
-    let take_part = || {
-        let _leaves = Leaves(&at_work);
-        work_off(next(), &|| ());
-    };
     scope(|scope| {
-        let asked = Cell::new(0);
-        let ask = |count: usize| {
-            while asked.get() < count {
-                asked.set(asked.get() + 1);
-                at_work.fetch_add(1, Ordering::Relaxed);
-                scope.spawn(|_| take_part());
-            }
-        };
-        ask(free_threads().min(others));
-        // Whoever was called only now is awake after the first item, or soon.
-        work_off(next(), &|| ask(others));
-        wait_until(|| at_work.load(Ordering::Acquire) == 0);
+        (0..others).for_each(|_| scope.spawn(|_| work_off()));
+        work_off();
     });
-}
-
-/// One thread less is at work once it is dropped.
-struct Leaves<'a>(&'a AtomicUsize);
-
-impl Drop for Leaves<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Release);
-    }
-}
-
-/// How many threads take what the caller spawns without being woken for it.
-fn free_threads() -> usize {
-    if rayon::current_thread_index().is_some() {
-        return rayon::current_num_threads();
-    }
-    OTHERS.with_borrow(|others| others.as_ref().map_or(0, |others| others.free()))
 }
 
 /// Whether so many items keep all threads busy, so that nothing within an item is to be divided.
