@@ -244,24 +244,25 @@ class _Watch:
                 f"{PATHS[self._name]}?{urlencode(query)}",
                 headers={"Authorization": f"Bearer {self._control_plane.token()}"},
             )
-            answer = connection.getresponse()
-            if answer.status == GONE:
-                self._anew()
-                return
-            if answer.status != http.client.OK:
-                raise http.client.HTTPException(str(answer.status))
-            while not self._stopped.is_set():
-                line = answer.readline()
-                if not line.endswith(b"\n"):
+            # What the server closes is the answer's to close.
+            with connection.getresponse() as answer:
+                if answer.status == GONE:
+                    self._anew()
                     return
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    if event["object"].get("code") == GONE:
-                        self._anew()
-                    return
-                self._version = event["object"]["metadata"]["resourceVersion"]
-                if event["type"] != "BOOKMARK":
-                    self._take(event["type"], event["object"])
+                if answer.status != http.client.OK:
+                    raise http.client.HTTPException(str(answer.status))
+                while not self._stopped.is_set():
+                    line = answer.readline()
+                    if not line.endswith(b"\n"):
+                        return
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        if event["object"].get("code") == GONE:
+                            self._anew()
+                        return
+                    self._version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        self._take(event["type"], event["object"])
         finally:
             self._socket = None
             connection.close()

@@ -12,6 +12,7 @@ from tests.unit.testing.client import Client
 from tests.unit.testing.servers import Embedded, Server, embedded
 
 NAMESPACE = "tests"
+EMBEDDED_MINOR = 36
 
 
 @pytest.fixture
@@ -25,9 +26,11 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     if request.param == "real":
         real: RealControlPlane = request.getfixturevalue("control_plane")
         namespace: str = request.getfixturevalue("namespace")
-        yield Server(Client(real.server, real.token(), str(real.ca_file)), namespace)
+        yield Server(
+            Client(real.server, real.token(), str(real.ca_file)), namespace, real.harness.minor
+        )
         return
     with embedded(ControlPlane) as running:
         client = running.client
         assert client.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}}).code == 201
-        yield Server(client, NAMESPACE)
+        yield Server(client, NAMESPACE, EMBEDDED_MINOR)

@@ -452,6 +452,7 @@ POD_STEPS: Final = (
         code=400,
         reason="BadRequest",
         message="error decoding patch: …",
+        message_since_37="invalid JSON patch",
     ),
     Step(
         "json patch test failed",

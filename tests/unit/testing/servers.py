@@ -25,6 +25,7 @@ WAIT_S = 20
 class Server:
     client: Client
     namespace: str
+    minor: int  # of the release of Kubernetes
 
     def path(self, plural: str, name: str = "", subresource: str = "", group: str = "") -> str:
         root = f"/apis/{group}/v1" if group else "/api/v1"

@@ -15,7 +15,7 @@ def differences(server: Server, steps: tuple[Step, ...]) -> list[str]:
     found: list[str] = []
     for step in steps:
         answered = refusal(play(server.client, server.namespace, step, seen), server.namespace)
-        wanted = expected(step, answered)
+        wanted = expected(step, answered, server.minor)
         if answered != wanted:
             found.append(f"{step.what}: {answered}, not {wanted}")
     return found
