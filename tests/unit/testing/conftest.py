@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from kpolicy.testing import ControlPlane
+from kpolicy.testing.apiserver.discovery import MINOR
 from tests.cluster.control_plane import ControlPlane as RealControlPlane
 from tests.unit.testing.client import Client
 from tests.unit.testing.servers import Embedded, Server, embedded
 
 NAMESPACE = "tests"
-EMBEDDED_MINOR = 36
+EMBEDDED_MINOR = int(MINOR)
 
 
 @pytest.fixture

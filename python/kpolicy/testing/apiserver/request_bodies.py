@@ -57,7 +57,7 @@ def patch_body(request: Request) -> Any:
     try:
         return decode(request.body)
     except ValueError as error:
-        raise failures.bad_request(f"error decoding patch: {error}") from error
+        raise failures.bad_request("invalid JSON patch") from error
 
 
 def _from_yaml(text: bytes) -> Any:
