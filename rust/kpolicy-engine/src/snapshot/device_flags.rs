@@ -1,6 +1,6 @@
 //! What a device has at all, and whether claims have it: looked at before the device itself.
 
-use crate::model::Device;
+use crate::model::{Device, DeviceCapacity, Quantity};
 
 use super::devices_in_use::DeviceUse;
 
@@ -17,15 +17,23 @@ impl Flags {
     pub(super) const SHARES_IN_USE: u8 = 32;
     const IN_USE: u8 = Self::WHOLE_IN_USE | Self::SHARES_IN_USE;
     const BINDS: u8 = 64;
+    const PLAIN_CAPACITY: u8 = 128;
 
     pub(super) fn of(device: &Device) -> Self {
         let flag = |bit: u8, is_set: bool| if is_set { bit } else { 0 };
+        let is_plain = |capacity: &DeviceCapacity| {
+            capacity.policy.is_none() && capacity.value.amount >= Quantity::default()
+        };
         Self(
             flag(Self::SHARED, device.is_shared)
                 | flag(Self::CONSUMES, !device.consumes.is_empty())
                 | flag(Self::BINDS, device.binds_to_node)
                 | flag(Self::TAINTS, !device.taints.is_empty())
-                | flag(Self::CONDITIONS, !device.binding_conditions.is_empty()),
+                | flag(Self::CONDITIONS, !device.binding_conditions.is_empty())
+                | flag(
+                    Self::PLAIN_CAPACITY,
+                    device.capacity.iter().all(|(_, capacity)| is_plain(capacity)),
+                ),
         )
     }
 
@@ -61,6 +69,11 @@ impl Flags {
     /// An allocation of it is good on one node only.
     pub(crate) fn binds_to_node(self) -> bool {
         self.0 & Self::BINDS != 0
+    }
+
+    /// None of its capacities says how shares are taken: who names none takes the whole of each.
+    pub(crate) fn has_plain_capacity(self) -> bool {
+        self.0 & Self::PLAIN_CAPACITY != 0
     }
 
     pub(crate) fn has_binding_conditions(self) -> bool {

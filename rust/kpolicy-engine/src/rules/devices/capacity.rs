@@ -7,8 +7,9 @@ use crate::model::{
 };
 use crate::release::{Followed, Gate};
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, Candidate};
 use super::search::Stop;
+use super::work::of_capacities;
 
 const MILLI: i128 = 1_000_000;
 
@@ -17,14 +18,33 @@ const MILLI: i128 = 1_000_000;
 pub(super) struct Unusable(String);
 
 impl Attempt<'_> {
+    /// Whether the request takes the whole of each capacity, and nobody has any of it: none has to be
+    /// looked at.
+    fn is_left_whole(&self, ask: &Ask, place: usize) -> bool {
+        let is_left = |own: &Candidate<'_>| !own.is_held() && own.row.flags().has_plain_capacity();
+        ask.capacity.is_empty()
+            && self.candidate(place).is_some_and(is_left)
+            && self.marks.shares(place).is_none()
+    }
+
+    /// What `has_capacity` takes.
+    pub(super) fn units_of_capacity(&self, ask: &Ask, place: usize) -> u64 {
+        match self.candidate(place) {
+            Some(own) if !self.is_left_whole(ask, place) => {
+                of_capacities(own.row.capacity(), ask) + own.units_of_use()
+            }
+            _ => 0,
+        }
+    }
+
     /// Whether a device has what a request takes of each capacity. `of_all`: of all that it has, and
     /// not of what others leave.
     pub(super) fn has_capacity(&self, ask: &Ask, place: usize, of_all: bool) -> Result<bool, Stop> {
         let Some(candidate) = self.candidate(place) else { return Ok(false) };
-        let capacities = candidate.row.capacity();
-        if !self.followed.has(Gate::DRAConsumableCapacity) {
+        if !self.followed.has(Gate::DRAConsumableCapacity) || self.is_left_whole(ask, place) {
             return Ok(true);
         }
+        let capacities = candidate.row.capacity();
         let is_known = |name: &str| capacities.iter().any(|(have, _)| **have == *name);
         if !ask.capacity.iter().all(|(name, _)| is_known(name)) {
             return Ok(false);

@@ -14,7 +14,7 @@ use crate::snapshot::devices_in_use::{InUseWithout, PoolUse};
 use crate::snapshot::{Cluster, NodeView};
 
 use super::search::Stop;
-use super::work::{self, DEVICE, DEVICES_IN_A_ROW, NAME, SLICE, Work};
+use super::work::{self, DEVICE, DEVICES_IN_A_ROW, NAME, REACHING, SLICE, Work};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
@@ -132,11 +132,12 @@ fn concerns(
     followed: Followed,
     units: &mut Work,
 ) -> Result<bool, Stop> {
-    units.charge(work::of_place(&slice.place))?;
-    let failed = |why: String| Stop::Fatal(format!("gather pool information: {why}"));
     if is_own {
+        units.charge(REACHING)?;
         return Ok(true);
     }
+    units.charge(work::of_place(&slice.place))?;
+    let failed = |why: String| Stop::Fatal(format!("gather pool information: {why}"));
     if !followed.traits().repairs_allocator && !slice.shared_counters.is_empty() {
         return Ok(true);
     }

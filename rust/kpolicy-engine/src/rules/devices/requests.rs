@@ -203,7 +203,7 @@ impl<'a> Attempt<'a> {
                 let index = self.requests.len();
                 self.work.charge(STEP)?;
                 if self.is_selected(claim_index, index, request, place)? {
-                    self.charge_capacity(request.ask, place)?;
+                    self.work.charge(self.units_of_capacity(request.ask, place))?;
                     let of_all = self.followed.traits().repairs_allocator;
                     if self.has_capacity(request.ask, place, of_all)? {
                         all.push(place);

@@ -1,6 +1,5 @@
 //! The search: every request gets the first devices with which everything after it succeeds too.
 
-use crate::model::Ask;
 use crate::release::Gate;
 
 use super::attempt::{Attempt, Chosen};
@@ -236,19 +235,11 @@ impl Attempt<'_> {
         }
         let Some(request) = self.requests.get(index) else { return Ok(false) };
         let ask = request.ask;
-        self.charge_capacity(ask, place)?;
+        self.work.charge(self.units_of_capacity(ask, place))?;
         match self.has_capacity(ask, place, false) {
             Err(Stop::Fatal(_)) if self.comparing.is_some() => Ok(false),
             other => other,
         }
-    }
-
-    /// Before `has_capacity`.
-    pub(super) fn charge_capacity(&mut self, ask: &Ask, place: usize) -> Result<(), Stop> {
-        let units = self
-            .candidate(place)
-            .map_or(0, |own| of_capacities(own.row.capacity(), ask) + own.units_of_use());
-        Ok(self.work.charge(units)?)
     }
 
     /// Gives a device to a request, if counters, taints, constraints and capacities allow it. `must`:
