@@ -134,11 +134,11 @@ impl<'a> Attempt<'a> {
                 Some(false) => return Ok(false),
                 None => left.charge(ASKING)?,
             }
-            let units_max = left.left().min(UNITS_MAX);
+            let units_max = work::spendable(left.left()).min(UNITS_MAX);
             let mut budget = Budget::new(units_max);
             let has_hint = self.followed.traits().repairs_allocator;
             let accepted = evaluated(expression, &facts, &mut budget, has_hint);
-            left.charge(budget.spent())?;
+            left.charge(work::of_evaluating(budget.spent()))?;
             let accepted = accepted.map_err(|failed| match failed {
                 Failed::TooDear if units_max < UNITS_MAX => Stop::TooMuch,
                 failed => fatal(true, &format!("CEL runtime error: {}", failed.text())),
@@ -169,9 +169,9 @@ impl<'a> Attempt<'a> {
             let accepts = match known {
                 Some(known) => known,
                 None => {
-                    let mut budget = Budget::new(self.work.left().min(UNITS_MAX));
+                    let mut budget = Budget::new(work::spendable(self.work.left()).min(UNITS_MAX));
                     let accepts = evaluated(expression, &facts, &mut budget, false);
-                    self.work.charge(budget.spent()).ok()?;
+                    self.work.charge(work::of_evaluating(budget.spent())).ok()?;
                     accepts.ok()?
                 }
             };

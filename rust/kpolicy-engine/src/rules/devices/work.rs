@@ -26,7 +26,7 @@ pub(super) const CONSTRAINT: u64 = 4;
 /// A step of the search: a device that is looked at.
 pub(super) const STEP: u64 = 1;
 /// A device that is given to a request and taken back.
-pub(super) const GIVING: u64 = 8;
+pub(super) const GIVING: u64 = 9;
 /// A constraint that is asked about a device, besides the names of requests that it has.
 pub(super) const CONSTRAINING: u64 = 6;
 /// A capacity of a device: what a request takes of it, and whether that is left.
@@ -43,8 +43,10 @@ pub(super) const COUNTER: u64 = 6;
 /// A selector of a request that is looked up, and so many bytes of its text for a unit more.
 pub(super) const SELECTOR: u64 = 3;
 pub(super) const SELECTOR_BYTES: usize = 128;
-/// A selector that is asked about a device, besides what it spends.
+/// A selector that is asked about a device, besides what evaluating it takes.
 pub(super) const ASKING: u64 = 3;
+/// What a selector may spend before it counts as long.
+const SELECTOR_UNITS: u64 = 8;
 /// An allocation that is compared with others, besides what rules spend on it.
 pub(super) const COMPARING: u64 = 8;
 /// What a selector looks at of a device that is like no other of its slice that the selector knows.
@@ -94,6 +96,17 @@ impl From<TooMuch> for Stop {
     }
 }
 
+/// What evaluating a selector takes that spends so much. What a long one spends beyond that takes half as
+/// much again as in the expression of a rule, because it looks up more and more of the device.
+pub(super) const fn of_evaluating(spent: u64) -> u64 {
+    spent.saturating_add(spent.saturating_sub(SELECTOR_UNITS) / 2)
+}
+
+/// What a selector may spend where so much is left.
+pub(super) const fn spendable(left: u64) -> u64 {
+    left - left.saturating_sub(SELECTOR_UNITS).div_ceil(3)
+}
+
 /// Finding out whether a node reaches what is published for this place.
 pub(super) fn of_place(place: &SlicePlace) -> u64 {
     let selector = place.selector.as_ref().map(|written| &written.selector);
@@ -125,4 +138,18 @@ pub(super) fn of_capacities(capacities: &[(Box<str>, DeviceCapacity)], ask: &Ask
         .map(|(_, capacity)| CAPACITY + capacity.policy.as_ref().map_or(0, of_policy));
     let named = ask.capacity.len() as u64;
     own.sum::<u64>() + named + named * capacities.len() as u64 / CAPACITIES_NAMED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{of_evaluating, spendable};
+
+    #[test]
+    fn a_selector_that_spends_all_that_it_may_takes_no_more_than_is_left() {
+        for left in 0..1_000 {
+            let most = spendable(left);
+            assert!(of_evaluating(most) <= left, "{left}");
+            assert!(of_evaluating(most + 2) > left, "{left}");
+        }
+    }
 }
