@@ -1,7 +1,8 @@
 """Settings of a KubeSchedulerConfiguration that concern the process and not its decisions.
 
 A policy can be delivered to a scheduler that runs, so these settings are flags of `kpolicy run`. A
-finding names each that says something else than kube-scheduler's default.
+finding names each that says something else than kube-scheduler's default, or asks for what kpolicy
+has not.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from kpolicy.policy.codes.registry import remark
 from kpolicy.policy.models.go_durations import seconds_of
 from kpolicy.policy.yaml.nodes import Mapping, Path, Scalar, find
 
-# By its place: what kube-scheduler takes without it, and what to use instead.
+# By its place: what needs no finding, and what to use instead.
 _SETTINGS: Final[dict[Path, tuple[tuple[str, ...], str]]] = {
     ("podInitialBackoffSeconds",): (("1",), "give `kpolicy run --pod-initial-backoff={value}`"),
     ("podMaxBackoffSeconds",): (("10",), "give `kpolicy run --pod-max-backoff={value}`"),
@@ -54,8 +55,8 @@ _SETTINGS: Final[dict[Path, tuple[tuple[str, ...], str]]] = {
         ("application/vnd.kubernetes.protobuf", "application/json", ""),
         "kpolicy speaks JSON",
     ),
-    ("enableProfiling",): (("true",), "kpolicy has no page of profiles; SIGUSR1 shows its threads"),
-    ("enableContentionProfiling",): (("true",), "kpolicy has no page of profiles"),
+    ("enableProfiling",): (("false",), "kpolicy has no page of profiles; SIGUSR1 shows its threads"),
+    ("enableContentionProfiling",): (("false",), "kpolicy has no page of profiles"),
     ("delayCacheUntilActive",): (
         ("false",),
         "a replica of kpolicy that does not lead keeps its view of the cluster up to date",
@@ -67,9 +68,9 @@ _SETTINGS: Final[dict[Path, tuple[tuple[str, ...], str]]] = {
 
 def process_settings(root: Mapping) -> Iterator[Diagnostic]:
     """The findings about a configuration."""
-    for path, (defaults, hint) in _SETTINGS.items():
+    for path, (fine, hint) in _SETTINGS.items():
         node = find(root, path)
-        if isinstance(node, Scalar) and node.text not in defaults:
+        if isinstance(node, Scalar) and node.text not in fine:
             name = ".".join(map(str, path))
             yield remark(
                 "KP604",
