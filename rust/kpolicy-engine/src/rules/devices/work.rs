@@ -46,7 +46,7 @@ pub(super) const SELECTOR_BYTES: usize = 128;
 /// A selector that is asked about a device, besides what evaluating it takes.
 pub(super) const ASKING: u64 = 3;
 /// What a selector may spend before it counts as long.
-const SELECTOR_UNITS: u64 = 8;
+const SELECTOR_UNITS: u64 = 10;
 /// An allocation that is compared with others, besides what rules spend on it.
 pub(super) const COMPARING: u64 = 8;
 /// What a selector looks at of a device that is like no other of its slice that the selector knows.
