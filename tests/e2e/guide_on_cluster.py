@@ -27,7 +27,7 @@ VARYING: Final = {
     "RUN": re.compile(r"(?<= of )[0-9a-f]{8}\b"),
     "CALLS": re.compile(r"\b[0-9,]+(?= (?:calls|records)\b)"),
 }
-# By release: what it says where the one before says something else. Volumes have a score since 1.37.
+# By release: what it says where the one before says something else. 1.37 scores volumes.
 _SAID_SINCE: Final = {
     37: {
         " no new claims to deallocate,": "",
