@@ -55,7 +55,10 @@ _SETTINGS: Final[dict[Path, tuple[tuple[str, ...], str]]] = {
         ("application/vnd.kubernetes.protobuf", "application/json", ""),
         "kpolicy speaks JSON",
     ),
-    ("enableProfiling",): (("false",), "kpolicy has no page of profiles; SIGUSR1 shows its threads"),
+    ("enableProfiling",): (
+        ("false",),
+        "kpolicy has no page of profiles; SIGUSR1 shows its threads",
+    ),
     ("enableContentionProfiling",): (("false",), "kpolicy has no page of profiles"),
     ("delayCacheUntilActive",): (
         ("false",),
