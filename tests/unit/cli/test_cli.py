@@ -167,7 +167,7 @@ def test_a_short_command_loads_only_what_it_needs(command: str, modules_max: int
     code = (
         "import atexit, sys; from kpolicy.__main__ import main; "
         f"sys.argv = ['kpolicy', *{command.split()!r}]; atexit.register(lambda: "
-        f"print(len(sys.modules), [m for m in {HEAVY!r} if m in sys.modules])); main()"
+        f"print(len(sys.modules), [m for m in {HEAVY!r} if m in sys.modules])); sys.exit(main())"
     )
     shown = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT

@@ -11,6 +11,9 @@ _OF_PLUGINS: Final = (
     "kube-scheduler's own plugins itself; where no other is named, this is reported (KP604)."
 )
 _AS_FLAG: Final = "A setting of the process: where it is not the default, KP604 names the flag."
+_NOT_THERE: Final = (
+    "kpolicy has no page of profiles; KP604 reports a configuration that asks for it."
+)
 _POINTS: Final = {
     "preEnqueue": _OF_PLUGINS,
     "queueSort": _OF_PLUGINS,
@@ -40,8 +43,8 @@ CONFIGURATION_FIELDS: Final[Mapping[str, Mapping[str, str]]] = {
         "parallelism": f"How many threads decide. {_AS_FLAG}",
         "leaderElection": f"Which replica schedules. {_AS_FLAG}",
         "clientConnection": f"How the API server is reached. {_AS_FLAG}",
-        "enableProfiling": _AS_FLAG,
-        "enableContentionProfiling": _AS_FLAG,
+        "enableProfiling": _NOT_THERE,
+        "enableContentionProfiling": _NOT_THERE,
         "podInitialBackoffSeconds": f"The first back-off of a pod that did not fit. {_AS_FLAG}",
         "podMaxBackoffSeconds": f"The longest back-off. {_AS_FLAG}",
         "delayCacheUntilActive": _AS_FLAG,
