@@ -319,7 +319,7 @@ impl Attempt<'_> {
         let given = Given { request: index, place, took_counters: counts };
         if must {
             // One of several was asked for its capacity before it came to this.
-            self.work.charge(of_capacities(row.capacity(), ask))?;
+            self.work.charge(self.units_of_capacity(ask, place))?;
             if !self.has_capacity(ask, place, false)? {
                 // 1.36 leaves all of it as it is.
                 if is_repaired {
