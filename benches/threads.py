@@ -3,6 +3,9 @@ file. All runs alternate.
 
 Where other work keeps the processors busy, two threads wait for each other. So the time that the
 busiest thread ran is compared too: it is what the work would take if both processors were free.
+
+Beside each ratio is the machine's own limit: how much more two processes with one thread each do at
+once than one of them alone. It is less than two where both wait for the same memory.
 """
 
 from __future__ import annotations
@@ -12,12 +15,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from benches import recorded
+from benches.at_once import PROCESSES, at_once
 from kpolicy.cli.input_output import progress_bar
-from kpolicy.engine import Engine
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.generated_cluster import Size
 from kpolicy.offline.bench.measure import decide, world
@@ -43,42 +47,62 @@ class Time:
     ran: float
 
 
+# Gives what is timed, for so many threads.
+Prepare = Callable[[int], Callable[[], Time]]
+
+
 @dataclass(frozen=True, slots=True)
 class Compared:
     """The least of several runs, by number of threads."""
 
     what: str
     by_threads: dict[int, Time]
+    # Of one thread in each of two processes at the same time: of the one that took longer.
+    at_once: Time
 
     def ratio(self, of: Callable[[Time], float]) -> float:
         """How many times faster the most threads are than the fewest."""
         few, many = min(self.by_threads), max(self.by_threads)
         return of(self.by_threads[few]) / of(self.by_threads[many])
 
+    def limit(self, of: Callable[[Time], float]) -> float:
+        """How many times as much the processes do in the same time as one of them does alone."""
+        return PROCESSES * of(self.by_threads[min(self.by_threads)]) / of(self.at_once)
+
     def line(self) -> dict[str, Any]:
         return {
             "what": self.what,
             "seconds": {str(count): round(each.clock, 4) for count, each in self._each()},
             "ran": {str(count): round(each.ran, 4) for count, each in self._each()},
-            "ratio": round(self.ratio(lambda each: each.clock), 2),
-            "ranRatio": round(self.ratio(lambda each: each.ran), 2),
+            "ratio": round(self.ratio(_clock), 2),
+            "ranRatio": round(self.ratio(_ran), 2),
+            "limit": round(self.limit(_clock), 2),
+            "ranLimit": round(self.limit(_ran), 2),
         }
 
     def _each(self) -> list[tuple[int, Time]]:
         return sorted(self.by_threads.items())
 
 
+def _clock(time: Time) -> float:
+    return time.clock
+
+
+def _ran(time: Time) -> float:
+    return time.ran
+
+
 def measure(workloads: Sequence[str] = (), runs: int = RUNS) -> list[Compared]:
-    works: list[tuple[str, Callable[[int], Time]]] = []
+    works: list[tuple[str, Prepare]] = []
     for name in workloads or (*UNIQUE, "basic", "preemption"):
         size = COLD if name in UNIQUE else STORM if name == "preemption" else WARM
-        works.append((f"{name}, {size.nodes:,} nodes", _deciding(name, size)))
+        works.append((f"{name}, {size.nodes:,} nodes", partial(_deciding, name, size)))
     with tempfile.TemporaryDirectory(prefix="kpolicy-bench-") as folder:
         if not workloads:
             path = Path(folder) / "snapshot.json"
             with path.open("w", encoding="utf-8") as file:
                 file.writelines(recorded.kubectl_list(FILE))
-            works.append((f"loading a file of {FILE.existing:,} pods", _loading(path)))
+            works.append((f"loading a file of {FILE.existing:,} pods", partial(_loading, path)))
         with progress_bar("measuring") as progress:
             compared = []
             for what, work in works:
@@ -88,56 +112,60 @@ def measure(workloads: Sequence[str] = (), runs: int = RUNS) -> list[Compared]:
     return compared
 
 
-def _compare(what: str, work: Callable[[int], Time], runs: int) -> Compared:
+def _compare(what: str, prepare: Prepare, runs: int) -> Compared:
     times: dict[int, list[Time]] = {count: [] for count in THREADS}
+    pairs: list[Time] = []
     for _ in range(runs):
         for count in THREADS:
-            times[count].append(work(count))
-    least = {
-        count: Time(min(each.clock for each in found), min(each.ran for each in found))
-        for count, found in times.items()
-    }
-    return Compared(what, least)
+            times[count].append(prepare(count)())
+        pair = at_once(partial(prepare, min(THREADS)))
+        pairs.append(Time(max(map(_clock, pair)), max(map(_ran, pair))))
+    return Compared(what, {count: _least(found) for count, found in times.items()}, _least(pairs))
 
 
-def _deciding(workload: str, size: Size) -> Callable[[int], Time]:
+def _least(times: Sequence[Time]) -> Time:
+    return Time(min(map(_clock, times)), min(map(_ran, times)))
+
+
+def _deciding(workload: str, size: Size, threads: int) -> Callable[[], Time]:
     uids = [generated_cluster.uid(index) for index in range(size.pods)]
+    engine = world(workload, size, default_program(), threads=threads)
 
-    def work(threads: int) -> Time:
-        engine = world(workload, size, default_program(), threads=threads)
-        return _timed(lambda: decide(engine, uids).seconds)
+    def work() -> Time:
+        before = _ran_ns()
+        decided = decide(engine, uids)
+        others = _ran_since(before)
+        # Of the process, only while it decided.
+        caller = decided.cpu_seconds - sum(others)
+        return Time(decided.seconds, max(caller, *others, 0.0))
 
     return work
 
 
-def _loading(path: Path) -> Callable[[int], Time]:
+def _loading(path: Path, threads: int) -> Callable[[], Time]:
     snapshot = Snapshot.load(path)
+    engine = loaded_engine(default_program(), threads=threads)
 
-    def work(threads: int) -> Time:
-        engine = loaded_engine(default_program(), threads=threads)
-        return _timed(lambda: _read(snapshot, engine))
+    def work() -> Time:
+        before, began_ns, ran_ns = _ran_ns(), time.perf_counter_ns(), time.thread_time_ns()
+        for text in snapshot.texts:
+            unreadable = engine.load_objects(text.body, text.source)
+            assert not unreadable, unreadable[:1]
+        seconds = (time.perf_counter_ns() - began_ns) / _NANOSECONDS
+        caller = (time.thread_time_ns() - ran_ns) / _NANOSECONDS
+        return Time(seconds, max(caller, *_ran_since(before), 0.0))
 
     return work
 
 
-def _read(snapshot: Snapshot, engine: Engine) -> float:
-    began_ns = time.perf_counter_ns()
-    for text in snapshot.texts:
-        unreadable = engine.load_objects(text.body, text.source)
-        assert not unreadable, unreadable[:1]
-    return (time.perf_counter_ns() - began_ns) / _NANOSECONDS
-
-
-def _timed(work: Callable[[], float]) -> Time:
-    before, began_ns = _ran_ns(), time.thread_time_ns()
-    seconds = work()
-    caller_ns = time.thread_time_ns() - began_ns
-    busiest_ns = max((ran - before.get(task, 0) for task, ran in _ran_ns().items()), default=0)
-    return Time(seconds, max(caller_ns, busiest_ns) / _NANOSECONDS)
+def _ran_since(before: dict[str, int]) -> list[float]:
+    """Seconds of each of the engine's other threads."""
+    now = _ran_ns().items()
+    return [(ran_ns - before.get(task, 0)) / _NANOSECONDS for task, ran_ns in now]
 
 
 def _ran_ns() -> dict[str, int]:
-    """How long each of the engine's threads has run, where the system tells."""
+    """How long each of the engine's other threads has run so far, where the system says so."""
     ran = {}
     for task in Path("/proc/self/task").glob("*"):
         # A thread of an engine that was dropped may end meanwhile.
@@ -148,15 +176,13 @@ def _ran_ns() -> dict[str, int]:
 
 
 def table(compared: Sequence[Compared]) -> list[str]:
-    heading = ["two threads against one", "1: s", "2: s", "ratio", "1: ran", "2: ran", "ratio"]
-    rows = [heading]
+    of_both = ["1: s", "2: s", "ratio", "limit", "1: ran", "2: ran", "ratio", "limit"]
+    rows = [["two threads against one", *of_both]]
     for each in compared:
-        single, double = each.by_threads[THREADS[0]], each.by_threads[THREADS[1]]
-        clock = [
-            f"{single.clock:.3f}",
-            f"{double.clock:.3f}",
-            f"{each.ratio(lambda t: t.clock):.2f}",
-        ]
-        ran = [f"{single.ran:.3f}", f"{double.ran:.3f}", f"{each.ratio(lambda t: t.ran):.2f}"]
-        rows.append([each.what, *clock, *ran])
-    return columns(rows, right=range(1, len(heading)))
+        cells = [each.what]
+        for of in (_clock, _ran):
+            cells += [f"{of(each.by_threads[count]):.3f}" for count in THREADS]
+            cells += [f"{each.ratio(of):.2f}", f"{each.limit(of):.2f}"]
+        rows.append(cells)
+    note = "limit: two processes with one thread each, at once, against one of them"
+    return [*columns(rows, right=range(1, len(rows[0]))), note]
