@@ -1,5 +1,5 @@
 """Two threads of the engine against one: cold and warm decisions, a preemption storm, and loading a
-file. All runs alternate.
+file. Runs with one thread and with two alternate.
 
 Where other work keeps the processors busy, two threads wait for each other. So the time that the
 busiest thread ran is compared too: it is what the work would take if both processors were free.
@@ -114,12 +114,13 @@ def measure(workloads: Sequence[str] = (), runs: int = RUNS) -> list[Compared]:
 
 def _compare(what: str, prepare: Prepare, runs: int) -> Compared:
     times: dict[int, list[Time]] = {count: [] for count in THREADS}
-    pairs: list[Time] = []
     for _ in range(runs):
         for count in THREADS:
             times[count].append(prepare(count)())
-        pair = at_once(partial(prepare, min(THREADS)))
-        pairs.append(Time(max(map(_clock, pair)), max(map(_ran, pair))))
+    pairs = [
+        Time(max(map(_clock, pair)), max(map(_ran, pair)))
+        for pair in at_once(partial(prepare, min(THREADS)), runs)
+    ]
     return Compared(what, {count: _least(found) for count, found in times.items()}, _least(pairs))
 
 
