@@ -9,8 +9,25 @@ pub struct Labels(Box<[(Box<str>, Box<str>)]>);
 impl Labels {
     /// The value of a key; `None` if it is absent.
     pub fn get(&self, key: &str) -> Option<&str> {
-        let position = self.0.binary_search_by(|(have, _)| have.as_ref().cmp(key)).ok()?;
-        self.0.get(position).map(|(_, value)| value.as_ref())
+        self.find(key).and_then(|place| self.value(place))
+    }
+
+    /// As [`Labels::get`], for the labels of many objects one after the other: most have a key in the same place.
+    /// That is looked at first, and a processor that expects it there reads the next object meanwhile.
+    pub(crate) fn get_near(&self, key: &str, place: &mut usize) -> Option<&str> {
+        let is_there = self.0.get(*place).is_some_and(|(have, _)| have.as_ref() == key);
+        if !is_there {
+            *place = self.find(key)?;
+        }
+        self.value(*place)
+    }
+
+    fn find(&self, key: &str) -> Option<usize> {
+        self.0.binary_search_by(|(have, _)| have.as_ref().cmp(key)).ok()
+    }
+
+    fn value(&self, place: usize) -> Option<&str> {
+        self.0.get(place).map(|(_, value)| value.as_ref())
     }
 
     /// Keys and values in the order of keys.
@@ -62,5 +79,14 @@ mod tests {
         assert_eq!(labels.get("b"), Some("2"));
         assert_eq!(labels.get("c"), None);
         assert_eq!(labels.len(), 2);
+    }
+
+    #[test]
+    fn a_key_is_found_wherever_it_was_in_the_labels_before() {
+        let all = [vec!["a", "k"], vec!["b", "k"], vec!["k"], vec![], vec!["a"], vec!["k", "z"]];
+        let all = all.map(|keys| keys.into_iter().map(|key| (key, key)).collect::<Labels>());
+        let mut place = 7;
+        let found = all.each_ref().map(|labels| labels.get_near("k", &mut place));
+        assert_eq!(found, [Some("k"), Some("k"), Some("k"), None, None, Some("k")]);
     }
 }

@@ -176,8 +176,9 @@ impl DomainColumns {
         }
         let mut domains = Domains::new(self.next_version());
         domains.ids.resize(nodes.slots(), ABSENT);
+        let mut place = 0;
         for view in nodes.iter() {
-            domains.set(view.slot, view.node.object.meta.labels.get(key));
+            domains.set(view.slot, view.node.object.meta.labels.get_near(key, &mut place));
         }
         let domains = Arc::new(domains);
         let mut by_key = self.by_key.write().unwrap_or_else(PoisonError::into_inner);
