@@ -10,11 +10,11 @@ import pytest
 
 from kpolicy.journal.segment_format import (
     END,
+    Piece,
     Segment,
     SegmentHeader,
     header_bytes,
     opened,
-    packed,
     unpacked,
 )
 from kpolicy.offline.snapshot_file.reader import read_recording
@@ -29,7 +29,19 @@ from kpolicy.offline.snapshots.snapshot_problem import (
 
 HEADER = SegmentHeader("run", "a test", 5, 7, cluster_version="v1.37.0")
 CHUNKS = [b"one" * 50, b"two" * 500, b"three" * 5]
-WHOLE = header_bytes(HEADER) + b"".join(map(packed, CHUNKS)) + END
+
+
+def pieces() -> list[bytes]:
+    """All through the same memory, where a shorter one follows a longer one."""
+    piece, found = Piece(), []
+    for chunk in CHUNKS:
+        piece.put((chunk[:7], chunk[7:]))
+        found.append(piece.packed())
+        piece.clear()
+    return found
+
+
+WHOLE = header_bytes(HEADER) + b"".join(pieces()) + END
 
 
 def read(text: bytes) -> tuple[Segment, list[bytes | str]]:
@@ -54,8 +66,8 @@ def test_a_segment_comes_back_as_it_was_written() -> None:
 def test_wherever_it_is_cut_whole_pieces_are_read() -> None:
     start = len(header_bytes(HEADER))
     ends = [start]
-    for chunk in CHUNKS:
-        ends.append(ends[-1] + len(packed(chunk)))
+    for piece in pieces():
+        ends.append(ends[-1] + len(piece))
     for length in range(start, len(WHOLE) - 1):
         segment, chunks = read(WHOLE[:length])
         assert chunks == CHUNKS[: sum(end <= length for end in ends[1:])], length
