@@ -8,6 +8,7 @@ from itertools import takewhile
 
 import pytest
 
+from kpolicy.journal.limits import PIECE_MEMORY_BYTES_MAX
 from kpolicy.journal.segment_format import (
     END,
     Piece,
@@ -61,6 +62,15 @@ def test_a_segment_comes_back_as_it_was_written() -> None:
     segment, chunks = read(WHOLE)
     assert (segment.header, chunks) == (HEADER, CHUNKS)
     assert (segment.problem, segment.is_open) == (None, False)
+
+
+def test_after_a_large_piece_the_next_one_is_whole() -> None:
+    piece = Piece()
+    piece.put((b"large" * PIECE_MEMORY_BYTES_MAX,))
+    piece.clear()
+    piece.put((b"sma", b"ll"))
+    _, chunks = read(header_bytes(HEADER) + piece.packed() + END)
+    assert chunks == [b"small"]
 
 
 def test_wherever_it_is_cut_whole_pieces_are_read() -> None:
