@@ -1,15 +1,18 @@
 """Boundary B3: counts the calls and bytes between Python and Rust, and fails if there are too many.
-`placing` runs the scheduler and does the counting.
+`placing` runs the scheduler, and `crossings` counts.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
-from benches.placing import Placing, Run, each
+from benches.crossings import CountingEngine
+from benches.placing import Placing
 from kpolicy.cli.input_output import progress_bar
+from kpolicy.offline.bench.generated_cluster import Size
 from kpolicy.offline.reports.columns import columns
 from kpolicy.offline.snapshots.cluster_snapshot import default_program
 from kpolicy.policy.assembly.assemble import Program
@@ -24,6 +27,42 @@ CALLS_ONCE_MAX: Final = 4
 CALLS_A_POD_MAX: Final = 0.1
 # More nodes may make batches smaller, as a batch must not take too long; not more than this.
 GROWTH_WITH_NODES_MAX: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The result of one run. Times are processor time a pod."""
+
+    nodes: int
+    pods: int
+    resources: int
+    pages: int
+    chunks: int
+    calls: dict[str, int]
+    bytes_in: dict[str, int]
+    bytes_out: dict[str, int]
+    python_us_a_pod: float
+    engine_us_a_pod: float
+
+    @property
+    def calls_for_pods(self) -> int:
+        """Calls other than those for pages and chunks."""
+        return self.calls.get("schedule", 0) + self.calls.get("settle", 0)
+
+    def line(self) -> dict[str, Any]:
+        return {
+            "nodes": self.nodes,
+            "pods": self.pods,
+            "pages": self.pages,
+            "chunks": self.chunks,
+            "calls": self.calls,
+            "crossings": sum(self.calls.values()),
+            "crossingsPerPod": round(sum(self.calls.values()) / self.pods, 4),
+            "bytesInPerCall": each(self.bytes_in, self.calls),
+            "bytesOutPerCall": each(self.bytes_out, self.calls),
+            "pythonUsPerPod": round(self.python_us_a_pod, 1),
+            "engineUsPerPod": round(self.engine_us_a_pod, 1),
+        }
 
 
 def measure(nodes: int = NODES, pods: int = PODS, program: Program | None = None) -> list[Run]:
@@ -87,7 +126,21 @@ def table(runs: Sequence[Run]) -> list[str]:
 
 def measure_one(nodes: int, pods: int, program: Program) -> Run:
     with progress_bar(f"{nodes:,} nodes, {pods:,} pods") as progress:
-        return asyncio.run(Placing(nodes, pods, program).run(progress))
+        engine = CountingEngine(seed=1)
+        placed = asyncio.run(Placing(engine, Size(nodes, 0, pods), program).run(progress))
+    python_ns = placed.processor_ns - engine.engine_ns - engine.counting_ns
+    return Run(
+        nodes,
+        pods,
+        placed.resources,
+        pages=placed.pages,
+        chunks=placed.chunks,
+        calls=dict(engine.calls),
+        bytes_in=dict(engine.bytes_in),
+        bytes_out=dict(engine.bytes_out),
+        python_us_a_pod=python_ns / 1000 / pods,
+        engine_us_a_pod=engine.engine_ns / 1000 / pods,
+    )
 
 
 def _name(run: Run) -> str:
@@ -96,3 +149,8 @@ def _name(run: Run) -> str:
 
 def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def each(totals: dict[str, int], calls: dict[str, int]) -> dict[str, int]:
+    """The average of one call."""
+    return {name: totals[name] // count for name, count in calls.items()}

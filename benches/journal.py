@@ -19,9 +19,11 @@ from typing import Any, Final
 
 from benches.placing import Placing
 from kpolicy.clock import SystemClock
+from kpolicy.engine import Engine
 from kpolicy.journal.journal_thread import Journal
 from kpolicy.journal.segment_files import SegmentFiles
 from kpolicy.journal.segment_format import SegmentHeader
+from kpolicy.offline.bench.generated_cluster import Size
 from kpolicy.offline.journal_replay.journal_input import read_journal
 from kpolicy.offline.journal_replay.whole_journal import replay, replay_with
 from kpolicy.offline.snapshots.cluster_snapshot import default_program
@@ -131,7 +133,7 @@ def _other_program() -> Program:
 
 def _placed(nodes: int, pods: int, journal: Journal | None) -> LoopTime:
     witnesses = () if journal is None else (journal,)
-    placing = Placing(nodes, pods, default_program(), witnesses)
+    placing = Placing(Engine(SEED), Size(nodes, 0, pods), default_program(), witnesses)
     began_ns, processor_ns = time.perf_counter_ns(), time.process_time_ns()
     asyncio.run(placing.run(None))
     clock_s = (time.perf_counter_ns() - began_ns) / 1e9

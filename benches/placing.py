@@ -1,7 +1,7 @@
 """Runs the scheduler's own sink, queue, cycle and binds on a cluster that exists only as bytes.
 
-Lists and watch lines are generated beforehand. The engine counts its calls, a binder answers at
-once, and the watch confirms each bind. There is no API server and no network. All pods must fit.
+Lists and watch lines are generated beforehand. A binder answers at once, and the watch confirms
+each bind. There is no API server and no network. All pods must fit.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import gc
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from benches.crossings import CountingEngine
 from kpolicy.clock import SystemClock
 from kpolicy.cluster.limits import LIST_PAGE_OBJECTS
+from kpolicy.engine import Engine
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.snapshots.cluster_snapshot import PolicyRefusedError, Progress
 from kpolicy.policy.assembly.assemble import Program
@@ -32,50 +32,29 @@ _LOOK_EVERY_S: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """The result of one run. Times are processor time a pod."""
+class Placed:
+    """All pods were placed. `processor_ns` is the processor time of all threads, without the code
+    that stands for the API server."""
 
-    nodes: int
-    pods: int
     resources: int
     pages: int
     chunks: int
-    calls: dict[str, int]
-    bytes_in: dict[str, int]
-    bytes_out: dict[str, int]
-    python_us_a_pod: float
-    engine_us_a_pod: float
-
-    @property
-    def calls_for_pods(self) -> int:
-        """Calls other than those for pages and chunks."""
-        return self.calls.get("schedule", 0) + self.calls.get("settle", 0)
-
-    def line(self) -> dict[str, Any]:
-        return {
-            "nodes": self.nodes,
-            "pods": self.pods,
-            "pages": self.pages,
-            "chunks": self.chunks,
-            "calls": self.calls,
-            "crossings": sum(self.calls.values()),
-            "crossingsPerPod": round(sum(self.calls.values()) / self.pods, 4),
-            "bytesInPerCall": each(self.bytes_in, self.calls),
-            "bytesOutPerCall": each(self.bytes_out, self.calls),
-            "pythonUsPerPod": round(self.python_us_a_pod, 1),
-            "engineUsPerPod": round(self.engine_us_a_pod, 1),
-        }
+    processor_ns: int
 
 
 class Placing:
-    """`witnesses` hear of every call of the engine."""
+    """`witnesses` hear of every call of the engine, which is a new one."""
 
     def __init__(
-        self, nodes: int, pods: int, program: Program, witnesses: Sequence[Witness] = ()
+        self,
+        engine: Engine,
+        size: generated_cluster.Size,
+        program: Program,
+        witnesses: Sequence[Witness] = (),
     ) -> None:
         self._witnesses = witnesses
-        self._size = generated_cluster.Size(nodes, 0, pods)
-        self._engine = CountingEngine(seed=1)
+        self._size = size
+        self._engine = engine
         self._engine.records = bool(witnesses)
         refusals = self._engine.load(program.bytes)
         if refusals:
@@ -89,25 +68,16 @@ class Placing:
         self._left = 0
         self._making_ns = 0  # in the code that stands for the API server
 
-    async def run(self, progress: Progress | None) -> Run:
+    async def run(self, progress: Progress | None) -> Placed:
         gc.collect()
         began_ns = time.process_time_ns()
         async with asyncio.timeout(RUN_S_MAX):
             await self._place(progress)
-        engine = self._engine
-        elsewhere_ns = engine.engine_ns + engine.counting_ns + self._making_ns
-        python_ns = time.process_time_ns() - began_ns - elsewhere_ns
-        return Run(
-            self._size.nodes,
-            self._size.pods,
+        return Placed(
             len(self._resources),
             pages=len(self._pages),
             chunks=len(self._chunks) + self._confirming_chunks,
-            calls=dict(engine.calls),
-            bytes_in=dict(engine.bytes_in),
-            bytes_out=dict(engine.bytes_out),
-            python_us_a_pod=python_ns / 1000 / self._size.pods,
-            engine_us_a_pod=engine.engine_ns / 1000 / self._size.pods,
+            processor_ns=time.process_time_ns() - began_ns - self._making_ns,
         )
 
     async def _place(self, progress: Progress | None) -> None:
@@ -196,8 +166,3 @@ def _chunks(kind: str, items: Iterable[str]) -> list[bytes]:
 
 def _number(name: str) -> int:
     return int(name.rpartition("-")[2])
-
-
-def each(totals: dict[str, int], calls: dict[str, int]) -> dict[str, int]:
-    """The average of one call."""
-    return {name: totals[name] // count for name, count in calls.items()}

@@ -1,9 +1,9 @@
 """Journals the calls of an engine from the thread that makes them, without ever waiting.
 
 Calls become bytes where they are made, while their answers are at hand: another thread would
-compete with the loop for Python's lock. A thread of its own packs and writes them. If it is too
-slow, or if the disk refuses, calls are missed: the journal then has a gap, and begins again with
-all objects.
+compete with the loop for Python's lock. A thread of its own packs and writes them, and frames lines
+of watches, which are bytes before. If it is too slow, or if the disk refuses, calls are missed: the
+journal then has a gap, and begins again with all objects.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from kpolicy.journal.segment_format import SegmentHeader
 _log = logging.getLogger(__name__)
 
 GAP_CODE: Final = "KPS107"
-_READS: Final = (0, Effect.READS)
+_RECORDED: Final = frozenset(
+    name for name, (_, effect) in CALLS.items() if effect is not Effect.READS
+)
 _FAILED: Final = "a call could not be recorded"
 _TOO_SLOW: Final = "calls came faster than they could be written"
 
@@ -40,12 +42,22 @@ class _Answered(NamedTuple):
     size: int
 
 
+class _Watched(NamedTuple):
+    """Lines of a watch, which are bytes already. Their record is made in the thread of the journal,
+    in a row with others: between two calls, even a little Python takes long."""
+
+    call: Call
+    at_ns: int
+    size: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Marked:
     """What the engine held. To read it takes long, and is done in the thread of the journal."""
 
     held: Held
     at_ns: int
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +69,10 @@ class _Anew:
     gap_from_ns: int
     at_ns: int
     begun: Future[bool]
+    size: int = 0
 
 
-_Work: TypeAlias = "_Answered | _Marked | _Anew"
+_Work: TypeAlias = "_Answered | _Watched | _Marked | _Anew"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,31 +146,34 @@ class Journal:
         self, name: str, arguments: tuple[Any, ...], options: Mapping[str, Any], answer: Any
     ) -> None:
         """The engine was called. `answer` may be the exception that it raised."""
-        if CALLS.get(name, _READS)[1] is Effect.READS:
+        if name not in _RECORDED:
             return
         # Without the lock: in a gap, no record is made in vain.
         is_behind = self._is_behind
         call, now_ns = Call(name, arguments, options), self._clock.now_ns()
         work = None if is_behind else self._work_of(call, answer, now_ns)
-        size = work.size if isinstance(work, _Answered) else 0
         with self._more:
             if name == "load" and answer == []:
                 self._program = arguments[0]
             too_many = len(self._work) >= BACKLOG_CALLS_MAX
             if is_behind or self._is_behind:
                 self._missed += 1
-            elif work is None or too_many or self._bytes + size > BACKLOG_BYTES_MAX:
+            elif work is None or too_many or self._bytes + work.size > BACKLOG_BYTES_MAX:
                 self._missed += 1
                 self._fall_behind(_TOO_SLOW if work is not None else _FAILED)
             else:
                 self._work.append(work)
-                self._bytes += size
+                self._bytes += work.size
 
-    def _work_of(self, call: Call, answer: Any, at_ns: int) -> _Answered | _Marked | None:
+    def _work_of(
+        self, call: Call, answer: Any, at_ns: int
+    ) -> _Answered | _Watched | _Marked | None:
         """None if the call cannot be recorded, which is our mistake: scheduling goes on."""
         if isinstance(answer, Held):
             return _Marked(answer, at_ns)
         try:
+            if call.name == "watch" and not isinstance(answer, Exception):
+                return _Watched(call, at_ns, len(call.arguments[1]))
             record = record_parts(call, answer, at_ns)
         except Exception:
             _log.exception("the journal failed")
@@ -197,8 +213,7 @@ class Journal:
                 if not self._work:
                     return
                 work = self._work.popleft()
-                if isinstance(work, _Answered):
-                    self._bytes -= work.size
+                self._bytes -= work.size
             self._do(work)
 
     def _do(self, work: _Work) -> None:
@@ -206,6 +221,9 @@ class Journal:
             match work:
                 case _Answered(record, at_ns):
                     self._files.put(record, at_ns)
+                    self._calls += 1
+                case _Watched(call, at_ns):
+                    self._files.put(record_parts(call, None, at_ns), at_ns)
                     self._calls += 1
                 case _Marked(held, at_ns):
                     mark = record_parts(Call("checkpoint", ()), held, at_ns)

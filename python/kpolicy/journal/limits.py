@@ -17,6 +17,9 @@ LOOK_S: Final = 0.1
 # what has not been packed is lost with the process.
 CHUNK_BYTES: Final = 1 << 20
 CHUNK_S: Final = 1.0
+# The memory of a piece is kept for the next one up to this size: records go beyond `CHUNK_BYTES` by
+# one read from a socket, or by one page of a list.
+PIECE_MEMORY_BYTES_MAX: Final = 4 << 20
 # A power failure loses at most the records of this time. Each sync may keep the disk busy for some
 # milliseconds.
 SYNC_S: Final = 5.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -25,10 +25,10 @@ from kpolicy.journal.limits import (
 from kpolicy.journal.segment_format import (
     END,
     SUFFIX,
+    Piece,
     SegmentHeader,
     header_bytes,
     opened,
-    packed,
 )
 from kpolicy.offline.snapshots.snapshot_problem import Problem
 
@@ -70,8 +70,7 @@ class SegmentFiles:
         )
         self._path = folder
         self._stream: BinaryIO | None = None
-        self._records: list[bytes] = []  # parts of those that wait
-        self._waiting_bytes = 0
+        self._piece = Piece()  # the records that wait
         self._own_bytes = 0  # of the present epoch
         self._first_ns = 0  # of the records that wait
         self._is_synced = True
@@ -111,13 +110,12 @@ class SegmentFiles:
         self._own_bytes = 0
         self._begin(at_ns)
 
-    def put(self, record: Sequence[bytes], at_ns: int) -> None:
-        """Takes the parts of a record. None is copied before they are packed."""
-        if not self._records:
+    def put(self, record: Iterable[bytes], at_ns: int) -> None:
+        """Takes the parts of a record."""
+        if not self._piece.size:
             self._first_ns = at_ns
-        self._records += record
-        self._waiting_bytes += sum(map(len, record))
-        if self._waiting_bytes >= CHUNK_BYTES:
+        self._piece.put(record)
+        if self._piece.size >= CHUNK_BYTES:
             self.flush()
             if self._files[self._path].size >= self._segment_bytes:
                 self._end()
@@ -125,11 +123,11 @@ class SegmentFiles:
 
     def flush(self) -> None:
         """Hands everything to the operating system."""
-        if not self._records:
+        if not self._piece.size:
             return
-        piece = packed(b"".join(self._records))
-        self._clear()
-        self._write(piece)
+        packed = self._piece.packed()
+        self._piece.clear()
+        self._write(packed)
         self._first_ns, self._is_synced = 0, False
 
     def sync(self) -> None:
@@ -142,7 +140,7 @@ class SegmentFiles:
         """Ends the segment where its last whole piece ends: nothing more can be written. Gives the
         time of the first record that is lost, or 0."""
         lost_ns, self._first_ns = self._first_ns, 0
-        self._clear()
+        self._piece.clear()
         if self._stream is not None:
             self._stream.close()
             self._stream = None
@@ -158,10 +156,6 @@ class SegmentFiles:
             os.close(self._lock)
 
     # --- inside ----------------------------------------------------------------------------------
-
-    def _clear(self) -> None:
-        self._records.clear()
-        self._waiting_bytes = 0
 
     def _begin(self, at_ns: int) -> None:
         self._header = replace(self._header, number=self._header.number + 1, began_ns=at_ns)

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from io import BytesIO
 from typing import Any, BinaryIO, Final
 
-from kpolicy.journal.limits import CHUNK_UNPACKED_BYTES_MAX, PACK_LEVEL
+from kpolicy.journal.limits import CHUNK_UNPACKED_BYTES_MAX, PACK_LEVEL, PIECE_MEMORY_BYTES_MAX
 from kpolicy.offline.snapshot_file.reader import (
     HEADER_AT,
     HEADER_BYTES_MAX,
@@ -67,11 +68,35 @@ def header_bytes(header: SegmentHeader) -> bytes:
     return MAGIC + PREFIX.pack(JOURNAL_FORMAT, len(text), hashlib.sha256(text).digest()) + text
 
 
-def packed(chunk: bytes) -> bytes:
-    import zstandard  # noqa: PLC0415  only a journal needs it
+class Piece:
+    """Records that are packed together. Its memory and the packer's are used for one piece after
+    another: fresh pages of memory for each would take longer than packing."""
 
-    piece = zstandard.ZstdCompressor(level=PACK_LEVEL, write_checksum=True).compress(chunk)
-    return _LENGTH.pack(len(piece)) + piece
+    def __init__(self) -> None:
+        import zstandard  # noqa: PLC0415  only a journal needs it
+
+        self._packer = zstandard.ZstdCompressor(level=PACK_LEVEL, write_checksum=True)
+        self._records = BytesIO()
+
+    @property
+    def size(self) -> int:
+        """Bytes of the records so far."""
+        return self._records.tell()
+
+    def put(self, record: Iterable[bytes]) -> None:
+        """Takes a copy of the parts of a record."""
+        self._records.writelines(record)
+
+    def packed(self) -> bytes:
+        with self._records.getbuffer() as memory, memory[: self.size] as records:
+            piece = self._packer.compress(records)
+        return _LENGTH.pack(len(piece)) + piece
+
+    def clear(self) -> None:
+        # A page of a list can be much larger than any piece after it.
+        if self.size > PIECE_MEMORY_BYTES_MAX:
+            self._records = BytesIO()
+        self._records.seek(0)
 
 
 class Segment:

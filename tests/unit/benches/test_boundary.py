@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from benches import __main__ as driver, boundary, matrix, startup
+from benches.boundary import Run
 from benches.crossings import size
-from benches.placing import Run
 from kpolicy import compile_policy
 from kpolicy.offline.bench import generated_cluster
 from kpolicy.offline.bench.workloads import DEVICES, REPEATED

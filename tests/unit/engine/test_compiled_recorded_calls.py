@@ -102,6 +102,16 @@ def decided(of: Engine, *uids: str) -> bytes:
     return decisions_json(*of.schedule(uids, NOW_NS)[:3])
 
 
+def test_the_engine_writes_the_same_bytes_of_its_decisions_as_python_has() -> None:
+    recording = engine()
+    recording.watch("pods", lines(("ADDED", pending("a")), ("ADDED", pending("b"))), NOW_NS)
+    recording.records = True
+    uids = ["a", "unknown", "b", "listed"]
+    scheduled = recording.schedule(uids, NOW_NS)
+    assert len(scheduled.decisions) == len(uids)
+    assert scheduled.recorded == decisions_json(*scheduled[:3])
+
+
 def test_lines_leave_the_engine_as_a_watch_does() -> None:
     watching, making = engine(), engine()
     watching.watch("pods", EVENTS, NOW_NS)

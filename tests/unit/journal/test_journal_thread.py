@@ -89,10 +89,16 @@ def test_when_calls_come_too_fast_the_journal_gives_way(
     made.close()
 
 
-def test_a_failure_of_the_journal_is_a_gap_too(tmp_path: Path, caplog: Logged) -> None:
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("schedule", (object(),)), ("watch", ()), ("watch", ("pods", "no bytes", object()))],
+)
+def test_a_failure_of_the_journal_is_a_gap_too(
+    name: str, arguments: tuple[object, ...], tmp_path: Path, caplog: Logged
+) -> None:
     made = JournaledEngine(tmp_path)
     made.begin()
-    made.journal("schedule", (object(),), {}, None)
+    made.journal(name, arguments, {}, None)
     made.journal("a function of its own", (), {}, None)
     made.journal.write_waiting()
     assert made.journal.statistics().is_behind

@@ -8,13 +8,14 @@ from itertools import takewhile
 
 import pytest
 
+from kpolicy.journal.limits import PIECE_MEMORY_BYTES_MAX
 from kpolicy.journal.segment_format import (
     END,
+    Piece,
     Segment,
     SegmentHeader,
     header_bytes,
     opened,
-    packed,
     unpacked,
 )
 from kpolicy.offline.snapshot_file.reader import read_recording
@@ -29,7 +30,19 @@ from kpolicy.offline.snapshots.snapshot_problem import (
 
 HEADER = SegmentHeader("run", "a test", 5, 7, cluster_version="v1.37.0")
 CHUNKS = [b"one" * 50, b"two" * 500, b"three" * 5]
-WHOLE = header_bytes(HEADER) + b"".join(map(packed, CHUNKS)) + END
+
+
+def pieces() -> list[bytes]:
+    """All through the same memory, where a shorter one follows a longer one."""
+    piece, found = Piece(), []
+    for chunk in CHUNKS:
+        piece.put((chunk[:7], chunk[7:]))
+        found.append(piece.packed())
+        piece.clear()
+    return found
+
+
+WHOLE = header_bytes(HEADER) + b"".join(pieces()) + END
 
 
 def read(text: bytes) -> tuple[Segment, list[bytes | str]]:
@@ -51,11 +64,20 @@ def test_a_segment_comes_back_as_it_was_written() -> None:
     assert (segment.problem, segment.is_open) == (None, False)
 
 
+def test_after_a_large_piece_the_next_one_is_whole() -> None:
+    piece = Piece()
+    piece.put((b"large" * PIECE_MEMORY_BYTES_MAX,))
+    piece.clear()
+    piece.put((b"sma", b"ll"))
+    _, chunks = read(header_bytes(HEADER) + piece.packed() + END)
+    assert chunks == [b"small"]
+
+
 def test_wherever_it_is_cut_whole_pieces_are_read() -> None:
     start = len(header_bytes(HEADER))
     ends = [start]
-    for chunk in CHUNKS:
-        ends.append(ends[-1] + len(packed(chunk)))
+    for piece in pieces():
+        ends.append(ends[-1] + len(piece))
     for length in range(start, len(WHOLE) - 1):
         segment, chunks = read(WHOLE[:length])
         assert chunks == CHUNKS[: sum(end <= length for end in ends[1:])], length
