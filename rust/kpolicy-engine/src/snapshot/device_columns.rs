@@ -50,6 +50,16 @@ pub(crate) struct SliceColumns {
     pub(super) flags: Box<[Flags]>,
     /// Flags say which devices are in use.
     pub(super) notes_use: bool,
+    /// Of a pool with several slices but not too many, all of one generation.
+    pub(super) together: Option<Together>,
+}
+
+/// The slices of a pool.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Together {
+    pub(super) slices: usize,
+    /// They contradict themselves or each other.
+    pub(super) contradict: bool,
 }
 
 /// Of a device: the first one that has the same, and how many attributes it has.
@@ -114,6 +124,13 @@ impl DeviceColumns {
         let columns = self.slices.get_mut(number);
         columns.is_some_and(|columns| std::mem::replace(&mut columns.notes_use, notes_use))
     }
+
+    /// What is known of the slices of its pool.
+    pub(super) fn set_together(&mut self, number: usize, together: Option<Together>) {
+        if let Some(columns) = self.slices.get_mut(number) {
+            columns.together = together;
+        }
+    }
 }
 
 impl SliceColumns {
@@ -141,7 +158,7 @@ impl SliceColumns {
             false => (None, Box::default()),
         };
         let flags = devices.iter().map(Flags::of).collect();
-        Self { names, values, firsts: firsts.collect(), flags, notes_use: false }
+        Self { names, values, firsts: firsts.collect(), flags, notes_use: false, together: None }
     }
 }
 

@@ -1,6 +1,7 @@
 //! An index of slices of devices by the node that they name and by pool, with their columns, kept in step
 //! with the objects.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::model::{Allocation, CounterSet, Device, Object, ResourceSlice};
 
-use super::device_columns::DeviceColumns;
+use super::device_columns::{DeviceColumns, Together};
 use super::device_rows::Columned;
 use super::devices_in_use::DevicesInUse;
 use super::objects::Replaced;
@@ -23,19 +24,31 @@ pub(crate) struct Published {
     /// has not.
     pub(crate) contradicts_itself: bool,
     pub(crate) has_binding_conditions: bool,
+    /// All slices of a pool have the same one.
+    pool: Arc<PoolName>,
     /// Of its columns.
     number: usize,
 }
 
 impl Published {
-    fn new(slice: &Arc<ResourceSlice>, number: usize) -> Self {
+    fn new(slice: &Arc<ResourceSlice>, pool: Arc<PoolName>, number: usize) -> Self {
         let devices = || slice.devices.iter();
         Self {
             contradicts_itself: contradict(devices(), || slice.shared_counters.iter()),
             has_binding_conditions: devices().any(|device| !device.binding_conditions.is_empty()),
             slice: Arc::clone(slice),
+            pool,
             number,
         }
+    }
+
+    pub(crate) fn is_of_pool_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.pool, &other.pool)
+    }
+
+    /// By driver and pool. Of one pool, their names are not read: those of each node are elsewhere in memory.
+    pub(crate) fn cmp_pools(&self, other: &Self) -> Ordering {
+        if self.is_of_pool_of(other) { Ordering::Equal } else { self.pool.cmp(&other.pool) }
     }
 }
 
@@ -72,9 +85,6 @@ pub(crate) struct DeviceSlices {
     /// too.
     counting: BTreeMap<PoolName, Slices>,
     by_pool: FxHashMap<PoolName, Slices>,
-    /// Whether the slices of a pool contradict themselves or each other, of pools with several slices
-    /// but not too many, all of one generation.
-    contradicting: FxHashMap<PoolName, bool>,
     columns: DeviceColumns,
 }
 
@@ -134,19 +144,11 @@ impl DeviceSlices {
         self.by_pool.get(&(driver.into(), pool.into())).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a pool contradicts itself; `None`: not known, or some of its slices are not among so many.
-    pub(crate) fn contradicts_itself(
-        &self,
-        driver: &str,
-        pool: &str,
-        slices: usize,
-    ) -> Option<bool> {
-        if slices > SLICES_COMPARED_MAX {
-            return None;
-        }
-        let name = (driver.into(), pool.into());
-        let is_all = self.by_pool.get(&name).is_some_and(|all| all.len() == slices);
-        self.contradicting.get(&name).copied().filter(|_| is_all)
+    /// Whether the pool of a slice contradicts itself; `None`: not known, or some of its slices are not
+    /// among so many.
+    pub(crate) fn contradicts_itself(&self, one: &Published, slices: usize) -> Option<bool> {
+        let together = self.columns.get(one.number).together?;
+        (together.slices == slices).then_some(together.contradict)
     }
 
     /// `in_use`: with the change.
@@ -183,12 +185,14 @@ impl DeviceSlices {
             self.follow_pool(&pool, in_use);
         }
         if let Some(Object::ResourceSlice(slice)) = &replaced.new {
-            let new = Published::new(slice, self.columns.add(slice));
+            let pool = (slice.driver.clone(), slice.pool.clone());
+            let of_pool = self.by_pool.get(&pool).and_then(|all| all.first());
+            let shared = of_pool.map_or_else(|| pool.clone().into(), |one| Arc::clone(&one.pool));
+            let new = Published::new(slice, shared, self.columns.add(slice));
             match &slice.place.node_name {
                 Some(node) => self.by_node.entry(node.clone()).or_default().push(new.clone()),
                 None => self.elsewhere.push(new.clone()),
             }
-            let pool = (slice.driver.clone(), slice.pool.clone());
             self.by_pool.entry(pool.clone()).or_default().push(new);
             self.follow_pool(&pool, in_use);
         }
@@ -224,13 +228,13 @@ impl DeviceSlices {
         }
         let generation = all.first().map(|one| one.slice.generation);
         let is_current = |one: &Published| Some(one.slice.generation) == generation;
-        if (2..=SLICES_COMPARED_MAX).contains(&all.len()) && all.iter().all(is_current) {
+        let is_compared = (2..=SLICES_COMPARED_MAX).contains(&all.len());
+        let together = (is_compared && all.iter().all(is_current)).then(|| {
             let devices = all.iter().flat_map(|one| one.slice.devices.iter());
             let sets = || all.iter().flat_map(|one| one.slice.shared_counters.iter());
-            self.contradicting.insert(pool.clone(), contradict(devices, sets));
-        } else {
-            self.contradicting.remove(pool);
-        }
+            Together { slices: all.len(), contradict: contradict(devices, sets) }
+        });
+        all.iter().for_each(|one| self.columns.set_together(one.number, together));
         let is_counting = |one: &&Published| {
             one.slice.place.node_name.is_some() && !one.slice.shared_counters.is_empty()
         };

@@ -1,14 +1,12 @@
 //! The pools that a node sees: which slices count, in which order, and whether a pool is whole.
 
-use std::collections::BTreeMap;
-
 use rustc_hash::FxHashSet;
 
 use crate::model::{CounterSet, Device, ResourceSlice, SlicePlace};
 use crate::release::{Followed, Gate};
 use crate::rules::node_selection;
 use crate::snapshot::device_rows::{Columned, Held, Row};
-use crate::snapshot::device_slices::{Published, contradict, share_a_name};
+use crate::snapshot::device_slices::{DeviceSlices, Published, contradict, share_a_name};
 use crate::snapshot::device_taint_rules::Rules;
 use crate::snapshot::devices_in_use::{InUseWithout, PoolUse};
 use crate::snapshot::{Cluster, NodeView};
@@ -165,6 +163,28 @@ fn concerns(
     Ok(false)
 }
 
+/// The slices that count for a node, those of a pool together, and pools in the order of their names.
+fn slices_seen<'a>(
+    published: &'a DeviceSlices,
+    node: NodeView<'_>,
+    followed: Followed,
+    units: &mut Work,
+) -> Result<Vec<&'a Published>, Stop> {
+    let mut seen: Vec<&Published> = Vec::new();
+    let all_counters = !followed.traits().repairs_allocator;
+    for (one, is_own) in published.for_node(&node.node.name, all_counters) {
+        if one.slice.is_per_device && !followed.has(Gate::DRAPartitionableDevices) {
+            continue;
+        }
+        if concerns((&one.slice, is_own), node, followed, units)? {
+            units.charge(SLICE)?;
+            seen.push(one);
+        }
+    }
+    seen.sort_by(|left, right| left.cmp_pools(right));
+    Ok(seen)
+}
+
 /// The pools in the order in which they are searched.
 pub(super) fn gather<'a>(
     (cluster, in_use): (&'a Cluster, &'a InUseWithout),
@@ -174,21 +194,14 @@ pub(super) fn gather<'a>(
 ) -> Result<Vec<Pool<'a>>, Stop> {
     let published = &cluster.objects().device_slices;
     let held = &cluster.objects().devices_in_use;
-    let mut seen: BTreeMap<(&str, &str), Vec<&Published>> = BTreeMap::new();
-    let all_counters = !followed.traits().repairs_allocator;
-    for (one, is_own) in published.for_node(&node.node.name, all_counters) {
-        if one.slice.is_per_device && !followed.has(Gate::DRAPartitionableDevices) {
-            continue;
-        }
-        if concerns((&one.slice, is_own), node, followed, units)? {
-            units.charge(SLICE)?;
-            seen.entry((&one.slice.driver, &one.slice.pool)).or_default().push(one);
-        }
-    }
-    let mut pools: Vec<Pool<'_>> = Vec::with_capacity(seen.len());
-    for ((driver, name), mut found) in seen {
-        let Some(generation) = found.iter().map(|one| one.slice.generation).max() else { continue };
-        found.retain(|one| one.slice.generation == generation);
+    let seen = slices_seen(published, node, followed, units)?;
+    let mut pools: Vec<Pool<'_>> = Vec::new();
+    for of_pool in seen.chunk_by(|left, right| left.is_of_pool_of(right)) {
+        let Some(newest) = of_pool.iter().max_by_key(|one| one.slice.generation) else { continue };
+        let (driver, name, generation) =
+            (&*newest.slice.driver, &*newest.slice.pool, newest.slice.generation);
+        let is_newest = |one: &&Published| one.slice.generation == generation;
+        let mut found: Vec<&Published> = of_pool.iter().copied().filter(is_newest).collect();
         found.sort_by(|left, right| left.slice.meta.name.cmp(&right.slice.meta.name));
         let has_binding_conditions = found.iter().any(|one| one.has_binding_conditions);
         let slices: Vec<Columned<'_>> = found.iter().map(|one| published.columned(one)).collect();
@@ -233,10 +246,11 @@ pub(super) fn gather<'a>(
         let is_known = match found.as_slice() {
             _ if !pool.others.is_empty() || !has_counters => None,
             [only] => Some(only.contradicts_itself),
-            several => {
+            [first, ..] => {
                 units.charge(SLICE)?;
-                published.contradicts_itself(driver, name, several.len())
+                published.contradicts_itself(first, found.len())
             }
+            [] => None,
         };
         debug_assert!(
             is_known.is_none_or(|known| known == pool.contradicts_itself(has_counters)),
