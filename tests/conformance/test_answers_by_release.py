@@ -63,7 +63,7 @@ def test_a_namespace_selector_that_no_labels_meet_selects_every_namespace_until_
         },
     }
     required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-    said = answer(
+    explanation = answer(
         release,
         namespace("default"),
         namespace("other", env="prod"),
@@ -72,7 +72,7 @@ def test_a_namespace_selector_that_no_labels_meet_selects_every_namespace_until_
         pod("placed", {"nodeName": "b"}, "other"),
         pod("pending", {"affinity": {"podAntiAffinity": required}}),
     )
-    assert [found["name"] for found in said["nodes"] if "filter" not in found] == best
+    assert [found["name"] for found in explanation["nodes"] if "filter" not in found] == best
 
 
 @pytest.mark.parametrize("release", ["1.36", "1.37"])
@@ -80,19 +80,19 @@ def test_the_nominated_node_is_judged_where_the_pod_asks_for_other_nodes(release
     by_name = {"key": "metadata.name", "operator": "In", "values": ["a"]}
     terms = {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
-    said = answer(
+    explanation = answer(
         release,
         node("a", unschedulable=True),
         node("b", taints=[{"key": "k", "effect": "NoSchedule"}]),
         node("c"),
         pod("pending", {"affinity": {"nodeAffinity": required}}, nominatedNodeName="b"),
     )
-    assert said["message"] == (
+    assert explanation["message"] == (
         "0/3 nodes are available: "
         "1 node(s) didn't satisfy plugin(s) [NodeAffinity TaintToleration], "
         "1 node(s) had untolerated taint(s), 1 node(s) were unschedulable."
     )
-    assert [found["filter"]["plugin"] for found in said["nodes"]] == [
+    assert [found["filter"]["plugin"] for found in explanation["nodes"]] == [
         "NodeUnschedulable",
         "TaintToleration",
         "PreFilter",
