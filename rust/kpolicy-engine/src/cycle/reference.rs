@@ -43,11 +43,19 @@ pub(crate) struct NodeJudgement {
     pub(crate) filter: Option<(usize, Arc<Status>)>,
     /// Every filter that rejects it by itself.
     pub(crate) all_filters: Vec<(usize, Arc<Status>)>,
-    /// It was left out before any node was looked at.
+    /// It was left out before any node was looked at. The node that the pod is nominated to is judged all
+    /// the same.
     pub(crate) is_outside: bool,
     /// Only of feasible nodes.
     pub(crate) scores: Vec<Scored>,
     pub(crate) total: i64,
+}
+
+impl NodeJudgement {
+    /// Whether filters were asked about it.
+    pub(crate) fn is_looked_at(&self) -> bool {
+        !self.is_outside || self.filter.is_some()
+    }
 }
 
 /// Everything that the reference computes about a pod.
@@ -150,9 +158,11 @@ fn filter(
         NodesToCheck::All => None,
         NodesToCheck::Only { slots, .. } => Some(slots.iter().copied().collect::<BTreeSet<_>>()),
     };
+    let own = cluster.nominations().node_of(&pod.uid).and_then(|name| cluster.nodes().find(name));
     for view in views(cluster) {
         let mut judgement = NodeJudgement::feasible(view.slot);
-        if only.as_ref().is_some_and(|slots| !slots.contains(&view.slot)) {
+        let is_outside = only.as_ref().is_some_and(|slots| !slots.contains(&view.slot));
+        if is_outside && Some(view.slot) != own {
             judgement.is_outside = true;
             nodes.push(judgement);
             continue;
@@ -173,6 +183,7 @@ fn filter(
         if let Some(NodeRejection { filter, status: Some(status), .. }) = &first {
             judgement.filter = Some((*filter, Arc::clone(status)));
         }
+        judgement.is_outside = is_outside && first.is_some();
         rejected.nodes.extend(first);
         nodes.push(judgement);
     }

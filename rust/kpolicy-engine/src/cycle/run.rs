@@ -45,17 +45,24 @@ pub(super) enum Passing {
 pub(super) enum Nominated {
     /// There is none that counts.
     Nowhere,
-    /// The node is not among those that are left to look at.
-    Outside(NodeSlot),
     Rejected(NodeRejection),
     Feasible(NodeSlot),
 }
 
 impl Nominated {
+    /// Adds the verdict on the nominated node, if the node was not among those that were looked at.
+    pub(super) fn rejected_with(self, mut others: Rejected) -> Rejected {
+        if let Self::Rejected(own) = self
+            && !others.nodes.iter().any(|node| node.slot == own.slot)
+        {
+            others.nodes.push(own);
+        }
+        others
+    }
+
     /// A node that was tried for nothing.
     pub(super) fn attempted(&self) -> Option<NodeSlot> {
         match self {
-            Self::Outside(slot) => Some(*slot),
             Self::Rejected(rejection) => Some(rejection.slot),
             Self::Nowhere | Self::Feasible(_) => None,
         }
@@ -87,13 +94,13 @@ impl<'a, M: Meter> Run<'a, M> {
             Ok(left) => left,
             Err(outcome) => return outcome,
         };
-        let nominated = self.nominated_node(&left);
+        let nominated = self.nominated_node();
         if let Nominated::Feasible(slot) = nominated {
             self.stages.end(Point::Filter, StatusCode::Success);
             return self.choose_among(&[slot], &[]);
         }
         if sampling::is_asked_for(self.profile) {
-            return self.choose_among_some(left, &nominated);
+            return self.choose_among_some(left, nominated);
         }
         let passing = match self.passing(left) {
             Ok(passing) => passing,
@@ -102,7 +109,9 @@ impl<'a, M: Meter> Run<'a, M> {
         self.stages.end(Point::Filter, StatusCode::Success);
         match passing {
             Passing::AsCached => self.choose_among_all(),
-            Passing::Listed(feasible, rejected) if feasible.is_empty() => Found::Rejected(rejected),
+            Passing::Listed(feasible, rejected) if feasible.is_empty() => {
+                Found::Rejected(nominated.rejected_with(rejected))
+            }
             Passing::Listed(feasible, _) => self.choose_among(&feasible, &[]),
         }
     }
@@ -142,18 +151,15 @@ impl<'a, M: Meter> Run<'a, M> {
         })
     }
 
-    /// kube-scheduler tries the nominated node first, and takes it if it is feasible.
-    pub(super) fn nominated_node(&self, left: &NodesToCheck) -> Nominated {
+    /// kube-scheduler tries the nominated node first, even if it is not among the nodes that are left
+    /// to look at, and takes it if it is feasible.
+    pub(super) fn nominated_node(&self) -> Nominated {
         let nominations = self.cluster.nominations();
         let own = nominations.node_of(&self.question.pod.uid);
         let Some(slot) = own.and_then(|node| self.cluster.nodes().find(node)) else {
             return Nominated::Nowhere;
         };
-        if matches!(left, NodesToCheck::Only { slots, .. } if !slots.contains(&slot)) {
-            return Nominated::Outside(slot);
-        }
-        let prepared = self.shape.prepared(self.stores);
-        match self.verdict_on(slot, &prepared) {
+        match self.rejection_of(slot, &self.shape.prepared(self.stores)) {
             None => Nominated::Feasible(slot),
             Some(rejection) if rejection.code.is_failure() => Nominated::Nowhere,
             Some(rejection) => Nominated::Rejected(rejection),

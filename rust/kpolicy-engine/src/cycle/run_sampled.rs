@@ -14,16 +14,16 @@ use super::sampling::{self, Sample};
 
 impl<M: Meter> Run<'_, M> {
     /// Looks at nodes until enough of them are feasible, and chooses one of these.
-    pub(super) fn choose_among_some(&mut self, left: NodesToCheck, nominated: &Nominated) -> Found {
+    pub(super) fn choose_among_some(&mut self, left: NodesToCheck, nominated: Nominated) -> Found {
         let start = self.sampling.next_start();
-        let sample = self.search(&left, start, nominated, false);
+        let sample = self.search(&left, start, &nominated, false);
         self.sampling.move_on(sample.looked_at, self.cluster.nodes().len());
         if let Some(failure) = &sample.failure {
             return self.failed(failure);
         }
         self.stages.end(Point::Filter, StatusCode::Success);
         if sample.feasible.is_empty() {
-            return Found::Rejected(rejected(sample, left));
+            return Found::Rejected(nominated.rejected_with(rejected(sample, left)));
         }
         self.choose_among(&sample.feasible, &[])
     }
@@ -35,7 +35,7 @@ impl<M: Meter> Run<'_, M> {
         &mut self,
         left: &NodesToCheck,
     ) -> Result<Vec<NodeSlot>, Found> {
-        let nominated = self.nominated_node(left);
+        let nominated = self.nominated_node();
         let start = self.sampling.next_start();
         let sample = self.search(left, start, &nominated, true);
         let uid = &self.question.pod.uid;
@@ -69,7 +69,7 @@ impl<M: Meter> Run<'_, M> {
         extended: &Extended,
     ) -> Option<Found> {
         let kept = self.kept_and_passing(&left, extended);
-        let nominated = self.nominated_node(&left);
+        let nominated = self.nominated_node();
         if let Nominated::Feasible(own) = nominated
             && !kept.contains(&own)
         {
@@ -86,16 +86,12 @@ impl<M: Meter> Run<'_, M> {
             return Some(self.failed(failure));
         }
         let mut feasible = std::mem::take(&mut sample.feasible);
-        match nominated {
-            Nominated::Feasible(own) if !feasible.contains(&own) => feasible.push(own),
-            Nominated::Rejected(own)
-                if !sample.rejected.iter().any(|node| node.slot == own.slot) =>
-            {
-                sample.rejected.push(own);
-            }
-            _ => {}
+        if let Nominated::Feasible(own) = nominated
+            && !feasible.contains(&own)
+        {
+            feasible.push(own);
         }
-        none_kept(&feasible, rejected(sample, left), extended)
+        none_kept(&feasible, nominated.rejected_with(rejected(sample, left)), extended)
     }
 
     /// No other node is looked at.

@@ -181,8 +181,8 @@ fn judged(
         let own = profile.dynamic_resources();
         // It is not asked where a rule before it rejects.
         let is_asked = |node: &&NodeJudgement| match &node.filter {
-            Some((filter, _)) => Some(*filter) >= own && !node.is_outside,
-            None => !node.is_outside,
+            Some((filter, _)) => Some(*filter) >= own,
+            None => node.is_looked_at(),
         };
         let reached = judgement.nodes.iter().filter(is_asked).map(|node| node.slot);
         let found = PostFilter::of(rule, question.pod, cluster, reached);
@@ -225,7 +225,7 @@ fn counted(judgement: &Judgement, best: usize, detail: Detail<'_>, to: &mut Map<
 /// the feasible ones.
 fn seen(pod: &Pod, judgement: &Judgement, profile: &Profile, cluster: &Cluster) -> Value {
     let is_before = judgement.rejected.pre_filter.is_some();
-    let looked_at = judgement.nodes.iter().filter(|node| !is_before && !node.is_outside);
+    let looked_at = judgement.nodes.iter().filter(|node| !is_before && node.is_looked_at());
     let looked_at: Vec<NodeSlot> = looked_at.map(|node| node.slot).collect();
     let of_rule = |witness: &Witness| {
         let slots = if witness.is_filter() { &looked_at } else { &judgement.feasible };

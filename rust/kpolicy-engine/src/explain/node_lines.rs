@@ -102,7 +102,7 @@ struct NodeLines<'a> {
 impl NodeLines<'_> {
     fn add(&mut self, node: &NodeJudgement, name: &str, outside: Option<&Status>) {
         self.bytes.push(b'{');
-        if node.is_outside {
+        if !node.is_looked_at() {
             if let Some(status) = outside {
                 self.text("\"filter\":");
                 write_status(&mut self.bytes, "PreFilter", status);

@@ -98,12 +98,21 @@ pub(crate) enum Portworx {
     OfAllNodes,
 }
 
+/// Which namespaces a selector of the placed pod's affinity terms selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NamespaceSelectors {
+    /// Those whose labels it matches, or all, if it matches the empty set of labels.
+    ByLabelsOrNone,
+    ByLabels,
+}
+
 /// What differs between releases and hangs on no feature gate.
 #[derive(Debug)]
 pub(crate) struct Traits {
     pub(crate) balance: BalanceScored,
     pub(crate) image_volumes: ImageVolumes,
     pub(crate) portworx: Portworx,
+    pub(crate) namespace_selectors: NamespaceSelectors,
     /// Whether rules that taint devices come with the gate of taints, and have none of their own.
     pub(crate) taint_rules_come_with_taints: bool,
     /// Whether a pod fails that has claims with devices besides new ones, when nodes are scored: each
@@ -136,6 +145,7 @@ const V1_35: Traits = Traits {
     balance: BalanceScored::WithPod,
     image_volumes: ImageVolumes::NotCounted,
     portworx: Portworx::OfMigratedNodes,
+    namespace_selectors: NamespaceSelectors::ByLabelsOrNone,
     taint_rules_come_with_taints: false,
     scores_claims_as_new: true,
     scores_devices: true,
@@ -158,6 +168,7 @@ const V1_36: Traits = Traits {
 };
 const V1_37: Traits = Traits {
     image_volumes: ImageVolumes::InBoth,
+    namespace_selectors: NamespaceSelectors::ByLabels,
     nothing_to_deallocate: "",
     nothing_deallocated: "",
     repairs_allocator: true,

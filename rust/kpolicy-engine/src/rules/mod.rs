@@ -142,8 +142,12 @@ pub const BUILT_INS: &[BuiltIn] = &[
         })
         .weight(2),
     BuiltIn::of_default(inter_pod_affinity::NAME)
-        .filter(|args, _, refusals| Some(Box::new(inter_pod_affinity::from_args(args, refusals)?)))
-        .score(|args, _, refusals| Some(Box::new(inter_pod_affinity::from_args(args, refusals)?)))
+        .filter(|args, followed, refusals| {
+            Some(Box::new(inter_pod_affinity::from_args(args, followed, refusals)?))
+        })
+        .score(|args, followed, refusals| {
+            Some(Box::new(inter_pod_affinity::from_args(args, followed, refusals)?))
+        })
         .weight(2),
     BuiltIn::of_default(dynamic_resources::NAME)
         .filter(|args, followed, refusals| {

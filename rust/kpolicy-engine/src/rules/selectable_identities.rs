@@ -2,6 +2,7 @@
 
 use crate::intern::Name;
 use crate::model::{PodAffinityTerm, Selector};
+use crate::release::NamespaceSelectors;
 use crate::snapshot::{Cluster, Pod};
 
 use super::inter_pod_affinity::means_namespace;
@@ -35,7 +36,8 @@ impl<'a> SelectableIdentities<'a> {
             Some(selector) if !self.can_compare(selector) => census.identities_count(),
             Some(_) => {
                 let groups = census.by_namespace().filter(|(namespace, _)| {
-                    means_namespace(term, self.namespace, namespace, self.cluster)
+                    let widest = NamespaceSelectors::ByLabelsOrNone;
+                    means_namespace(term, self.namespace, namespace, self.cluster, widest)
                 });
                 groups.map(|(_, rows)| rows.len()).sum()
             }

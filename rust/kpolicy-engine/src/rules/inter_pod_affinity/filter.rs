@@ -7,6 +7,7 @@ use crate::heap::HeapBytes;
 use crate::intern::Shared;
 use crate::model::{Kind, Labels, PodAffinityTerm};
 use crate::part::{Part, Parts};
+use crate::release::NamespaceSelectors;
 use crate::rules::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Stage, Status};
 use crate::snapshot::census::{Demand, Row};
 use crate::snapshot::pod::{Identity, PodAffinity};
@@ -37,6 +38,7 @@ struct PreparedAffinityFilter {
     /// Pods on nodes that one of the required anti-affinity terms means.
     unwanted: TopologySums,
     means_itself: bool,
+    selectors: NamespaceSelectors,
 }
 
 impl Filter for InterPodAffinity {
@@ -47,7 +49,8 @@ impl Filter for InterPodAffinity {
 
     fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedFilter>> {
         let (identity, affinity) = (pod.identity.clone(), pod.template.pod_affinity.clone());
-        let means_itself = all_mean(&affinity.required, &identity.namespace, &identity, cluster);
+        let own = &identity.namespace;
+        let means_itself = all_mean(&affinity.required, own, &identity, cluster, self.selectors);
         let namespace_labels =
             cluster.namespace_labels(&identity.namespace).cloned().unwrap_or_default();
         let mut prepared = PreparedAffinityFilter {
@@ -58,6 +61,7 @@ impl Filter for InterPodAffinity {
             wanted: TopologySums::default(),
             unwanted: TopologySums::default(),
             means_itself,
+            selectors: self.selectors,
         };
         prepared.count_all(cluster);
         Some(Box::new(prepared))
@@ -238,8 +242,9 @@ impl Means {
 
     /// Which of them may mean pods of a namespace.
     fn of_namespace(prepared: &PreparedAffinityFilter, namespace: &str, cluster: &Cluster) -> Self {
-        let owner = &prepared.identity.namespace;
-        let means = |term: &PodAffinityTerm| means_namespace(term, owner, namespace, cluster);
+        let (owner, selectors) = (&prepared.identity.namespace, prepared.selectors);
+        let means =
+            |term: &PodAffinityTerm| means_namespace(term, owner, namespace, cluster, selectors);
         let PodAffinity { required, anti_required, .. } = &*prepared.affinity;
         Self {
             wanted: !required.is_empty() && required.iter().all(means),

@@ -5,6 +5,7 @@
 
 use crate::event::Occurrence;
 use crate::model::{Labels, PodAffinityTerm};
+use crate::release::NamespaceSelectors;
 use crate::snapshot::{Cluster, Node, Pod};
 
 use super::terms::{Incoming, all_mean, all_mean_by_name, means_existing, means_incoming};
@@ -49,9 +50,12 @@ pub(super) fn wakes_more<'a>(pod: &Pod, occurrence: &'a Occurrence, cluster: &Cl
 
 fn other_pod_helps(pod: &Pod, old: Option<&Pod>, new: Option<&Pod>, cluster: &Cluster) -> bool {
     let (affinity, namespace) = (&pod.template.pod_affinity, pod.namespace());
-    let is_wanted = |other: &Pod| all_mean(&affinity.required, namespace, &other.identity, cluster);
+    // Also where a release selects fewer namespaces: the pod is then tried once more than need be.
+    let widest = NamespaceSelectors::ByLabelsOrNone;
+    let is_wanted =
+        |other: &Pod| all_mean(&affinity.required, namespace, &other.identity, cluster, widest);
     let is_unwanted = |term: &PodAffinityTerm, other: Option<&Pod>| {
-        other.is_some_and(|other| means_existing(term, namespace, &other.identity, cluster))
+        other.is_some_and(|other| means_existing(term, namespace, &other.identity, cluster, widest))
     };
     let (was_wanted, wanted) = (old.is_some_and(is_wanted), new.is_some_and(is_wanted));
     // Without a pod that all terms mean, a pod that they mean itself may be the first.

@@ -1,6 +1,6 @@
 //! `InterPodAffinity`: where pods like these run, or must not, by topology.
 //!
-//! Specification: Kubernetes API `PodAffinity` and `PodAntiAffinity`, as kube-scheduler 1.36 reads
+//! Specification: Kubernetes API `PodAffinity` and `PodAntiAffinity`, as kube-scheduler reads
 //! them. Required affinity wants one pod that matches *all* terms (each term's topology is then
 //! checked by itself); anti-affinity terms are independent, and those of pods on nodes are honoured
 //! too. Reads: pods on nodes and their terms, node labels, namespaces; the pod's identity and
@@ -14,6 +14,7 @@ mod score;
 mod terms;
 
 use crate::fields::{Fields, Refusals};
+use crate::release::{Followed, NamespaceSelectors};
 
 pub(super) use terms::means_namespace;
 
@@ -28,11 +29,13 @@ pub(crate) struct InterPodAffinity {
     hard_weight: i64,
     /// Pods without preferences of their own do not look at those of others.
     ignores_others_preferences: bool,
+    selectors: NamespaceSelectors,
 }
 
 /// From the plugin's arguments; the same for filter and score.
 pub(crate) fn from_args(
     args: &mut Fields<'_>,
+    followed: Followed,
     refusals: &mut Refusals,
 ) -> Option<InterPodAffinity> {
     let hard_weight = args.integer_or(
@@ -42,5 +45,9 @@ pub(crate) fn from_args(
         refusals,
     );
     let ignores = args.flag_or("ignorePreferredTermsOfExistingPods", false, refusals);
-    Some(InterPodAffinity { hard_weight: hard_weight?, ignores_others_preferences: ignores? })
+    Some(InterPodAffinity {
+        hard_weight: hard_weight?,
+        ignores_others_preferences: ignores?,
+        selectors: followed.traits().namespace_selectors,
+    })
 }

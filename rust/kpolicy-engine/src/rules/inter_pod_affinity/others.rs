@@ -108,14 +108,18 @@ mod tests {
     use crate::model::{
         Affinity, Labels, Meta, Node, Pod, PodAffinityTerm, Requirement, Selector, SelectorOperator,
     };
+    use crate::release::NamespaceSelectors;
     use crate::rules::inter_pod_affinity::InterPodAffinity;
     use crate::rules::inter_pod_affinity::terms::{Incoming, means_incoming};
     use crate::rules::{Filter, Score};
     use crate::snapshot::census::Demand;
     use crate::snapshot::{self, Cluster};
 
-    const RULE: InterPodAffinity =
-        InterPodAffinity { hard_weight: 1, ignores_others_preferences: false };
+    const RULE: InterPodAffinity = InterPodAffinity {
+        hard_weight: 1,
+        ignores_others_preferences: false,
+        selectors: NamespaceSelectors::ByLabels,
+    };
 
     fn labels(pairs: &[(&str, &str)]) -> Labels {
         pairs.iter().copied().collect()

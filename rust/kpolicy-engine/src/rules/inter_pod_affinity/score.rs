@@ -3,6 +3,7 @@
 use crate::heap::HeapBytes;
 use crate::intern::Shared;
 use crate::model::{Kind, Labels, PodAffinityTerm};
+use crate::release::NamespaceSelectors;
 use crate::rules::{HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score};
 use crate::snapshot::census::{Demand, Row};
 use crate::snapshot::domains::ABSENT;
@@ -63,9 +64,11 @@ impl Score for InterPodAffinity {
 impl PreparedAffinityScore {
     fn count_all(&mut self, cluster: &Cluster) {
         let (identity, affinity) = (self.identity.clone(), self.affinity.clone());
+        let selectors = self.rule.selectors;
         if !self.affinity.preferred.is_empty() || !self.affinity.anti_preferred.is_empty() {
             for (namespace, rows) in cluster.census().by_namespace() {
-                let preferences = preferences_in(namespace, &affinity, &identity, cluster);
+                let preferences =
+                    preferences_in(namespace, &affinity, &identity, cluster, selectors);
                 for (weight, term) in preferences {
                     self.count_meant(weight, term, rows, cluster);
                 }
@@ -115,7 +118,8 @@ impl PreparedAffinityScore {
     /// By the pod's own preferences.
     fn worth_to_us(&self, existing: &Identity, cluster: &Cluster) -> ByKey {
         let namespace = &existing.namespace;
-        let preferences = preferences_in(namespace, &self.affinity, &self.identity, cluster);
+        let (affinity, selectors) = (&self.affinity, self.rule.selectors);
+        let preferences = preferences_in(namespace, affinity, &self.identity, cluster, selectors);
         worth_among(&preferences, existing)
     }
 
@@ -163,13 +167,14 @@ fn preferences_in<'p>(
     affinity: &'p PodAffinity,
     owner: &Identity,
     cluster: &Cluster,
+    selectors: NamespaceSelectors,
 ) -> Vec<(i64, &'p PodAffinityTerm)> {
     let PodAffinity { preferred, anti_preferred, .. } = affinity;
     let liked = preferred.iter().map(|(weight, term)| (i64::from(*weight), term));
     let avoided = anti_preferred.iter().map(|(weight, term)| (-i64::from(*weight), term));
     liked
         .chain(avoided)
-        .filter(|(_, term)| means_namespace(term, &owner.namespace, namespace, cluster))
+        .filter(|(_, term)| means_namespace(term, &owner.namespace, namespace, cluster, selectors))
         .collect()
 }
 

@@ -5,6 +5,7 @@
 //! pod's namespace.
 
 use crate::model::{Labels, PodAffinityTerm, Selector};
+use crate::release::NamespaceSelectors;
 use crate::snapshot::pod::Identity;
 use crate::snapshot::{Cluster, Pod};
 
@@ -36,15 +37,16 @@ pub(super) fn means_by_names(term: &PodAffinityTerm, incoming: Incoming<'_>) -> 
 
 /// Whether a term of the incoming pod, of `owner_namespace`, means a pod on a node.
 ///
-/// kube-scheduler 1.36 adds the names of selected namespaces and still asks the selector
+/// kube-scheduler up to 1.36 adds the names of selected namespaces and still asks the selector
 /// again, with no labels: one that the empty set meets selects every namespace.
 pub(super) fn means_existing(
     term: &PodAffinityTerm,
     owner_namespace: &str,
     existing: &Identity,
     cluster: &Cluster,
+    selectors: NamespaceSelectors,
 ) -> bool {
-    means_namespace(term, owner_namespace, &existing.namespace, cluster)
+    means_namespace(term, owner_namespace, &existing.namespace, cluster, selectors)
         && has_labels(term, &existing.labels)
 }
 
@@ -54,9 +56,10 @@ pub(in crate::rules) fn means_namespace(
     owner_namespace: &str,
     namespace: &str,
     cluster: &Cluster,
+    selectors: NamespaceSelectors,
 ) -> bool {
     let by_selector = |selector: &Selector| {
-        selector.matches(&Labels::default())
+        (selectors == NamespaceSelectors::ByLabelsOrNone && selector.matches(&Labels::default()))
             || cluster.namespace_labels(namespace).is_some_and(|labels| selector.matches(labels))
     };
     names(term, owner_namespace, namespace)
@@ -69,9 +72,10 @@ pub(super) fn all_mean(
     owner_namespace: &str,
     existing: &Identity,
     cluster: &Cluster,
+    selectors: NamespaceSelectors,
 ) -> bool {
-    !terms.is_empty()
-        && terms.iter().all(|term| means_existing(term, owner_namespace, existing, cluster))
+    let is_meant_by = |term| means_existing(term, owner_namespace, existing, cluster, selectors);
+    !terms.is_empty() && terms.iter().all(is_meant_by)
 }
 
 /// For hints, which know no namespace labels: as kube-scheduler's, which pass none.

@@ -1,0 +1,99 @@
+"""Small clusters that the golden cases do not have, with what kube-scheduler of each release
+answered about them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.conformance.golden import Case, explained
+
+Json = dict[str, Any]
+
+
+def answer(release: str, *items: Json) -> Json:
+    """What the engine says of the one pending pod."""
+    cluster = {"apiVersion": "v1", "kind": "List", "items": list(items)}
+    answers = explained(Case("by hand", release, "", cluster, ()))
+    assert list(answers) == ["default/pending"]
+    return answers["default/pending"]
+
+
+def node(name: str, **spec: object) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "spec": spec,
+        "status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}},
+    }
+
+
+def namespace(name: str, **labels: str) -> Json:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def pod(name: str, spec: Json, in_namespace: str = "default", **status: str) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": in_namespace,
+            "uid": name,
+            "labels": {"app": "web"},
+        },
+        "spec": {"containers": [{"name": "c"}], "schedulerName": "default-scheduler", **spec},
+        "status": {"phase": "Pending", **status},
+    }
+
+
+@pytest.mark.parametrize(("release", "best"), [("1.36", ["a"]), ("1.37", ["a", "b"])])
+def test_a_namespace_selector_that_no_labels_meet_selects_every_namespace_until_1_36(
+    release: str, best: list[str]
+) -> None:
+    """The only other pod is in a namespace that the selector does not select."""
+    term = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        "namespaceSelector": {
+            "matchExpressions": [{"key": "env", "operator": "NotIn", "values": ["prod"]}]
+        },
+    }
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+    explanation = answer(
+        release,
+        namespace("default"),
+        namespace("other", env="prod"),
+        node("a"),
+        node("b"),
+        pod("placed", {"nodeName": "b"}, "other"),
+        pod("pending", {"affinity": {"podAntiAffinity": required}}),
+    )
+    assert [found["name"] for found in explanation["nodes"] if "filter" not in found] == best
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+def test_the_nominated_node_is_judged_where_the_pod_asks_for_other_nodes(release: str) -> None:
+    by_name = {"key": "metadata.name", "operator": "In", "values": ["a"]}
+    terms = {"nodeSelectorTerms": [{"matchFields": [by_name]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+    explanation = answer(
+        release,
+        node("a", unschedulable=True),
+        node("b", taints=[{"key": "k", "effect": "NoSchedule"}]),
+        node("c"),
+        pod("pending", {"affinity": {"nodeAffinity": required}}, nominatedNodeName="b"),
+    )
+    assert explanation["message"] == (
+        "0/3 nodes are available: "
+        "1 node(s) didn't satisfy plugin(s) [NodeAffinity TaintToleration], "
+        "1 node(s) had untolerated taint(s), 1 node(s) were unschedulable."
+    )
+    assert [found["filter"]["plugin"] for found in explanation["nodes"]] == [
+        "NodeUnschedulable",
+        "TaintToleration",
+        "PreFilter",
+    ]
