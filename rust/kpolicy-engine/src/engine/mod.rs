@@ -124,6 +124,7 @@ impl Engine {
         self.loads += 1;
         self.parked.clear();
         self.waiting = Waiting::default();
+        self.cluster.count_resizes(self.program.followed.traits().resizes);
         let label = self.program.queue.as_ref().map(|queue| Arc::clone(&queue.tenant_label));
         self.cluster.follow_usage(label.as_deref());
         self.woken_by_time.clear();

@@ -106,6 +106,29 @@ pub(crate) enum NamespaceSelectors {
     ByLabels,
 }
 
+/// What a pod holds of its node while it is resized, of what it requests, was allocated and uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResizeRule {
+    /// The largest of the three of each container. Requests of the pod as a whole are not resized.
+    EachContainer,
+    /// So, and the largest of the three of requests of the pod as a whole.
+    EachContainerAndPod,
+    /// The largest of three sums over the containers, or over the pod as its status has them.
+    LargestSum,
+}
+
+impl ResizeRule {
+    /// Every rule, each at the place of its number.
+    pub(crate) const ALL: [Self; 3] =
+        [Self::EachContainer, Self::EachContainerAndPod, Self::LargestSum];
+}
+
+impl Default for ResizeRule {
+    fn default() -> Self {
+        Release::NEWEST.traits().resizes
+    }
+}
+
 /// What differs between releases and hangs on no feature gate.
 #[derive(Debug)]
 pub(crate) struct Traits {
@@ -113,6 +136,7 @@ pub(crate) struct Traits {
     pub(crate) image_volumes: ImageVolumes,
     pub(crate) portworx: Portworx,
     pub(crate) namespace_selectors: NamespaceSelectors,
+    pub(crate) resizes: ResizeRule,
     /// Whether rules that taint devices come with the gate of taints, and have none of their own.
     pub(crate) taint_rules_come_with_taints: bool,
     /// Whether a pod fails that has claims with devices besides new ones, when nodes are scored: each
@@ -146,6 +170,7 @@ const V1_35: Traits = Traits {
     image_volumes: ImageVolumes::NotCounted,
     portworx: Portworx::OfMigratedNodes,
     namespace_selectors: NamespaceSelectors::ByLabelsOrNone,
+    resizes: ResizeRule::EachContainer,
     taint_rules_come_with_taints: false,
     scores_claims_as_new: true,
     scores_devices: true,
@@ -162,6 +187,7 @@ const V1_36: Traits = Traits {
     balance: BalanceScored::Change,
     image_volumes: ImageVolumes::InSum,
     portworx: Portworx::OfAllNodes,
+    resizes: ResizeRule::EachContainerAndPod,
     scores_claims_as_new: false,
     word_for_owner: "Pod",
     ..V1_35
@@ -169,6 +195,7 @@ const V1_36: Traits = Traits {
 const V1_37: Traits = Traits {
     image_volumes: ImageVolumes::InBoth,
     namespace_selectors: NamespaceSelectors::ByLabels,
+    resizes: ResizeRule::LargestSum,
     nothing_to_deallocate: "",
     nothing_deallocated: "",
     repairs_allocator: true,

@@ -5,9 +5,11 @@
 //! for each pod and resource.
 
 pub(crate) mod amounts;
+mod held;
 pub(crate) mod names;
 pub(crate) mod pod;
 pub(crate) mod reduced;
+mod sums;
 
 pub(crate) use amounts::{Allocatable, Amounts};
 pub(crate) use pod::{NonZero, Requests, limits};

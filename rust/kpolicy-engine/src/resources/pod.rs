@@ -2,15 +2,18 @@
 //!
 //! Specification: containers are summed; sidecars count in the sum and under later init containers;
 //! an ordinary init container needs the larger of itself and the rest; pod-level requests replace,
-//! then overhead is added. A resize in progress counts with the larger of spec and status.
+//! then overhead is added. Where a resize is in progress, `held` says what counts.
 
 use std::sync::Arc;
 
 use crate::intern::Interner;
 use crate::model::{Container, Pod, Quantity, ResourceList};
+use crate::release::ResizeRule;
 
 use super::Amounts;
+use super::held::held_sums;
 use super::names;
+use super::sums::{Sums, over_containers};
 
 /// Assumed for scoring where a container does not name the resource.
 const CPU_MILLI_DEFAULT: i128 = 100;
@@ -24,6 +27,9 @@ pub(crate) struct NonZero {
     pub(crate) memory: i64,
 }
 
+/// `held` and `held_nonzero` by each rule, in the order of [`ResizeRule::ALL`].
+type ByRule = [(Amounts, NonZero); ResizeRule::ALL.len()];
+
 /// One pod's requests by use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Requests {
@@ -35,82 +41,73 @@ pub(crate) struct Requests {
     pub(crate) held_nonzero: NonZero,
     /// Scoring by resources: the spec without pod-level requests, with defaults for CPU and memory.
     pub(crate) scored: Amounts,
+    /// What it holds by other rules; `None`: the same by all.
+    pub(super) by_rule: Option<Box<ByRule>>,
 }
 
+/// For which resources a container that names none counts with a default.
 #[derive(Clone, Copy, Default)]
-struct Reading {
-    status: bool,
-    pod_level: bool,
-    default_cpu: bool,
-    default_memory: bool,
+pub(super) struct Defaults {
+    pub(super) cpu: bool,
+    pub(super) memory: bool,
 }
 
-/// Exact sums by name, in order of name.
-#[derive(Clone, Default)]
-struct Sums<'a>(Vec<(&'a str, Quantity)>);
+impl Defaults {
+    const ALL: Self = Self { cpu: true, memory: true };
 
-impl<'a> Sums<'a> {
-    fn change(&mut self, name: &'a str, change: impl FnOnce(Quantity) -> Quantity) {
-        match self.0.binary_search_by(|(have, _)| (*have).cmp(name)) {
-            Ok(position) => {
-                if let Some((_, quantity)) = self.0.get_mut(position) {
-                    *quantity = change(*quantity);
-                }
-            }
-            Err(position) => self.0.insert(position, (name, change(Quantity::ZERO))),
+    /// A list of a container, with what it does not name.
+    pub(super) fn fill(self, mut asked: Sums<'_>) -> Sums<'_> {
+        if self.cpu && asked.get(names::CPU).is_none() {
+            let default = Quantity::from_nanos(CPU_MILLI_DEFAULT * NANOS_PER_MILLI);
+            asked.change(names::CPU, |_| default);
         }
-    }
-
-    fn get(&self, name: &str) -> Option<Quantity> {
-        self.0.iter().find(|(have, _)| *have == name).map(|(_, quantity)| *quantity)
-    }
-
-    fn add(&mut self, other: &Self) {
-        for (name, quantity) in &other.0 {
-            self.change(name, |sum| sum.plus(*quantity));
+        if self.memory && asked.get(names::MEMORY).is_none() {
+            asked.change(names::MEMORY, |_| Quantity::from_units(MEMORY_BYTES_DEFAULT));
         }
-    }
-
-    fn raise(&mut self, other: &Self) {
-        for (name, quantity) in &other.0 {
-            self.change(name, |have| have.max(*quantity));
-        }
-    }
-
-    fn raise_to(&mut self, list: &'a ResourceList) {
-        for (name, quantity) in list.iter() {
-            self.change(name, |have| have.max(*quantity));
-        }
-    }
-
-    fn of(list: &'a ResourceList) -> Self {
-        Self(list.iter().map(|(name, quantity)| (name, *quantity)).collect())
+        asked
     }
 }
 
 impl Requests {
-    pub(crate) fn of(pod: &Pod, names_held: &mut Interner<Arc<str>>) -> Self {
-        let mut rounded = |sums: &Sums<'_>| Amounts::rounded(sums.0.iter().copied(), names_held);
-        let fit = rounded(&sum(pod, Reading { pod_level: true, ..Reading::default() }));
-        let holding = Reading { status: true, pod_level: true, ..Reading::default() };
-        let held_sums = sum(pod, holding);
-        let held = rounded(&held_sums);
-        let only_absent = pod.pod_level_requests.as_ref().is_some_and(names_a_supported_one);
-        let nonzero = rounded(&sum(
-            pod,
-            Reading {
-                default_cpu: !only_absent || held_sums.get(names::CPU).is_none(),
-                default_memory: !only_absent || held_sums.get(names::MEMORY).is_none(),
-                ..holding
-            },
-        ));
-        let scored = rounded(&sum(
-            pod,
-            Reading { default_cpu: true, default_memory: true, ..Reading::default() },
-        ));
-        let held_nonzero = NonZero { cpu_milli: nonzero.cpu_milli, memory: nonzero.memory };
-        Self { fit, held, held_nonzero, scored }
+    pub(crate) fn of(pod: &Pod, rule: ResizeRule, names_held: &mut Interner<Arc<str>>) -> Self {
+        let fit = specified(pod, Defaults::default(), true).rounded(names_held);
+        let scored = specified(pod, Defaults::ALL, false).rounded(names_held);
+        if is_settled(pod) {
+            let (held, held_nonzero) =
+                held(pod, |defaults| specified(pod, defaults, true), names_held);
+            return Self { fit, held, held_nonzero, scored, by_rule: None };
+        }
+        let by_rule = ResizeRule::ALL
+            .map(|rule| held(pod, |defaults| held_sums(pod, rule, defaults), names_held));
+        let (held, held_nonzero) = by_rule[rule as usize].clone();
+        let is_same = by_rule.iter().all(|other| *other == by_rule[0]);
+        let by_rule = (!is_same).then(|| Box::new(by_rule));
+        Self { fit, held, held_nonzero, scored, by_rule }
     }
+
+    /// The same by another rule; `None`: nothing differs.
+    pub(crate) fn by(&self, rule: ResizeRule) -> Option<Self> {
+        let (held, held_nonzero) = self.by_rule.as_ref()?[rule as usize].clone();
+        let is_same = held == self.held && held_nonzero == self.held_nonzero;
+        (!is_same).then(|| Self { held, held_nonzero, ..self.clone() })
+    }
+}
+
+/// What the pod holds, and the same with defaults. `sums` gives the exact sums.
+fn held<'a>(
+    pod: &Pod,
+    sums: impl Fn(Defaults) -> Sums<'a>,
+    names_held: &mut Interner<Arc<str>>,
+) -> (Amounts, NonZero) {
+    let plain = sums(Defaults::default());
+    let only_absent = has_pod_level_requests(pod);
+    let nonzero = sums(Defaults {
+        cpu: !only_absent || plain.get(names::CPU).is_none(),
+        memory: !only_absent || plain.get(names::MEMORY).is_none(),
+    })
+    .rounded(names_held);
+    let nonzero = NonZero { cpu_milli: nonzero.cpu_milli, memory: nonzero.memory };
+    (plain.rounded(names_held), nonzero)
 }
 
 /// What the pod may use at most: of resources that a container or the pod as a whole limits. No rule
@@ -127,108 +124,49 @@ pub(crate) fn limits(pod: &Pod, names_held: &mut Interner<Arc<str>>) -> Amounts 
             limited.change(name, |limit| limit.plus(*quantity));
         }
     }
-    Amounts::rounded(limited.0.iter().copied(), names_held)
+    limited.rounded(names_held)
 }
 
-fn sum(pod: &Pod, reading: Reading) -> Sums<'_> {
-    let mut running = over_containers(pod, |container, resizable| {
-        of_container(pod, container, resizable, reading)
-    });
-    if reading.pod_level {
-        replace_by_pod_level(&mut running, pod, reading);
+/// What the spec says, with requests of the pod as a whole or without.
+fn specified(pod: &Pod, defaults: Defaults, with_pod_level: bool) -> Sums<'_> {
+    let mut running =
+        over_containers(pod, |container, _| defaults.fill(Sums::of(&container.requests)));
+    if with_pod_level && let Some(requested) = &pod.pod_level_requests {
+        running.replace_by(&Sums::of(requested));
     }
     running.add(&Sums::of(&pod.overhead));
     running
 }
 
-/// The most that containers have together at any time; `asked` is also told whether a container can
-/// be resized.
-fn over_containers<'a>(pod: &'a Pod, asked: impl Fn(&'a Container, bool) -> Sums<'a>) -> Sums<'a> {
-    let mut running = Sums::default();
-    for container in &pod.containers {
-        running.add(&asked(container, true));
-    }
-    let mut sidecars = Sums::default();
-    let mut starting = Sums::default();
-    for container in &pod.init_containers {
-        let own = asked(container, container.restarts_always);
-        if container.restarts_always {
-            running.add(&own);
-            sidecars.add(&own);
-            starting.raise(&sidecars);
-        } else {
-            let mut together = own;
-            together.add(&sidecars);
-            starting.raise(&together);
-        }
-    }
-    running.raise(&starting);
-    running
-}
-
-fn of_container<'a>(
-    pod: &Pod,
-    container: &'a Container,
-    resizable: bool,
-    reading: Reading,
-) -> Sums<'a> {
-    let status = container.status.as_deref().filter(|_| reading.status && resizable);
-    let mut asked = match status.and_then(|status| Some((status, status.requests.as_ref()?))) {
-        None => Sums::of(&container.requests),
-        Some((status, reported)) => {
-            let mut larger = Sums::of(reported);
-            larger.raise_to(&status.allocated);
-            if !pod.resize_infeasible {
-                larger.raise_to(&container.requests);
-            }
-            larger
-        }
+/// Whether the status says the same of all containers as the spec, so that no resize is in progress.
+fn is_settled(pod: &Pod) -> bool {
+    let is_as_specified = |container: &Container| {
+        container.status.as_deref().is_none_or(|status| {
+            let mut said = status.requests.iter().chain([&status.allocated]);
+            said.all(|list| list.is_empty() || *list == container.requests)
+        })
     };
-    if reading.default_cpu && asked.get(names::CPU).is_none() {
-        let default = Quantity::from_nanos(CPU_MILLI_DEFAULT * NANOS_PER_MILLI);
-        asked.change(names::CPU, |_| default);
-    }
-    if reading.default_memory && asked.get(names::MEMORY).is_none() {
-        asked.change(names::MEMORY, |_| Quantity::from_units(MEMORY_BYTES_DEFAULT));
-    }
-    asked
+    !pod.resize_infeasible
+        && pod.status_resources.is_none()
+        && pod.init_containers.iter().chain(&pod.containers).all(is_as_specified)
 }
 
-fn replace_by_pod_level<'a>(running: &mut Sums<'a>, pod: &'a Pod, reading: Reading) {
-    let Some(requested) = pod.pod_level_requests.as_ref() else { return };
-    let mut level = Sums::of(requested);
-    let status = pod.status_resources.as_deref().filter(|_| reading.status);
-    if let Some((status, reported)) =
-        status.and_then(|status| Some((status, status.requests.as_ref()?)))
-    {
-        if pod.resize_infeasible {
-            level = Sums::of(reported);
-        } else {
-            level.raise_to(reported);
-        }
-        level.raise_to(&status.allocated);
-    }
-    for (name, quantity) in &level.0 {
-        if is_supported_at_pod_level(name) {
-            running.change(name, |_| *quantity);
-        }
-    }
-}
-
-fn is_supported_at_pod_level(name: &str) -> bool {
+pub(super) fn is_supported_at_pod_level(name: &str) -> bool {
     name == names::CPU || name == names::MEMORY || name.starts_with(names::HUGE_PAGES_PREFIX)
 }
 
-fn names_a_supported_one(list: &ResourceList) -> bool {
-    list.iter().any(|(name, _)| is_supported_at_pod_level(name))
+pub(super) fn has_pod_level_requests(pod: &Pod) -> bool {
+    let names_one =
+        |list: &ResourceList| list.iter().any(|(name, _)| is_supported_at_pod_level(name));
+    pod.pod_level_requests.as_ref().is_some_and(names_one)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{NonZero, Requests, limits};
     use crate::intern::Interner;
-    use crate::model::pod::StatusResources;
     use crate::model::{Container, Pod, Quantity, ResourceList};
+    use crate::release::ResizeRule;
 
     fn list(cpu_milli: i64, memory: i64) -> ResourceList {
         [
@@ -244,7 +182,7 @@ mod tests {
     }
 
     fn requests(pod: &Pod) -> Requests {
-        Requests::of(pod, &mut Interner::default())
+        Requests::of(pod, ResizeRule::default(), &mut Interner::default())
     }
 
     #[test]
@@ -327,19 +265,5 @@ mod tests {
         assert_eq!((asked.fit.cpu_milli, asked.fit.memory), (1010, 21));
         assert_eq!(asked.held_nonzero.cpu_milli, 1010);
         assert_eq!(asked.scored.cpu_milli, 210);
-    }
-
-    #[test]
-    fn a_resize_counts_with_the_larger_of_spec_and_status_unless_infeasible() {
-        let status = StatusResources { requests: Some(list(300, 5)), allocated: list(250, 30) };
-        let mut resized = container(list(400, 10));
-        resized.status = Some(Box::new(status));
-        let mut pod = Pod { containers: [resized].into(), ..Pod::default() };
-        let asked = requests(&pod);
-        assert_eq!((asked.held.cpu_milli, asked.held.memory), (400, 30));
-        assert_eq!((asked.fit.cpu_milli, asked.fit.memory), (400, 10));
-        pod.resize_infeasible = true;
-        let asked = requests(&pod);
-        assert_eq!((asked.held.cpu_milli, asked.held.memory), (300, 30));
     }
 }

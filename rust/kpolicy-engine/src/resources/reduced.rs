@@ -28,9 +28,9 @@ impl Amounts {
 }
 
 impl Requests {
-    /// With less of one resource, in every use that is made of it.
+    /// With less of one resource, in every use that is made of it, by the rule of resizes in force.
     pub(crate) fn lowered(&self, resource: &str, by: i64) -> Self {
-        let mut lowered = self.clone();
+        let mut lowered = Self { by_rule: None, ..self.clone() };
         lowered.fit.lower(resource, by);
         lowered.held.lower(resource, by);
         lowered.scored.lower(resource, by);

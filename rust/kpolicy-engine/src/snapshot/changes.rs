@@ -230,7 +230,7 @@ impl Cluster {
     }
 
     /// What an entry holds is not needed any more, but for what it shares with the row in its place.
-    fn release(&mut self, entry: &PodEntry, new: Option<&Pod>) {
+    pub(super) fn release(&mut self, entry: &PodEntry, new: Option<&Pod>) {
         self.tables.release(&entry.pod, new);
         if let Place::On { held, .. } = &entry.place
             && !Arc::ptr_eq(held, &entry.pod)
@@ -371,7 +371,7 @@ impl Cluster {
     }
 
     /// Takes a pod off its node; it is pending then.
-    fn take_off(&mut self, entry: &PodEntry) {
+    pub(super) fn take_off(&mut self, entry: &PodEntry) {
         self.take_held(entry);
         self.pods.set(PodEntry { pod: Arc::clone(&entry.pod), place: Place::Pending });
     }

@@ -79,7 +79,7 @@ impl PodTables {
             containers: image_names(&pod.containers),
         };
         OfContainers {
-            requests: self.requests.intern(Requests::of(pod, names)),
+            requests: self.requests.intern(Requests::of(pod, self.resize_rule, names)),
             limits: self.limits.intern(limits(pod, names)),
             ports: self.ports.intern(wanted_ports(pod)),
             images: self.images.intern(images),
@@ -100,6 +100,7 @@ fn asks_by_containers_alone(pod: &model::Pod) -> bool {
     let mut containers = pod.init_containers.iter().chain(&pod.containers);
     pod.pod_level_requests.is_none()
         && pod.status_resources.is_none()
+        && !pod.resize_infeasible
         && pod.overhead.iter().next().is_none()
         && pod.pod_level_limits.iter().next().is_none()
         && containers.all(|container| container.status.is_none())

@@ -36,6 +36,7 @@ pub(crate) mod pods;
 mod progress;
 pub(crate) mod promises;
 pub(crate) mod read_labels;
+mod resizes;
 pub(crate) mod supposed;
 mod tables;
 pub(crate) mod taint_sets;

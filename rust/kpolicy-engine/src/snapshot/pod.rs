@@ -12,6 +12,7 @@ use crate::model::{
     self, ApiValues, HostPort, Labels, NodeSelector, NodeSelectorTerm, OwnerReference,
     PodAffinityTerm, SpreadConstraint, Toleration, Volume, VolumeSource,
 };
+use crate::release::ResizeRule;
 use crate::resources::{Amounts, Requests};
 
 use super::containers::{Containers, Images, KnownContainers, OfContainers};
@@ -235,6 +236,8 @@ macro_rules! pod_tables {
         pub(crate) struct PodTables {
             $(pub(super) $table: Interner<$value>,)*
             pub(super) known: KnownContainers,
+            /// How the requests of rows count resizes in progress.
+            pub(super) resize_rule: ResizeRule,
         }
 
         impl PodTables {

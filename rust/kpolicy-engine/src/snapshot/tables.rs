@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::intern::{Interner, Name};
 use crate::model;
+use crate::release::ResizeRule;
 
 use super::node::{Node, NodeTables};
 use super::pod::{Pod, PodTables};
@@ -37,6 +38,11 @@ impl Tables {
 
     pub(super) fn supposed_pod(&mut self, pod: &Pod, parts: PodParts) -> Pod {
         self.pods.supposed(pod, parts)
+    }
+
+    /// Rows count resizes by this rule from now on; false if they did so before.
+    pub(super) fn count_resizes(&mut self, rule: ResizeRule) -> bool {
+        std::mem::replace(&mut self.pods.resize_rule, rule) != rule
     }
 
     pub(super) fn node(&mut self, object: model::Node) -> Node {
