@@ -35,7 +35,7 @@ def namespace(name: str, **labels: str) -> Json:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
 
 
-def pod(name: str, spec: Json, in_namespace: str = "default", **status: str) -> Json:
+def pod(name: str, spec: Json, in_namespace: str = "default", **status: object) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -97,3 +97,56 @@ def test_the_nominated_node_is_judged_where_the_pod_asks_for_other_nodes(release
         "TaintToleration",
         "PreFilter",
     ]
+
+
+def resized(cpu: str, allocated: str, used: str) -> tuple[Json, Json]:
+    """A container and its status, without their name."""
+    requests = {"resources": {"requests": {"cpu": cpu}}}
+    status = {
+        "allocatedResources": {"cpu": allocated},
+        "resources": {"requests": {"cpu": used}},
+    }
+    return requests, status
+
+
+@pytest.mark.parametrize(("release", "fits"), [("1.35", False), ("1.36", False), ("1.37", True)])
+def test_from_1_37_on_a_resize_holds_the_largest_sum_over_the_containers(
+    release: str, fits: bool
+) -> None:
+    """Until then 500m and 400m, the largest of each container; later the sum of 600m requested."""
+    containers = [resized("500m", "100m", "100m"), resized("100m", "100m", "400m")]
+    placed = pod(
+        "placed",
+        {
+            "nodeName": "a",
+            "containers": [{"name": f"c{i}", **spec} for i, (spec, _) in enumerate(containers)],
+        },
+        containerStatuses=[{"name": f"c{i}", **said} for i, (_, said) in enumerate(containers)],
+    )
+    asking = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "300m"}}}]}
+    found = answer(release, node("a"), placed, pod("pending", asking))["nodes"][0]
+    assert ("filter" not in found) is fits
+
+
+@pytest.mark.parametrize(
+    ("release", "cpu", "memory"),
+    [("1.35", True, True), ("1.36", False, True), ("1.37", False, False)],
+)
+def test_a_resize_of_the_whole_pod_counts_from_1_36_on(
+    release: str, cpu: bool, memory: bool
+) -> None:
+    """The spec names only CPU for the whole pod. What only the status names counts from 1.37 on."""
+    placed = pod(
+        "placed",
+        {"nodeName": "a", "resources": {"requests": {"cpu": "100m"}}},
+        resources={"requests": {"cpu": "900m", "memory": "900Mi"}},
+        allocatedResources={"cpu": "100m"},
+    )
+
+    def fits(resource: str, amount: str) -> bool:
+        requests = {"resources": {"requests": {resource: amount}}}
+        asking = {"containers": [{"name": "c", **requests}]}
+        found = answer(release, node("a"), placed, pod("pending", asking))["nodes"][0]
+        return "filter" not in found
+
+    assert (fits("cpu", "300m"), fits("memory", "300Mi")) == (cpu, memory)
