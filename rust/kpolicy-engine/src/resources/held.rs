@@ -135,12 +135,16 @@ mod tests {
         [("cpu", cpu)].into_iter().collect()
     }
 
-    fn status(used: Option<ResourceList>, allocated: ResourceList) -> Box<StatusResources> {
-        Box::new(StatusResources { requests: used, allocated })
+    fn status(used: Option<ResourceList>, allocated: ResourceList) -> StatusResources {
+        StatusResources { requests: used, allocated }
     }
 
     fn resized(requests: ResourceList, used: ResourceList, allocated: ResourceList) -> Container {
-        Container { requests, status: Some(status(Some(used), allocated)), ..Container::default() }
+        Container {
+            requests,
+            status: Some(Box::new(status(Some(used), allocated))),
+            ..Container::default()
+        }
     }
 
     /// CPU and memory by each rule.
@@ -176,7 +180,7 @@ mod tests {
         let plain = Container { requests: cpu(700), ..Container::default() };
         let allocated = Container {
             requests: cpu(900),
-            status: Some(status(None, cpu(200))),
+            status: Some(Box::new(status(None, cpu(200)))),
             ..Container::default()
         };
         let containers = [plain, allocated].into();
@@ -205,11 +209,11 @@ mod tests {
         let container = resized(cpu(100), cpu(900), cpu(900));
         let mut pod = Pod {
             containers: [container].into(),
-            status_resources: Some(status(Some(cpu(300)), list(200, 7))),
+            status_resources: Some(Box::new(status(Some(cpu(300)), list(200, 7)))),
             ..Pod::default()
         };
         assert_eq!(held(&pod), [(900, 0), (900, 0), (300, 7)]);
-        pod.status_resources = Some(status(Some(cpu(300)), ResourceList::default()));
+        pod.status_resources = Some(Box::new(status(Some(cpu(300)), ResourceList::default())));
         assert_eq!(held(&pod), [(900, 0); 3], "both lists must be there");
     }
 
@@ -219,13 +223,13 @@ mod tests {
         let mut pod = Pod {
             containers: [container].into(),
             pod_level_requests: Some(cpu(500)),
-            status_resources: Some(status(Some(list(600, 20)), list(400, 30))),
+            status_resources: Some(Box::new(status(Some(list(600, 20)), list(400, 30)))),
             ..Pod::default()
         };
         assert_eq!(held(&pod), [(500, 10), (600, 10), (600, 30)]);
         pod.resize_infeasible = true;
         let memory: ResourceList = [("memory", Quantity::from_units(20))].into_iter().collect();
-        pod.status_resources = Some(status(Some(memory), ResourceList::default()));
+        pod.status_resources = Some(Box::new(status(Some(memory), ResourceList::default())));
         assert_eq!(held(&pod), [(500, 10), (0, 10), (100, 20)]);
     }
 
