@@ -7,9 +7,10 @@ use kpolicy_engine::Engine;
 use kpolicy_engine::api::{Applied, Batch, BindOutcome, Decision, Event, Still};
 use kpolicy_engine::model::{Kind, Meta};
 use kpolicy_engine::rules::decision_work::DecisionWork;
+use peakmem_alloc::PeakMemAllocTrait;
 use serde_json::{Value, json};
 
-use crate::{ALLOCATOR, number, support};
+use crate::{ALLOCATOR, PEAK, number, support};
 
 pub(crate) const NODES: usize = 5_000;
 /// What an API server takes of an object at most.
@@ -100,7 +101,7 @@ fn units_while_judging(engine: &Engine) -> u64 {
 
 /// What the engine and this test have allocated now.
 pub(crate) fn allocated_bytes() -> usize {
-    ALLOCATOR.current_usage()
+    ALLOCATOR.allocated()
 }
 
 pub(crate) const fn mib(bytes: usize) -> usize {
@@ -121,12 +122,11 @@ pub(crate) struct Taken {
 pub(crate) fn decide(engine: &mut Engine, uid: &str) -> Taken {
     let spent_before = units_while_judging(engine);
     let spec_units = spec_units(engine, uid);
-    let before = allocated_bytes();
-    ALLOCATOR.reset_peak_usage();
+    PEAK.reset_peak_memory();
     let began = support::processor_time();
     let mut batch = scheduled(engine, &[uid]);
     let time = support::processor_time_since(began);
-    let peak_bytes = ALLOCATOR.peak_usage().saturating_sub(before);
+    let peak_bytes = PEAK.get_peak_memory();
     let decision = batch.decisions.pop().expect("of any pods one is decided");
     let units = spec_units + units_while_judging(engine) - spent_before;
     Taken { decision, units, time, peak_bytes }
