@@ -121,7 +121,7 @@ def test_from_1_37_on_a_resize_holds_the_largest_sum_over_the_containers(
             "nodeName": "a",
             "containers": [{"name": f"c{i}", **spec} for i, (spec, _) in enumerate(containers)],
         },
-        containerStatuses=[{"name": f"c{i}", **said} for i, (_, said) in enumerate(containers)],
+        containerStatuses=[{"name": f"c{i}", **status} for i, (_, status) in enumerate(containers)],
     )
     asking = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "300m"}}}]}
     found = answer(release, node("a"), placed, pod("pending", asking))["nodes"][0]

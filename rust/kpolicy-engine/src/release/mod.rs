@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::event::{Event, PendingPod, Whose};
 use crate::fields::{CONFLICT, Fields, Refusals, UNKNOWN, WRONG_TYPE};
+use crate::resources::ResizeRule;
 
 use gates::Switches;
 pub use gates::{FEATURE_GATES, FeatureGate, Gate, Stage};
@@ -104,29 +105,6 @@ pub(crate) enum NamespaceSelectors {
     /// Those whose labels it matches, or all, if it matches the empty set of labels.
     ByLabelsOrNone,
     ByLabels,
-}
-
-/// What a pod holds of its node while it is resized, of what it requests, was allocated and uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ResizeRule {
-    /// The largest of the three of each container. Requests of the pod as a whole are not resized.
-    EachContainer,
-    /// So, and the largest of the three of requests of the pod as a whole.
-    EachContainerAndPod,
-    /// The largest of three sums over the containers, or over the pod as its status has them.
-    LargestSum,
-}
-
-impl ResizeRule {
-    /// Every rule, each at the place of its number.
-    pub(crate) const ALL: [Self; 3] =
-        [Self::EachContainer, Self::EachContainerAndPod, Self::LargestSum];
-}
-
-impl Default for ResizeRule {
-    fn default() -> Self {
-        Release::NEWEST.traits().resizes
-    }
 }
 
 /// What differs between releases and hangs on no feature gate.

@@ -5,10 +5,27 @@
 
 use crate::model::pod::StatusResources;
 use crate::model::{Container, Pod, ResourceList};
-use crate::release::ResizeRule;
 
 use super::pod::{Defaults, has_pod_level_requests};
 use super::sums::{Sums, over_containers};
+
+/// What a pod holds of its node while it is resized, of what it requests, was allocated and uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ResizeRule {
+    /// The largest of the three of each container. Requests of the pod as a whole are not resized.
+    EachContainer,
+    /// So, and the largest of the three of requests of the pod as a whole.
+    EachContainerAndPod,
+    /// The largest of three sums over the containers, or over the pod as its status has them.
+    #[default]
+    LargestSum,
+}
+
+impl ResizeRule {
+    /// Every rule, each at the place of its number.
+    pub(crate) const ALL: [Self; 3] =
+        [Self::EachContainer, Self::EachContainerAndPod, Self::LargestSum];
+}
 
 /// Of which list of a container a sum is.
 #[derive(Clone, Copy)]
@@ -122,8 +139,7 @@ mod tests {
     use crate::intern::Interner;
     use crate::model::pod::StatusResources;
     use crate::model::{Container, Pod, Quantity, ResourceList};
-    use crate::release::ResizeRule;
-    use crate::resources::{NonZero, Requests};
+    use crate::resources::{NonZero, Requests, ResizeRule};
 
     fn list(cpu_milli: i64, memory: i64) -> ResourceList {
         let cpu = Quantity::from_nanos(i128::from(cpu_milli) * 1_000_000);

@@ -12,4 +12,5 @@ pub(crate) mod reduced;
 mod sums;
 
 pub(crate) use amounts::{Allocatable, Amounts};
+pub(crate) use held::ResizeRule;
 pub(crate) use pod::{NonZero, Requests, limits};

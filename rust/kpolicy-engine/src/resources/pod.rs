@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use crate::intern::Interner;
 use crate::model::{Container, Pod, Quantity, ResourceList};
-use crate::release::ResizeRule;
 
 use super::Amounts;
-use super::held::held_sums;
+use super::held::{ResizeRule, held_sums};
 use super::names;
 use super::sums::{Sums, over_containers};
 
@@ -163,10 +162,9 @@ pub(super) fn has_pod_level_requests(pod: &Pod) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{NonZero, Requests, limits};
+    use super::{NonZero, Requests, ResizeRule, limits};
     use crate::intern::Interner;
     use crate::model::{Container, Pod, Quantity, ResourceList};
-    use crate::release::ResizeRule;
 
     fn list(cpu_milli: i64, memory: i64) -> ResourceList {
         [

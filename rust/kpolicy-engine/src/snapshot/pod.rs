@@ -12,8 +12,7 @@ use crate::model::{
     self, ApiValues, HostPort, Labels, NodeSelector, NodeSelectorTerm, OwnerReference,
     PodAffinityTerm, SpreadConstraint, Toleration, Volume, VolumeSource,
 };
-use crate::release::ResizeRule;
-use crate::resources::{Amounts, Requests};
+use crate::resources::{Amounts, Requests, ResizeRule};
 
 use super::containers::{Containers, Images, KnownContainers, OfContainers};
 

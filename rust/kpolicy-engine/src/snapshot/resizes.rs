@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::release::ResizeRule;
+use crate::resources::ResizeRule;
 
 use super::Cluster;
 use super::pod::Pod;
@@ -60,7 +60,7 @@ mod tests {
 
     use crate::model::pod::StatusResources;
     use crate::model::{self, Container, Meta, Quantity, ResourceList};
-    use crate::release::ResizeRule;
+    use crate::resources::ResizeRule;
     use crate::snapshot::Cluster;
 
     fn cpu(units: i64) -> ResourceList {

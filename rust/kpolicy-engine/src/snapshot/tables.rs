@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::intern::{Interner, Name};
 use crate::model;
-use crate::release::ResizeRule;
+use crate::resources::ResizeRule;
 
 use super::node::{Node, NodeTables};
 use super::pod::{Pod, PodTables};
