@@ -30,7 +30,7 @@ impl<M: Meter> Run<'_, M> {
         if !kept.is_empty() {
             return Some(self.choose_extended(kept, extended));
         }
-        none_kept(&feasible, rejected, extended)
+        none_kept(&feasible, self.nominated_node().rejected_with(rejected), extended)
     }
 
     /// Takes the nominated node if it is among these, and otherwise the best one.
