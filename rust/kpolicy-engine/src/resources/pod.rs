@@ -141,8 +141,8 @@ fn specified(pod: &Pod, defaults: Defaults, with_pod_level: bool) -> Sums<'_> {
 fn is_settled(pod: &Pod) -> bool {
     let is_as_specified = |container: &Container| {
         container.status.as_deref().is_none_or(|status| {
-            let mut said = status.requests.iter().chain([&status.allocated]);
-            said.all(|list| list.is_empty() || *list == container.requests)
+            let mut lists = status.requests.iter().chain([&status.allocated]);
+            lists.all(|list| list.is_empty() || *list == container.requests)
         })
     };
     !pod.resize_infeasible
