@@ -6,6 +6,7 @@ A rule or setting that kube-scheduler does not have is left out, named in a comm
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,8 +51,8 @@ _ARGS_OF_SIDES: Final = {
 }
 FILTER, SCORE = 0, 1
 SIDE_NAMES: Final = ("predicate", "priority")
-# Their score reads what their filter prepared.
-_SCORES_AFTER_ITS_FILTER: Final = frozenset({"DynamicResources"})
+# Their score reads what their filter prepared; without it, kube-scheduler fails every pod.
+_SCORES_AFTER_ITS_FILTER: Final = frozenset({"VolumeBinding", "DynamicResources"})
 _SUCCESSORS: Final = {
     "NodeResourcesLeastAllocated": "`NodeResourcesFit` with the strategy LeastAllocated",
     "NodeResourcesMostAllocated": "`NodeResourcesFit` with the strategy MostAllocated",
@@ -330,15 +331,15 @@ def plugins_of(profile: PluginProfile) -> dict[str, Any]:
     no_score = [b for b in defaults if b.scores and b.name in filters and b.name not in scores]
     if not profile.preempts:
         unused.append(Builtin(PREEMPTION, False, False, True, 0, DefaultPreemptionArgs))
-    points: dict[str, Any] = {"multiPoint": {"enabled": weights, "disabled": _names(unused)}}
-    in_order = [name for name in BUILTINS if name in filters]
-    if list(filters) != in_order:
-        points["filter"] = {
-            "enabled": [{"name": name} for name in filters],
-            "disabled": [{"name": "*"}],
-        }
-        points["preFilter"] = points["filter"]
-    elif no_filter:
+    moved = _moved(filters, preempts=profile.preempts)
+    enabled = [entry for entry in weights if entry["name"] not in moved]
+    enabled += [
+        {"name": name, "weight": scores[name]["weight"]} if name in scores else {"name": name}
+        for name in moved
+    ]
+    disabled = _names(unused) + [{"name": name} for name in moved]
+    points: dict[str, Any] = {"multiPoint": {"enabled": enabled, "disabled": disabled}}
+    if no_filter:
         points["preFilter"] = points["filter"] = {"disabled": _names(no_filter)}
     if no_score:
         points["preScore"] = points["score"] = {"disabled": _names(no_score)}
@@ -349,6 +350,21 @@ def plugins_of(profile: PluginProfile) -> dict[str, Any]:
         if point in points
     }
     return {point: sides for point, sides in kept.items() if sides}
+
+
+def _moved(filters: Iterable[str], *, preempts: bool) -> list[str]:
+    """The filters from the first on that is not in kube-scheduler's order. Where they are disabled
+    and enabled again, they come last at every extension point, in the order in which they are
+    written. Only plugins that have the extension point may be enabled there, and which ones have
+    PreFilter depends on the release; so they are moved in `multiPoint`."""
+    places = {name: place for place, name in enumerate(BUILTINS)}
+    names = list(filters)
+    in_order = itertools.takewhile(
+        lambda pair: places[pair[0]] < places[pair[1]], itertools.pairwise(names)
+    )
+    moved = names[1 + sum(1 for _ in in_order) :]
+    # Claims are deallocated before pods are evicted for them.
+    return [*moved, PREEMPTION] if preempts and "DynamicResources" in moved else moved
 
 
 def _names(builtins: Iterable[Builtin]) -> list[dict[str, str]]:

@@ -54,6 +54,15 @@ _OPEN_POINTS: Final = frozenset(str(field.alias) for field in PluginSets.model_f
 # The points that prepare what another point decides.
 _PREPARES: Final = {"preFilter": "filter", "preScore": "score"}
 
+# Plugins that reject pods at `preFilter` already, and for what.
+_REJECTS_BEFORE_NODES: Final = {
+    "NodeAffinity": "a node selector that names other nodes",
+    "VolumeRestrictions": "claims on volumes that are missing",
+    "VolumeBinding": "claims on volumes that are missing or not bound",
+    "VolumeZone": "claims on volumes that are missing or not bound",
+    "DynamicResources": "claims on devices that are missing or cannot be used",
+}
+
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
@@ -179,12 +188,33 @@ class _Profile:
                     node.span,
                     severity=Severity.INFO,
                 )
+        yield from self._halves()
         if self._disabled("multiPoint") & ALWAYS_ON:
             node = find(self._node, ("plugins", "multiPoint", "disabled"))
             listed = ", ".join(f"`{name}`" for name in sorted(ALWAYS_ON))
             yield remark(
                 "KP604", f"{listed} cannot be switched off", node.span if node else self._span
             )
+
+    def _halves(self) -> Iterable[Diagnostic]:
+        """Rules that the file switches off for nodes only: here they are one thing."""
+        filters = {plugin.name for plugin in self._effective("filter")}
+        for plugin in self._effective("preFilter"):
+            what = _REJECTS_BEFORE_NODES.get(plugin.name)
+            if what is not None and plugin.name not in filters:
+                yield remark(
+                    "KP604",
+                    f"kube-scheduler leaves `{plugin.name}` out at `filter`, but still asks it at "
+                    f"`preFilter`, where it rejects pods for {what}; kpolicy does not ask it",
+                    self._where_disabled("filter", plugin.name),
+                    hint="disable it at `preFilter` too, or at `multiPoint` instead, and both "
+                    "schedulers decide the same",
+                )
+
+    def _where_disabled(self, point: str, plugin: str) -> Span:
+        names = [find(item, ("name",)) for item in self._items(point, "disabled")]
+        found = next((name for name in names if name and string(name) in (plugin, "*")), None)
+        return found.span if found is not None else self._span
 
     def policy(self) -> Mapping:
         at = self._span
@@ -304,7 +334,9 @@ class _Profile:
         listed = items(find(self._node, ("plugins", point, "disabled")))
         return frozenset(string(find(item, ("name",))) for item in listed)
 
-    def _effective(self, point: Literal["filter", "score", "postFilter"]) -> Iterable[_Enabled]:
+    def _effective(
+        self, point: Literal["preFilter", "filter", "score", "postFilter"]
+    ) -> Iterable[_Enabled]:
         """The plugins of one extension point, in the order they run."""
         if self._version.is_merged_by_point:
             return self._merged(self._multi_point, point)

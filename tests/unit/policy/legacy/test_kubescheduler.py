@@ -320,6 +320,27 @@ def test_a_field_of_another_version_is_unknown(version: str, text: str) -> None:
     assert "KP102" in dict(codes_and_places(in_version(version, text).diagnostics))
 
 
+def test_a_rule_that_is_switched_off_for_nodes_only_is_reported() -> None:
+    """kube-scheduler still rejects pods at `preFilter`."""
+    head = "profiles:\n- plugins:\n    "
+    off = "disabled: [{name: PodTopologySpread}, {name: VolumeBinding}]}\n"
+    result = compile_policy(f"{HEAD}{head}filter: {{{off}")
+    (found,) = result.diagnostics
+    assert (found.code, found.severity) == ("KP604", Severity.WARNING)
+    assert "still asks it at `preFilter`" in found.message
+    assert found.place is not None
+    place = HEAD.count("\n") + 3, 59
+    assert (found.place.line, found.place.column) == place, "where VolumeBinding is disabled"
+    assert "VolumeBinding" not in names(profile(result, "default-scheduler")["filters"])
+    both = compile_policy(f"{HEAD}{head}filter: {{{off}    preFilter: {{{off}")
+    assert both.diagnostics == ()
+    (found, *others) = compile_policy(
+        f"{HEAD}{head}filter: {{disabled: [{{name: '*'}}], enabled: [{{name: NodeAffinity}}]}}\n"
+    ).diagnostics
+    assert found.code == "KP604"
+    assert len(others) == 3, "all that reject pods at preFilter but NodeAffinity"
+
+
 @pytest.mark.parametrize("point", ["queueSort", "preFilter", "preScore", "preEnqueue", "reserve"])
 def test_settings_without_effect_are_reported(point: str) -> None:
     result = compile_policy(HEAD + f"profiles: [{{plugins: {{{point}: {{enabled: []}}}}}}]")
