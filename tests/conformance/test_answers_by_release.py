@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -13,10 +14,10 @@ from tests.conformance.golden import Case, explained
 Json = dict[str, Any]
 
 
-def answer(release: str, *items: Json) -> Json:
+def answer(release: str, *items: Json, config: str = "") -> Json:
     """What the engine says of the one pending pod."""
     cluster = {"apiVersion": "v1", "kind": "List", "items": list(items)}
-    answers = explained(Case("by hand", release, "", cluster, ()))
+    answers = explained(Case("by hand", release, config, cluster, ()))
     assert list(answers) == ["default/pending"]
     return answers["default/pending"]
 
@@ -150,3 +151,90 @@ def test_a_resize_of_the_whole_pod_counts_from_1_36_on(
         return "filter" not in found
 
     assert (fits("cpu", "300m"), fits("memory", "300Mi")) == (cpu, memory)
+
+
+def device_class(selector: str) -> Json:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "gpu", "uid": "gpu"},
+        "spec": {
+            "extendedResourceName": "example.com/gpu",
+            "selectors": [{"cel": {"expression": selector}}],
+        },
+    }
+
+
+def slice_of(pool: str, devices: int, **place: object) -> Json:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": pool, "uid": pool},
+        "spec": {
+            "driver": "gpu.example.com",
+            "pool": {"name": pool, "generation": 1, "resourceSliceCount": 1},
+            "devices": [
+                {"name": f"gpu-{number}", "attributes": {"index": {"int": number}}}
+                for number in range(devices)
+            ],
+            **place,
+        },
+    }
+
+
+def claim_of(pool: str, device: str) -> Json:
+    """It has the device already."""
+    result = {"request": "r", "driver": "gpu.example.com", "pool": pool, "device": device}
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "held", "namespace": "default", "uid": "held"},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": exactly}]}},
+        "status": {"allocation": {"devices": {"results": [result]}}},
+    }
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+@pytest.mark.parametrize(
+    ("selector", "scores"),
+    [
+        # Of `a` one of four devices is held and one more asked for; `b` has three more that its
+        # label selects; on `c` a device plugin offers the resource.
+        ("device.driver == 'gpu.example.com'", {"a": 50, "b": 33, "c": 20}),
+        # Devices with a larger index are not of the class.
+        ("device.attributes['gpu.example.com'].index < 2", {"a": 100, "b": 50, "c": 20}),
+    ],
+)
+def test_a_score_counts_the_devices_behind_a_resource(
+    release: str, selector: str, scores: dict[str, int]
+) -> None:
+    strategy = {
+        "type": "MostAllocated",
+        "resources": [{"name": "example.com/gpu", "weight": 1}],
+    }
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [
+            {"pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}]}
+        ],
+    }
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]}]
+    plugged = node("c")
+    plugged["status"]["allocatable"]["example.com/gpu"] = "5"
+    asking = {"containers": [{"name": "c", "resources": {"requests": {"example.com/gpu": "1"}}}]}
+    explanation = answer(
+        release,
+        node("a"),
+        node("b"),
+        plugged,
+        device_class(selector),
+        slice_of("of-a", 4, nodeName="a"),
+        slice_of("of-b", 3, nodeSelector={"nodeSelectorTerms": terms}),
+        claim_of("of-a", "gpu-0"),
+        pod("pending", asking),
+        config=json.dumps(config),
+    )
+    found = {each["name"]: each["raw"]["NodeResourcesFit"] for each in explanation["nodes"]}
+    assert found == scores

@@ -53,7 +53,8 @@ def _item(value: Any, path: Path, comments: Comments) -> Iterator[str]:
     yield from (f"# {line}" for line in comments.get(path, ()))
     below = any(key[: len(path)] == path and len(key) > len(path) for key in comments)
     whole = flow(value)
-    if not isinstance(value, dict) or (not below and _is_short(value, whole)):
+    is_map = isinstance(value, dict) and bool(value)
+    if not is_map or (not below and _is_short(value, whole)):
         yield f"- {whole}"
         return
     for number, line in enumerate(_mapping(value, path, comments)):

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from kpolicy.policy.models.builtin_table import BUILTIN_TABLE
 from kpolicy.policy.models.go_durations import Duration, seconds_of
+from kpolicy.policy.models.node_selectors import NodeSelector, PreferredTerm
 from kpolicy.policy.models.validation import Edge, NonEmpty, defaults_of, empty_list, refuse
 from kpolicy.quick_dataclass import dataclass
 
@@ -209,34 +210,6 @@ class DynamicResourcesArgs(Edge):
         if (seconds_of(self.binding_timeout) or 0) < 1:
             refuse("KP115", "`bindingTimeout` must be at least 1s", ("bindingTimeout",))
         return self
-
-
-class LabelRequirement(Edge):
-    key: NonEmpty
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
-    values: list[str] = Field(default_factory=empty_list)
-
-    @model_validator(mode="after")
-    def _values_go_with_operator(self) -> Self:
-        counts = {"In": "some values", "NotIn": "some values", "Gt": "one value", "Lt": "one value"}
-        wanted, count = counts.get(self.operator, "no values"), len(self.values)
-        if not {"some values": count > 0, "one value": count == 1, "no values": count == 0}[wanted]:
-            refuse("KP115", f"`{self.operator}` goes with {wanted}", ("operator",))
-        return self
-
-
-class NodeSelectorTerm(Edge):
-    match_expressions: list[LabelRequirement] = Field(default_factory=empty_list)
-    match_fields: list[LabelRequirement] = Field(default_factory=empty_list)
-
-
-class NodeSelector(Edge):
-    node_selector_terms: list[NodeSelectorTerm]
-
-
-class PreferredTerm(Edge):
-    weight: Annotated[int, Field(ge=1, le=100)]
-    preference: NodeSelectorTerm
 
 
 class AddedAffinity(Edge):

@@ -169,7 +169,7 @@ pub(super) fn read(
         devices: None,
     };
     let frees_devices = profile.preemption.as_ref().is_some_and(|own| own.frees_devices);
-    let of_devices = DevicePolicy { frees_devices, rules: device_rules };
+    let of_devices = DevicePolicy { frees_devices, rules: device_rules, ..DevicePolicy::default() };
     for (place, item) in filters? {
         let of = (followed, policies.len());
         let Some(read) = read_filter(item, &place, of, (&mut ledger, &of_devices), refusals) else {
@@ -204,6 +204,7 @@ pub(super) fn read(
         profile.witnesses.extend(read.witness);
         profile.scores.push(read.rule);
     }
+    device_rules::share(&mut profile, of_devices);
     profile.score_devices();
     ledger.settle();
     for (place, item) in holds? {

@@ -58,6 +58,7 @@ pub(crate) mod resource_scoring;
 pub(crate) mod scale;
 pub(crate) mod scheduling_gates;
 mod score;
+mod scored_scalar;
 mod selectable_identities;
 pub(crate) mod selected_pods;
 pub(crate) mod selector_spread;
@@ -107,7 +108,9 @@ pub const BUILT_INS: &[BuiltIn] = &[
         .filter(|args, followed, refusals| {
             Some(Box::new(node_resources_fit::filter(args, followed, refusals)?))
         })
-        .score(|args, _, refusals| Some(Box::new(node_resources_fit::score(args, refusals)?)))
+        .score(|args, followed, refusals| {
+            Some(Box::new(node_resources_fit::score(args, followed, refusals)?))
+        })
         .weight(1),
     BuiltIn::of_default(volume_restrictions::NAME)
         .filter(|_, _, _| Some(Box::new(volume_restrictions::VolumeRestrictions))),

@@ -7,20 +7,22 @@
 use multiversion::multiversion;
 
 use crate::fields::{Fields, Refusals};
-use crate::intern::Name;
+use crate::model::Kind;
 use crate::release::{BalanceScored, Followed};
 use crate::resources::names;
 use crate::snapshot::columns::{self, Columns, approximate};
 use crate::snapshot::hundredths::rounded;
-use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
+use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
+use super::dynamic_resources::DevicePolicy;
 use super::lanes::integer_part;
 use super::resource_args::resources;
 use super::resource_balance::{self, Balance};
 use super::resource_scoring::WeightedResource;
 use super::score::one_by_one;
+use super::scored_scalar::{self, Counting, ScoredScalar};
 use super::sure_lanes::Percentages;
-use super::{HeldBytes, Key, Normalization, PreparedScore, Reads, Score, sure_lanes};
+use super::{HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score, sure_lanes};
 
 pub(crate) const NAME: &str = "NodeResourcesBalancedAllocation";
 
@@ -33,6 +35,7 @@ const OLD_MINOR_LAST: i64 = 22;
 pub(crate) struct NodeResourcesBalancedAllocation {
     resources: Box<[WeightedResource]>,
     scored: BalanceScored,
+    counting: Counting,
     /// As an old release scored.
     old: Option<Balance>,
 }
@@ -42,18 +45,18 @@ enum Which {
     Cpu,
     Memory,
     EphemeralStorage,
-    Scalar(Name),
+    Scalar(ScoredScalar),
 }
 
 impl Which {
     /// What a node has, and what pods hold of it.
-    fn of(&self, node: NodeView<'_>) -> (i64, i64) {
+    fn of(&self, cluster: &Cluster, node: NodeView<'_>) -> (i64, i64) {
         let (has, held) = (&node.node.allocatable.amounts, &node.load.requested);
         match self {
             Self::Cpu => (has.cpu_milli, held.cpu_milli),
             Self::Memory => (has.memory, held.memory),
             Self::EphemeralStorage => (has.ephemeral_storage, held.ephemeral_storage),
-            Self::Scalar(name) => (has.scalar(name), held.scalar(name)),
+            Self::Scalar(scalar) => scalar.of(cluster, node),
         }
     }
 }
@@ -65,8 +68,12 @@ struct PreparedNodeResourcesBalanced {
 }
 
 impl NodeResourcesBalancedAllocation {
-    pub(super) fn new(resources: Box<[WeightedResource]>, scored: BalanceScored) -> Self {
-        Self { resources, scored, old: None }
+    pub(super) fn new(
+        resources: Box<[WeightedResource]>,
+        scored: BalanceScored,
+        counting: Counting,
+    ) -> Self {
+        Self { resources, scored, counting, old: None }
     }
 }
 
@@ -75,7 +82,7 @@ impl Score for NodeResourcesBalancedAllocation {
         key.push(pod.template.requests.id());
     }
 
-    fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
         if let Some(balance) = self.old {
             let requests = pod.template.requests.clone();
             return Some(Box::new(resource_balance::PreparedResourceBalance { balance, requests }));
@@ -92,13 +99,26 @@ impl Score for NodeResourcesBalancedAllocation {
             name => {
                 let (name, amount) =
                     asked.scalars.iter().find(|(have, _)| have.as_ref() == name)?;
-                (*amount != 0).then(|| (Which::Scalar(name.clone()), *amount))
+                let scalar = || ScoredScalar::new(name, self.counting, cluster);
+                (*amount != 0).then(|| (Which::Scalar(scalar()), *amount))
             }
         };
         Some(Box::new(PreparedNodeResourcesBalanced {
             parts: self.resources.iter().filter_map(part).collect(),
             scored: self.scored,
         }))
+    }
+
+    fn kinds(&self) -> &[Kind] {
+        self.counting.kinds(&self.resources)
+    }
+
+    fn counts_devices(&self) -> bool {
+        self.counting.concerns(&self.resources)
+    }
+
+    fn follow_policy_of_devices(&mut self, policy: &DevicePolicy) {
+        self.counting.follow(policy);
     }
 
     fn score_as(&mut self, minor: i64) -> bool {
@@ -130,21 +150,22 @@ fn score(before: f64, after: f64) -> f64 {
 
 impl PreparedScore for PreparedNodeResourcesBalanced {
     fn reads(&self) -> Reads {
-        Reads::parts(NodeParts::ALLOCATABLE).and_load()
+        scored_scalar::reads(self.scalars())
     }
 
-    fn raw(&self, _: &Cluster, node: NodeView<'_>) -> f64 {
-        // Of the resources that the node has.
-        let shares = |takes_part: i64| {
-            self.parts.iter().filter_map(move |(which, asked)| {
-                let (has, held) = which.of(node);
-                let used = held.saturating_add(takes_part * asked);
-                (has != 0).then(|| (approximate(used) / approximate(has)).min(1.0))
-            })
-        };
-        match self.scored {
-            BalanceScored::WithPod => balance(shares(1)),
-            BalanceScored::Change => score(balance(shares(0)), balance(shares(1))),
+    fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
+        scored_scalar::refresh(self.scalars(), changes, cluster)
+    }
+
+    fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
+        let amounts = self.parts.iter().map(|(which, asked)| {
+            let (has, held) = which.of(cluster, node);
+            (has, held, *asked)
+        });
+        match self.scalars().next() {
+            None => self.of_amounts(amounts),
+            // Devices are counted once.
+            Some(_) => self.of_amounts(amounts.collect::<Vec<_>>().into_iter()),
         }
     }
 
@@ -173,11 +194,35 @@ impl PreparedScore for PreparedNodeResourcesBalanced {
     }
 
     fn held_bytes(&self) -> HeldBytes {
-        HeldBytes::Fixed(size_of_val(self) + self.parts.capacity() * size_of::<(Which, i64)>())
+        let scalars: usize = self.scalars().map(ScoredScalar::heap_bytes).sum();
+        let parts = self.parts.capacity() * size_of::<(Which, i64)>();
+        HeldBytes::Fixed(size_of_val(self) + parts + scalars)
     }
 }
 
 impl PreparedNodeResourcesBalanced {
+    /// From what the node has, what is held, and what the pod asks for.
+    fn of_amounts(&self, amounts: impl Iterator<Item = (i64, i64, i64)> + Clone) -> f64 {
+        // Of the resources that the node has.
+        let shares = |takes_part: i64| {
+            amounts.clone().filter_map(move |(has, held, asked)| {
+                let used = held.saturating_add(takes_part * asked);
+                (has != 0).then(|| (approximate(used) / approximate(has)).min(1.0))
+            })
+        };
+        match self.scored {
+            BalanceScored::WithPod => balance(shares(1)),
+            BalanceScored::Change => score(balance(shares(0)), balance(shares(1))),
+        }
+    }
+
+    fn scalars(&self) -> impl Iterator<Item = &ScoredScalar> {
+        self.parts.iter().filter_map(|(which, _)| match which {
+            Which::Scalar(scalar) => Some(scalar),
+            Which::Cpu | Which::Memory | Which::EphemeralStorage => None,
+        })
+    }
+
     /// The kernel for CPU and memory; false where it does not apply.
     fn set_all(&self, columns: &Columns, first: usize, scores: Percentages<'_>) -> bool {
         let [(Which::Cpu, cpu_asked), (Which::Memory, memory_asked)] = self.parts.as_slice() else {
@@ -279,7 +324,8 @@ pub(crate) fn from_args(
     refusals: &mut Refusals,
 ) -> Option<NodeResourcesBalancedAllocation> {
     let scored = followed.traits().balance;
-    Some(NodeResourcesBalancedAllocation::new(resources(args, refusals)?, scored))
+    let counting = Counting::of(followed);
+    Some(NodeResourcesBalancedAllocation::new(resources(args, refusals)?, scored, counting))
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ use super::filter::one_by_one;
 use super::node_resources_hints as hints;
 use super::resource_args::{default_resources, resources, shape};
 use super::resource_scoring::{ResourceScoring, Strategy};
+use super::scored_scalar::Counting;
 use super::{Code, Filter, HeldBytes, Key, PreparedFilter, Reads, Refresh, Rejection, Status};
 
 pub(crate) const NAME: &str = "NodeResourcesFit";
@@ -343,14 +344,17 @@ pub(crate) fn filter(
 }
 
 /// The score, from the plugin's args.
-pub(crate) fn score(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<ResourceScoring> {
+pub(crate) fn score(
+    args: &mut Fields<'_>,
+    followed: Followed,
+    refusals: &mut Refusals,
+) -> Option<ResourceScoring> {
+    let counting = Counting::of(followed);
     args.optional("ignoredResources");
     args.optional("ignoredResourceGroups");
     let Some(mut fields) = args.object("scoringStrategy", refusals) else {
-        return Some(ResourceScoring {
-            strategy: Strategy::LeastAllocated,
-            resources: default_resources(),
-        });
+        let strategy = Strategy::LeastAllocated;
+        return Some(ResourceScoring { strategy, resources: default_resources(), counting });
     };
     let resources = resources(&mut fields, refusals)?;
     let kind = fields.text_or("type", "LeastAllocated", refusals)?;
@@ -379,5 +383,5 @@ pub(crate) fn score(args: &mut Fields<'_>, refusals: &mut Refusals) -> Option<Re
         }
     };
     fields.finish(refusals);
-    Some(ResourceScoring { strategy, resources })
+    Some(ResourceScoring { strategy, resources, counting })
 }

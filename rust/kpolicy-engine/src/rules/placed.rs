@@ -13,6 +13,7 @@ use crate::model::Kind;
 use crate::part::Parts;
 use crate::snapshot::{Changes, Cluster, NodeParts, NodeView, Pod};
 
+use super::dynamic_resources::DevicePolicy;
 use super::expression::{Conditions, Holds};
 use super::{
     Code, Filter, HeldBytes, Key, PreparedFilter, PreparedScore, Reads, Refresh, Reservation,
@@ -55,6 +56,10 @@ impl FilterRule {
         let more_events = more_events(&*rule);
         let helped_by = HelpedBy::default();
         Self { name, conditions, rule, events, more_events, helped_by, builtin: None }
+    }
+
+    pub(crate) fn follow_policy_of_devices(&mut self, policy: &DevicePolicy) {
+        self.rule.follow_policy_of_devices(policy);
     }
 
     /// The same rule, helped by what the policy says.
@@ -268,6 +273,15 @@ impl ScoreRule {
     /// As [`FilterRule::may_change`].
     pub(crate) fn may_change(&self) -> bool {
         rests_on_cluster(self.conditions.as_deref())
+    }
+
+    /// Whether it counts the devices behind resources.
+    pub(crate) fn counts_devices(&self) -> bool {
+        self.rule.counts_devices()
+    }
+
+    pub(crate) fn follow_policy_of_devices(&mut self, policy: &DevicePolicy) {
+        self.rule.follow_policy_of_devices(policy);
     }
 
     pub(crate) fn kinds(&self) -> &[Kind] {

@@ -9,16 +9,18 @@
 use multiversion::multiversion;
 
 use crate::heap::HeapBytes;
-use crate::intern::Name;
+use crate::model::Kind;
 use crate::resources::{Amounts, names};
 use crate::snapshot::columns::{self, CPU, Columns, EPHEMERAL_STORAGE, MEMORY};
 use crate::snapshot::hundredths::rounded;
-use crate::snapshot::{Cluster, NodeParts, NodeView, Pod};
+use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
+use super::dynamic_resources::DevicePolicy;
 use super::lanes::integer_part;
 use super::score::one_by_one;
+use super::scored_scalar::{self, Counting, ScoredScalar};
 use super::sure_lanes::Percentages;
-use super::{HeldBytes, Key, Normalization, PreparedScore, Reads, Score, sure_lanes};
+use super::{HeldBytes, Key, Normalization, PreparedScore, Reads, Refresh, Score, sure_lanes};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WeightedResource {
@@ -40,15 +42,16 @@ pub(crate) enum Strategy {
 pub(crate) struct ResourceScoring {
     pub(crate) strategy: Strategy,
     pub(crate) resources: Box<[WeightedResource]>,
+    pub(crate) counting: Counting,
 }
 
 /// Which column or scalar a resource is.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Which {
     Cpu,
     Memory,
     EphemeralStorage,
-    Scalar(Name),
+    Scalar(ScoredScalar),
 }
 
 #[derive(Debug)]
@@ -69,15 +72,33 @@ impl Score for ResourceScoring {
         key.push(pod.template.requests.id());
     }
 
-    fn prepare(&self, pod: &Pod, _: &Cluster) -> Option<Box<dyn PreparedScore>> {
+    fn prepare(&self, pod: &Pod, cluster: &Cluster) -> Option<Box<dyn PreparedScore>> {
         let asked = &pod.requests().scored;
-        let parts = self.resources.iter().filter_map(|resource| part(resource, asked)).collect();
+        let part = |resource| part(resource, asked, self.counting, cluster);
+        let parts = self.resources.iter().filter_map(part).collect();
         Some(Box::new(PreparedResourceScoring { strategy: self.strategy.clone(), parts }))
+    }
+
+    fn kinds(&self) -> &[Kind] {
+        self.counting.kinds(&self.resources)
+    }
+
+    fn counts_devices(&self) -> bool {
+        self.counting.concerns(&self.resources)
+    }
+
+    fn follow_policy_of_devices(&mut self, policy: &DevicePolicy) {
+        self.counting.follow(policy);
     }
 }
 
 /// `None` where the resource takes no part for this pod.
-fn part(resource: &WeightedResource, asked: &Amounts) -> Option<Part> {
+fn part(
+    resource: &WeightedResource,
+    asked: &Amounts,
+    counting: Counting,
+    cluster: &Cluster,
+) -> Option<Part> {
     let weight = resource.weight;
     Some(match resource.name.as_ref() {
         names::CPU => Part { which: Which::Cpu, asked: asked.cpu_milli, weight },
@@ -88,20 +109,21 @@ fn part(resource: &WeightedResource, asked: &Amounts) -> Option<Part> {
         name => {
             let (name, asked) =
                 asked.scalars.iter().find(|(have, asked)| have.as_ref() == name && *asked != 0)?;
-            Part { which: Which::Scalar(name.clone()), asked: *asked, weight }
+            let scalar = ScoredScalar::new(name, counting, cluster);
+            Part { which: Which::Scalar(scalar), asked: *asked, weight }
         }
     })
 }
 
 impl Part {
     /// What the node has, and what it would carry.
-    fn read(&self, node: NodeView<'_>) -> (i64, i64) {
+    fn read(&self, cluster: &Cluster, node: NodeView<'_>) -> (i64, i64) {
         let (has, load) = (&node.node.allocatable.amounts, node.load);
         let (has, carries) = match &self.which {
             Which::Cpu => (has.cpu_milli, load.requested_nonzero.cpu_milli),
             Which::Memory => (has.memory, load.requested_nonzero.memory),
             Which::EphemeralStorage => (has.ephemeral_storage, load.requested.ephemeral_storage),
-            Which::Scalar(name) => (has.scalar(name), load.requested.scalar(name)),
+            Which::Scalar(scalar) => scalar.of(cluster, node),
         };
         (has, carries.saturating_add(self.asked))
     }
@@ -170,12 +192,16 @@ pub(super) fn on_shape(points: &[(i64, i64)], at: i64) -> i64 {
 
 impl PreparedScore for PreparedResourceScoring {
     fn reads(&self) -> Reads {
-        Reads::parts(NodeParts::ALLOCATABLE).and_load()
+        scored_scalar::reads(self.scalars())
     }
 
-    fn raw(&self, _: &Cluster, node: NodeView<'_>) -> f64 {
+    fn refresh(&mut self, changes: Changes<'_>, cluster: &Cluster) -> Refresh {
+        scored_scalar::refresh(self.scalars(), changes, cluster)
+    }
+
+    fn raw(&self, cluster: &Cluster, node: NodeView<'_>) -> f64 {
         let scores = self.parts.iter().filter_map(|part| {
-            let (has, carries) = part.read(node);
+            let (has, carries) = part.read(cluster, node);
             (has != 0).then(|| (self.strategy.score(has, carries), part.weight))
         });
         self.strategy.mean(scores)
@@ -207,11 +233,19 @@ impl PreparedScore for PreparedResourceScoring {
 
     fn held_bytes(&self) -> HeldBytes {
         let parts = self.parts.capacity() * size_of::<Part>();
-        HeldBytes::Fixed(size_of_val(self) + parts + self.strategy.heap_bytes())
+        let scalars: usize = self.scalars().map(ScoredScalar::heap_bytes).sum();
+        HeldBytes::Fixed(size_of_val(self) + parts + scalars + self.strategy.heap_bytes())
     }
 }
 
 impl PreparedResourceScoring {
+    fn scalars(&self) -> impl Iterator<Item = &ScoredScalar> {
+        self.parts.iter().filter_map(|part| match &part.which {
+            Which::Scalar(scalar) => Some(scalar),
+            Which::Cpu | Which::Memory | Which::EphemeralStorage => None,
+        })
+    }
+
     /// The kernel for the two common strategies; false where it does not apply.
     fn set_all(&self, columns: &Columns, first: usize, scores: Percentages<'_>) -> bool {
         let is_least = match &self.strategy {

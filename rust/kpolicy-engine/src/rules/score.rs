@@ -9,6 +9,7 @@ use kpolicy_cel::Moments;
 use crate::model::Kind;
 use crate::snapshot::{Changes, Cluster, NodeView, Pod};
 
+use super::dynamic_resources::DevicePolicy;
 use super::{Fault, HeldBytes, Key, Normalization, Reads, Refresh};
 
 /// Nodes that passed every filter in this cycle.
@@ -44,6 +45,16 @@ pub trait Score: Debug + Send + Sync {
     /// As [`super::Filter::moments`].
     fn moments(&self) -> &Moments {
         &Moments::None
+    }
+
+    /// Whether it counts the devices behind resources.
+    fn counts_devices(&self) -> bool {
+        false
+    }
+
+    /// As [`super::Filter::follow_policy_of_devices`].
+    fn follow_policy_of_devices(&mut self, policy: &DevicePolicy) {
+        let _ = policy;
     }
 
     /// From now on it scores as kube-scheduler 1.`minor` did, as far as releases disagree. `true`: on

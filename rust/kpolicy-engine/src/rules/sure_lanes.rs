@@ -228,6 +228,7 @@ mod tests {
     use crate::rules::node_resources_balanced::NodeResourcesBalancedAllocation;
     use crate::rules::resource_args::default_resources;
     use crate::rules::resource_scoring::{ResourceScoring, Strategy};
+    use crate::rules::scored_scalar::Counting;
     use crate::snapshot::Cluster;
     use crate::snapshot::hundredths::rounded;
 
@@ -293,8 +294,10 @@ mod tests {
     }
 
     fn scores() -> Vec<Box<dyn Score>> {
-        let of = |strategy| ResourceScoring { strategy, resources: default_resources() };
-        let balance = |scored| NodeResourcesBalancedAllocation::new(default_resources(), scored);
+        let counting = Counting::default();
+        let of = |strategy| ResourceScoring { strategy, resources: default_resources(), counting };
+        let balance =
+            |scored| NodeResourcesBalancedAllocation::new(default_resources(), scored, counting);
         vec![
             Box::new(of(Strategy::LeastAllocated)),
             Box::new(of(Strategy::MostAllocated)),

@@ -2,7 +2,9 @@
 //!
 //! Most devices of a slice have most things in common, so that a search reads one of them for all.
 
-use crate::model::{Attribute, CounterSet, Device, DeviceCapacity, DeviceTaint, ResourceSlice};
+use crate::model::{
+    Attribute, CounterSet, Device, DeviceCapacity, DeviceTaint, ResourceSlice, SlicePlace,
+};
 
 use super::device_columns::{Firsts, NONE, SliceColumns, find};
 use super::device_flags::Flags;
@@ -59,6 +61,11 @@ impl<'a> Row<'a> {
 
     pub(crate) fn flags(self) -> Flags {
         self.of.columns.flags.get(self.place).copied().unwrap_or_default()
+    }
+
+    /// The nodes that reach it, where the slice leaves this to each device.
+    pub(crate) fn place(self) -> &'a SlicePlace {
+        &self.device.place
     }
 
     /// Whether anybody has something of it. `pool`: who has something of its pool.

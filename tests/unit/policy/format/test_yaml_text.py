@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 
-from kpolicy.policy.format.yaml_text import flow
+from kpolicy.policy.format.yaml_text import emitted, flow
 
 
 @pytest.mark.parametrize(
@@ -28,3 +29,9 @@ from kpolicy.policy.format.yaml_text import flow
 )
 def test_values_are_quoted_where_they_must(value: object, written: str) -> None:
     assert flow(value) == written
+
+
+def test_what_is_empty_stays_in_its_list() -> None:
+    """A term of a node selector may be empty: it selects nothing."""
+    written = emitted({"terms": [{}, {"a": {}, "b": []}, []]}, {})
+    assert yaml.safe_load(written) == {"terms": [{}, {"a": {}, "b": []}, []]}

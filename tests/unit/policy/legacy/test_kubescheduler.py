@@ -320,6 +320,41 @@ def test_a_field_of_another_version_is_unknown(version: str, text: str) -> None:
     assert "KP102" in dict(codes_and_places(in_version(version, text).diagnostics))
 
 
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [
+        ("{key: gen, operator: Gt, values: ['-3']}", "compares with a whole number"),
+        ("{key: gen, operator: Lt, values: ['9223372036854775808']}", "compares with a whole"),
+        ("{key: gen, operator: Gt, values: ['1', '2']}", "goes with one value"),
+        ("{key: gen, operator: In}", "goes with some values"),
+        ("{key: gen, operator: In, values: [x y]}", "`x y` cannot be the value of a label"),
+        ("{key: a b, operator: Exists}", "`a b` cannot be the key of a label"),
+        ("{key: A/b, operator: Exists}", "`A/b` cannot be the key of a label"),
+    ],
+)
+def test_added_affinity_that_kube_scheduler_does_not_start_with_is_refused(
+    term: str, message: str
+) -> None:
+    terms = f"nodeSelectorTerms: [{{matchExpressions: [{term}]}}]"
+    required = f"requiredDuringSchedulingIgnoredDuringExecution: {{{terms}}}"
+    args = f"{{addedAffinity: {{{required}}}}}"
+    text = f"profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {args}}}]}}]"
+    (found,) = compile_policy(HEAD + text).diagnostics
+    assert found.code == "KP115"
+    assert message in found.message
+    assert found.place is not None
+
+
+def test_names_of_nodes_are_selected_one_by_one() -> None:
+    field = "{key: metadata.name, operator: In, values: [n1, n2]}"
+    preferred = f"[{{weight: 1, preference: {{matchFields: [{field}]}}}}]"
+    args = f"{{addedAffinity: {{preferredDuringSchedulingIgnoredDuringExecution: {preferred}}}}}"
+    text = f"profiles: [{{pluginConfig: [{{name: NodeAffinity, args: {args}}}]}}]"
+    (found,) = compile_policy(HEAD + text).diagnostics
+    assert found.code == "KP115"
+    assert found.hint == "write a term for each name"
+
+
 def test_a_rule_that_is_switched_off_for_nodes_only_is_reported() -> None:
     """kube-scheduler still rejects pods at `preFilter`."""
     head = "profiles:\n- plugins:\n    "

@@ -25,6 +25,7 @@ mod search;
 mod selecting;
 mod stock;
 mod supply;
+pub(crate) mod totals;
 mod work;
 
 use crate::model::{Allocation, ResourceClaim};

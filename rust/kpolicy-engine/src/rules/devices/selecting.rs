@@ -17,7 +17,7 @@ use super::search::Stop;
 use super::work::{self, ANSWERS, ASKING, Work};
 
 /// What one evaluation may spend, as in kube-scheduler.
-const UNITS_MAX: u64 = 1_000_000;
+pub(super) const UNITS_MAX: u64 = 1_000_000;
 
 const YES: u8 = 1;
 const NO: u8 = 2;
@@ -200,7 +200,7 @@ const OPTIONAL_HINT: &str = ". consider using CEL optional chaining (.? followed
                              guarding the check with has() for optional fields";
 
 /// Why a selector has no answer.
-enum Failed {
+pub(super) enum Failed {
     /// It would have spent more than it may.
     TooDear,
     Otherwise(String),
@@ -215,7 +215,7 @@ impl Failed {
     }
 }
 
-fn evaluated(
+pub(super) fn evaluated(
     expression: &Expression,
     facts: &DeviceFacts<'_>,
     budget: &mut Budget,

@@ -54,6 +54,8 @@ pub struct DevicePolicy {
     pub(crate) frees_devices: bool,
     /// `None`: a node gives what the release's allocator finds first.
     pub(crate) rules: Option<Arc<DeviceRules>>,
+    /// How many scores of the profile count devices behind resources.
+    pub(crate) scores_that_count: u64,
 }
 
 impl Default for DynamicResources {

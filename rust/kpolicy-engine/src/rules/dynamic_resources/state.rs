@@ -35,6 +35,8 @@ pub(super) struct State {
     binding_timeout_seconds: i64,
     /// What looking for devices may take on one node, in units.
     pub(super) units_a_node: u64,
+    /// How many scores share what looking for devices may take.
+    scores: u64,
     /// By claim, how far the devices are that it has.
     readiness: Vec<Readiness>,
     /// What comes of the claims on nodes that are alike.
@@ -93,10 +95,14 @@ impl State {
         let answers = Answers::of(groups, resources, cluster);
         let rules = rules.map(|rules| PreparedDeviceRules::of(rules, pod, cluster));
         let choice = choice(rules, &looked);
-        let units_a_node =
-            units_a_node(&claims, choice.is_some(), &answers, (cluster, rule.followed));
+        let scores = match extended {
+            Some(_) => rule.policy.scores_that_count,
+            None => 0,
+        } + u64::from(choice.is_some());
+        let units_a_node = units_a_node(&claims, scores, &answers, (cluster, rule.followed));
         Ok(Some(Self {
             units_a_node,
+            scores,
             answers: answers.into(),
             choice,
             readiness: claims.iter().map(of_claim).collect(),
@@ -112,8 +118,7 @@ impl State {
     /// Whether the nodes that share the work have become more or fewer.
     pub(super) fn is_stale(&self, cluster: &Cluster) -> bool {
         let in_cluster = (cluster, self.followed);
-        let has_choice = self.choice.is_some();
-        self.units_a_node != units_a_node(&self.claims, has_choice, &self.answers, in_cluster)
+        self.units_a_node != units_a_node(&self.claims, self.scores, &self.answers, in_cluster)
     }
 
     /// Whether an allocated claim is of no use on a node, or not any more.
@@ -174,10 +179,10 @@ impl HeapBytes for State {
 }
 
 /// What looking for devices may take on one node: what one decision may take for it is shared by the
-/// kinds of nodes, or by the nodes that slices name, or by all of them.
+/// kinds of nodes, or by the nodes that slices name, or by all of them. So many scores take as much each.
 fn units_a_node(
     claims: &[Arc<ResourceClaim>],
-    has_choice: bool,
+    scores: u64,
     answers: &Answers,
     (cluster, followed): (&Cluster, Followed),
 ) -> u64 {
@@ -188,7 +193,7 @@ fn units_a_node(
         None if answers.has_resources() => nodes,
         None => cluster.objects().device_slices.nodes_reached(nodes, all_counters),
     };
-    units_of_devices(searches) / (times(claims) + u64::from(has_choice))
+    units_of_devices(searches) / (times(claims) + scores)
 }
 
 /// How often a node may be asked for devices in one decision: a list of alternatives is scored, and of
