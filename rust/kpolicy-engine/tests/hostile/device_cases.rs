@@ -79,7 +79,7 @@ impl Selectors {
         Self(lines.iter().map(each).collect())
     }
 
-    fn text(&self, name: &str) -> &str {
+    pub(crate) fn text(&self, name: &str) -> &str {
         &self.0.get(name).expect("there is a selector of this name").0
     }
 

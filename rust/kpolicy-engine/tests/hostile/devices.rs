@@ -16,7 +16,7 @@ use crate::cluster::{
 use crate::device_cases::{
     Case, Selectors, any, large, on_nodes_that_are_alike, ordinary, searching,
 };
-use crate::device_objects::{Look, class, on_alike_nodes};
+use crate::device_objects::{Look, class, on_alike_nodes, on_each_node};
 use crate::draws::Draws;
 use crate::{alone, number, support};
 
@@ -184,6 +184,66 @@ fn counting_devices_of_a_class_takes_what_its_selectors_do_and_no_more_than_a_ru
     assert!(dear.units > cheap.units + 100 * 100, "100 nodes have devices");
     assert!(dear.units < units_max(NODES));
     assert!(dear.peak_bytes <= BYTES_MAX, "{} MiB", mib(dear.peak_bytes));
+}
+
+/// What a decision takes where both scores of resources count the devices of a class with these selectors.
+fn scored_with(texts: &[&str], devices: usize, selectors: &Selectors) -> Taken {
+    let look = Look { attributes: 8, has_serials: true, ..Look::default() };
+    let mut program = support::default_program();
+    let resources = json!([{"name": "cpu", "weight": 1}, {"name": "x.com/r", "weight": 1}]);
+    let strategy = json!({"type": "MostAllocated", "resources": resources});
+    for score in program["profiles"][0]["scores"].as_array_mut().expect("it has scores") {
+        match score["name"].as_str() {
+            Some("NodeResourcesFit") => score["args"] = json!({"scoringStrategy": strategy}),
+            Some("NodeResourcesBalancedAllocation") => {
+                score["args"] = json!({"resources": resources});
+            }
+            _ => {}
+        }
+    }
+    let mut behind = class("c", texts);
+    behind["spec"]["extendedResourceName"] = json!("x.com/r");
+    let mut engine = empty_cluster(&program);
+    for object in on_each_node(devices, look, 1).chain([behind]) {
+        support::apply(&mut engine, &object);
+    }
+    selectors.load(&mut engine);
+    let amounts = json!({"cpu": "100m", "x.com/r": "1"});
+    let container = json!({"name": "c", "image": "i",
+        "resources": {"requests": amounts, "limits": amounts}});
+    support::apply(&mut engine, &pod("pod", json!({"containers": [container]})));
+    let taken = decide_often(&mut engine, &program, "pod");
+    println!(
+        "{:>9.2} ms {:>9} units {:?}: {devices} devices, {} selectors",
+        taken.time.as_secs_f64() * 1_000.0,
+        taken.units,
+        taken.decision.verdict,
+        texts.len()
+    );
+    taken
+}
+
+#[test]
+fn scores_that_count_devices_take_no_more_than_their_share() {
+    let _alone = alone();
+    let selectors = Selectors::read();
+    let many = selectors.many();
+    let cases: [(&[&str], usize); 6] = [
+        (&[], 64),
+        (&[selectors.text("ordinary")], 8),
+        (&[selectors.text("ordinary")], 64),
+        (&[selectors.text("loops")], 64),
+        (&[selectors.text("wide")], 64),
+        (&many, 64),
+    ];
+    let mut placed = 0;
+    for (texts, devices) in cases {
+        let taken = scored_with(texts, devices, &selectors);
+        assert!(taken.units < units_max(NODES), "{} units", taken.units);
+        assert!(taken.peak_bytes <= BYTES_MAX, "{} MiB", mib(taken.peak_bytes));
+        placed += usize::from(taken.decision.verdict == Verdict::Placed);
+    }
+    assert!(placed >= 3, "{placed} placed: the pod was scored");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::device_facts::DeviceFacts;
 use super::pools::reaches;
 use super::remembered::Remembered;
 use super::selecting::{UNITS_MAX, evaluated};
-use super::work::{self, ASKING, DEVICE, SELECTOR, SELECTOR_BYTES, SLICE, Work};
+use super::work::{self, ASKING, COUNTING, DEVICE, REQUEST, SELECTOR, SELECTOR_BYTES, SLICE, Work};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
@@ -28,6 +28,7 @@ pub(crate) fn of_class(
     work: &mut Work,
 ) -> Option<Totals> {
     let class = cluster.objects().device_classes.get("", class)?;
+    work.charge(if class.selectors.is_empty() { REQUEST } else { COUNTING }).ok()?;
     let mut asked = Asked::of(class, cluster, work)?;
     let published = &cluster.objects().device_slices;
     let mut totals = Totals::default();

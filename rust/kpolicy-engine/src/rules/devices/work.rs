@@ -21,6 +21,8 @@ pub(super) const DEVICES_IN_A_ROW: usize = 4;
 pub(super) const NAME: u64 = 4;
 /// A request, or an alternative of one, that is made ready.
 pub(super) const REQUEST: u64 = 14;
+/// A class with selectors that is made ready for a score that counts its devices.
+pub(super) const COUNTING: u64 = 100;
 /// A constraint that is made ready.
 pub(super) const CONSTRAINT: u64 = 4;
 /// A step of the search: a device that is looked at.
