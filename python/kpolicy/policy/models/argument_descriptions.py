@@ -77,9 +77,14 @@ ARGUMENT_DESCRIPTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "preference": "The term.",
     },
     "LabelRequirement": {
-        "key": "The key of the label, or the name of the field.",
+        "key": "The key of the label.",
         "operator": "In, NotIn, Exists, DoesNotExist, Gt or Lt.",
         "values": "The values that the operator compares with.",
+    },
+    "FieldRequirement": {
+        "key": "The field: `metadata.name`.",
+        "operator": "In or NotIn.",
+        "values": "One value.",
     },
     "NodeLabelArgs": {
         "presentLabels": "Keys of labels that nodes must have.",
