@@ -207,8 +207,7 @@ class _Profile:
                     f"kube-scheduler leaves `{plugin.name}` out at `filter`, but still asks it at "
                     f"`preFilter`, where it rejects pods for {what}; kpolicy does not ask it",
                     self._where_disabled("filter", plugin.name),
-                    hint="disable it at `preFilter` too, or at `multiPoint` instead, and both "
-                    "schedulers decide the same",
+                    hint="disable it at `multiPoint` instead, and both schedulers decide the same",
                 )
 
     def _where_disabled(self, point: str, plugin: str) -> Span:
