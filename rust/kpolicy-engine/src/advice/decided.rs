@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::cycle::reference::{self, Asked, Fresh, Judgement, NodeJudgement};
+use crate::cycle::reference::{self, AskedFilters, Fresh, Judgement, NodeJudgement};
 use crate::program::Profile;
 use crate::snapshot::NodeSlot;
 
@@ -28,7 +28,7 @@ pub(super) fn decided(
     let mut fresh = Fresh::of(profile, &world.pod, cluster);
     let program = &*world.work.program;
     let judgement =
-        reference::judge(&mut fresh, &world.pod, program, profile, cluster, Asked::First);
+        reference::judge(&mut fresh, &world.pod, program, profile, cluster, AskedFilters::First);
     told.insert("feasible".into(), judgement.feasible.len().into());
     let judged = |slot: NodeSlot| judgement.nodes.iter().find(|other| other.slot == slot);
     let Some(here) = own.and_then(judged) else { return told };

@@ -106,7 +106,7 @@ impl Fresh {
 
 /// Which filters are asked about a node that is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum AskedFilters {
     /// Up to the first that rejects it.
     First,
     Every,
@@ -119,9 +119,9 @@ pub(crate) fn judge(
     program: &Program,
     profile: &Profile,
     cluster: &Cluster,
-    asked: Asked,
+    filters: AskedFilters,
 ) -> Judgement {
-    let mut judgement = filter(fresh, pod, program, profile, cluster, asked);
+    let mut judgement = filter(fresh, pod, program, profile, cluster, filters);
     if !judgement.feasible.is_empty() {
         score(fresh, profile, cluster, &judgement.feasible, &mut judgement.nodes);
     }
@@ -135,7 +135,7 @@ fn filter(
     program: &Program,
     profile: &Profile,
     cluster: &Cluster,
-    asked: Asked,
+    filters: AskedFilters,
 ) -> Judgement {
     let prepared = fresh.prepared();
     let mut nodes: Vec<NodeJudgement> = Vec::new();
@@ -169,7 +169,7 @@ fn filter(
         }
         let ahead = nominated::ahead_of(pod, &view.node.name, program, cluster);
         let with_nominated = nominated::with_pods(view.slot, &ahead, &prepared, cluster);
-        let first = if asked == Asked::Every {
+        let first = if filters == AskedFilters::Every {
             let all = told.all_rejections(&prepared, view, cluster);
             let named = |rejection: &NodeRejection| {
                 Some((rejection.filter, Arc::clone(rejection.status.as_ref()?)))
@@ -207,7 +207,7 @@ pub(crate) fn decide(
         return CycleOutcome::Failed(String::new().into());
     };
     let mut fresh = Fresh::of(profile, pod, cluster);
-    let mut judgement = filter(&fresh, pod, program, profile, cluster, Asked::First);
+    let mut judgement = filter(&fresh, pod, program, profile, cluster, AskedFilters::First);
     let own = cluster.nominations().node_of(&pod.uid).and_then(|name| cluster.nodes().find(name));
     let own = own.filter(|slot| judgement.feasible.contains(slot));
     let feasible = if let Some(own) = own {

@@ -24,12 +24,12 @@ const ASKED_MAX: usize = 64;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sampling {
     next_start: usize,
-    asked: VecDeque<Asked>,
+    asked: VecDeque<ExtendedSearch>,
 }
 
 /// The search for a pod about which extenders are asked.
 #[derive(Debug, Clone)]
-struct Asked {
+struct ExtendedSearch {
     uid: Arc<str>,
     start: usize,
     /// How far the next start moves if extenders refuse the node that the pod is nominated to: without
@@ -88,7 +88,7 @@ impl Sampling {
         if self.asked.len() >= ASKED_MAX {
             self.asked.pop_front();
         }
-        self.asked.push_back(Asked { uid: Arc::clone(uid), start, moves_later });
+        self.asked.push_back(ExtendedSearch { uid: Arc::clone(uid), start, moves_later });
     }
 
     /// Where the search for a pod started about which extenders were asked.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::cycle::post_filter;
-use crate::cycle::reference::{self, Asked, Fresh, Judgement, NodeJudgement};
+use crate::cycle::reference::{self, AskedFilters, Fresh, Judgement, NodeJudgement};
 use crate::event::{Event, Events, Whose};
 use crate::judging::{Question, Tie, choose, names_of, new_node};
 use crate::message::{self, Histogram, NO_NODES};
@@ -130,8 +130,9 @@ fn judged(
 ) -> Vec<u8> {
     let (pod, program) = (question.pod, question.program);
     let mut fresh = Fresh::of(profile, pod, cluster);
-    let asked = if matches!(detail, Detail::Nodes(_)) { Asked::First } else { Asked::Every };
-    let judgement = reference::judge(&mut fresh, pod, program, profile, cluster, asked);
+    let filters =
+        if matches!(detail, Detail::Nodes(_)) { AskedFilters::First } else { AskedFilters::Every };
+    let judgement = reference::judge(&mut fresh, pod, program, profile, cluster, filters);
     let devices = profile
         .devices
         .as_ref()

@@ -170,7 +170,7 @@ impl<'a> Attempt<'a> {
         let attributes = self.candidates.iter().map(|own| own.row.attributes_count() as u64 / 4);
         let units = attributes.sum::<u64>() + self.candidates.len() as u64 * DEVICE;
         self.work.charge(units)?;
-        let mut numbers: FxHashMap<Kind<'a>, u32> = FxHashMap::default();
+        let mut numbers: FxHashMap<DeviceKind<'a>, u32> = FxHashMap::default();
         let mut next = 0;
         let mut number = |candidate: &Candidate<'a>| {
             let Some(kind) = self.kind(candidate, looked) else {
@@ -186,7 +186,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// `None`: it is like no other.
-    fn kind(&self, candidate: &Candidate<'a>, looked: &Looked) -> Option<Kind<'a>> {
+    fn kind(&self, candidate: &Candidate<'a>, looked: &Looked) -> Option<DeviceKind<'a>> {
         let (slice, row, flags) = (candidate.slice, candidate.row, candidate.row.flags());
         let has_rules =
             self.pools.get(candidate.pool).is_none_or(|pool| pool.taint_rules.len() > 0);
@@ -199,7 +199,7 @@ impl<'a> Attempt<'a> {
         let is_looked_at = |name: &str| looked.at_everything || looked.attributes.contains(name);
         let names = row.of().names()?.iter().enumerate();
         let looked_at = names.filter(|(_, name)| is_looked_at(name));
-        (!is_special).then(|| Kind {
+        (!is_special).then(|| DeviceKind {
             slice: &slice.meta.name,
             is_shared: flags.is_shared(),
             attributes: looked_at.map(|(place, _)| row.number(place)).collect(),
@@ -210,7 +210,7 @@ impl<'a> Attempt<'a> {
 
 /// All that is looked at of a device that nobody uses.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Kind<'a> {
+struct DeviceKind<'a> {
     slice: &'a str,
     is_shared: bool,
     /// Numbers in the columns of the slice.

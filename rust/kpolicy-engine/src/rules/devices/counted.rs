@@ -47,7 +47,7 @@ pub(crate) fn counted(
     let mut counted = Counted::default();
     let mut asked = match meant {
         Meant::OfClass(name) => match class_of(cluster, name) {
-            Some(class) => Some(Asked::of(class, cluster, budget)?),
+            Some(class) => Some(MeantClass::of(class, cluster, budget)?),
             None => return Ok(counted),
         },
         Meant::With { .. } => None,
@@ -103,13 +103,13 @@ fn is(attribute: &Attribute, value: &str) -> bool {
 }
 
 /// A class, and what its selectors said of devices before.
-struct Asked<'c> {
+struct MeantClass<'c> {
     remembered: Remembered<'c>,
     /// `None`: a selector of another type, which accepts nothing.
     places: Vec<Option<usize>>,
 }
 
-impl<'c> Asked<'c> {
+impl<'c> MeantClass<'c> {
     fn of(
         class: &'c DeviceClass,
         cluster: &'c Cluster,

@@ -51,7 +51,7 @@ pub(crate) fn requests(
 }
 
 /// What one container asks of one resource.
-struct Asked {
+struct ContainerRequest {
     name: Box<str>,
     count: i64,
 }
@@ -63,7 +63,7 @@ fn of_resource(
     requests: &mut Vec<DeviceRequest>,
     mappings: &mut Vec<Mapping>,
 ) {
-    let mut long_lived: Vec<Option<Asked>> = Vec::with_capacity(containers.len());
+    let mut long_lived: Vec<Option<ContainerRequest>> = Vec::with_capacity(containers.len());
     for (index, (container, is_long_lived)) in containers.iter().enumerate() {
         let asked = if *is_long_lived { asked(index, container, resource) } else { None };
         if let Some(asked) = &asked {
@@ -74,7 +74,7 @@ fn of_resource(
     // Init containers that end use what later containers get, and one request more for all of them.
     let mut short_lived: Vec<Mapping> = Vec::new();
     let mut own: Vec<Box<str>> = Vec::new();
-    let mut largest: Option<Asked> = None;
+    let mut largest: Option<ContainerRequest> = None;
     for (index, (container, is_long_lived)) in containers.iter().enumerate() {
         let Some(mut wanted) = asked(index, container, resource).filter(|_| !is_long_lived) else {
             continue;
@@ -101,7 +101,7 @@ fn of_resource(
     }
     mappings.append(&mut short_lived);
     let all = largest.into_iter().chain(long_lived.into_iter().flatten());
-    requests.extend(all.map(|Asked { name, count }| {
+    requests.extend(all.map(|ContainerRequest { name, count }| {
         let (class, mode) = (class.into(), Mode::Exact(count));
         let ask = Ask { name: name.clone(), class, mode, ..Ask::default() };
         DeviceRequest { name, wanted: Wanted::Exactly(ask) }
@@ -116,11 +116,14 @@ fn mapping(container: &Container, resource: &str, request: &str) -> Mapping {
     }
 }
 
-fn asked(index: usize, container: &Container, resource: &str) -> Option<Asked> {
+fn asked(index: usize, container: &Container, resource: &str) -> Option<ContainerRequest> {
     let amount = container.requests.get(resource)?;
     let count = whole(*amount)?;
     let place = container.requests.iter().position(|(name, _)| name == resource)?;
-    (count != 0).then(|| Asked { name: format!("container-{index}-request-{place}").into(), count })
+    (count != 0).then(|| ContainerRequest {
+        name: format!("container-{index}-request-{place}").into(),
+        count,
+    })
 }
 
 fn whole(amount: Quantity) -> Option<i64> {

@@ -29,7 +29,7 @@ pub(crate) fn of_class(
 ) -> Option<Totals> {
     let class = cluster.objects().device_classes.get("", class)?;
     work.charge(if class.selectors.is_empty() { REQUEST } else { COUNTING }).ok()?;
-    let mut asked = Asked::of(class, cluster, work)?;
+    let mut asked = ClassSelectors::of(class, cluster, work)?;
     let published = &cluster.objects().device_slices;
     let mut totals = Totals::default();
     for (one, is_own) in published.for_node(&node.node.name, false) {
@@ -60,12 +60,12 @@ pub(crate) fn of_class(
 }
 
 /// The selectors of a class, and what they said of devices before.
-struct Asked<'c> {
+struct ClassSelectors<'c> {
     remembered: Remembered<'c>,
     places: Vec<usize>,
 }
 
-impl<'c> Asked<'c> {
+impl<'c> ClassSelectors<'c> {
     /// Selectors of other types than CEL accept every device here.
     fn of(class: &DeviceClass, cluster: &'c Cluster, work: &mut Work) -> Option<Self> {
         let mut remembered = Remembered::default();
