@@ -3,18 +3,24 @@
 //! Specification: where no device plugin offers an extended resource on a node, the devices of the class
 //! that stands behind it count (`DRAExtendedResource`).
 
+use std::sync::{Arc, OnceLock};
+
 use crate::heap::HeapBytes;
 use crate::intern::Name;
 use crate::model::Kind;
 use crate::release::{Followed, Gate};
+use crate::snapshot::device_groups::Groups;
 use crate::snapshot::{Change, Changes, Cluster, NodeParts, NodeView};
 
 use super::decision_work::units_of_devices;
+use super::devices::Work;
 use super::devices::extended::{class_behind, may_be_devices};
-use super::devices::{Work, totals};
-use super::dynamic_resources::DevicePolicy;
+use super::devices::totals::{self, Totals};
+use super::dynamic_resources::{DevicePolicy, looked_at_by_count};
 use super::resource_scoring::WeightedResource;
 use super::{Reads, Refresh};
+
+const KINDS: &[Kind] = &[Kind::DeviceClass, Kind::ResourceSlice, Kind::ResourceClaim];
 
 /// How a score counts the devices behind resources.
 #[derive(Debug, Clone, Copy, Default)]
@@ -42,14 +48,14 @@ impl Counting {
     /// Kinds that must be watched for a score of these resources.
     pub(super) fn kinds(self, resources: &[WeightedResource]) -> &'static [Kind] {
         match self.concerns(resources) {
-            true => &[Kind::DeviceClass, Kind::ResourceSlice, Kind::ResourceClaim],
+            true => KINDS,
             false => &[],
         }
     }
 
     /// The filter that looks for devices, and each of the scores, may take as much.
-    fn units_a_node(self, cluster: &Cluster) -> u64 {
-        units_of_devices(cluster.nodes().len()) / (1 + self.scores)
+    fn share(self, searches: usize) -> u64 {
+        units_of_devices(searches) / (1 + self.scores)
     }
 }
 
@@ -63,14 +69,21 @@ pub(super) struct ScoredScalar {
 #[derive(Debug)]
 struct Devices {
     class: Box<str>,
+    /// `None`: each node is counted.
+    groups: Option<Arc<Groups>>,
+    /// By group of nodes that are alike, as far as it is known.
+    known: Box<[OnceLock<Option<Totals>>]>,
+    /// How often it is counted at most, as far as there are nodes.
+    searches: usize,
+    /// What counting may take on the node of a group, and on a node by itself.
+    units: u64,
     units_a_node: u64,
 }
 
 impl ScoredScalar {
     pub(super) fn new(name: &Name, counting: Counting, cluster: &Cluster) -> Self {
         let class = class_behind(name, cluster, counting.followed);
-        let units_a_node = counting.units_a_node(cluster);
-        let devices = class.map(|class| Devices { class: class.into(), units_a_node });
+        let devices = class.map(|class| Devices::of_class(class, counting, cluster));
         Self { name: name.clone(), counting, devices }
     }
 
@@ -84,17 +97,60 @@ impl ScoredScalar {
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.devices.as_ref().map_or(0, |devices| devices.class.heap_bytes())
+        self.devices
+            .as_ref()
+            .map_or(0, |devices| devices.class.heap_bytes() + size_of_val(&*devices.known))
     }
 }
 
 impl Devices {
+    fn of_class(class: &str, counting: Counting, cluster: &Cluster) -> Self {
+        let nodes = cluster.nodes().len();
+        let groups = cluster.objects().device_groups(&looked_at_by_count(class, cluster));
+        let count = groups.as_ref().map_or(0, |groups| groups.numbers);
+        let searches = groups.as_ref().map_or(usize::MAX, |groups| groups.groups + groups.alone);
+        Self {
+            class: class.into(),
+            known: (0..count).map(|_| OnceLock::new()).collect(),
+            groups,
+            searches,
+            units: counting.share(searches.min(nodes)),
+            units_a_node: counting.share(nodes),
+        }
+    }
+
     /// Nothing where they cannot be counted, as in kube-scheduler, or not with the units that there are.
     fn of(&self, cluster: &Cluster, node: NodeView<'_>) -> (i64, i64) {
-        let mut work = Work::of(self.units_a_node);
-        let totals = totals::of_class(&self.class, cluster, node, &mut work);
-        cluster.objects().add_units_of_devices(self.units_a_node - work.left());
+        let totals = match self.known(cluster, node) {
+            Some(known) => {
+                let totals = *known.get_or_init(|| self.counted(cluster, node, self.units));
+                debug_assert_eq!(totals, self.count(cluster, node, &mut Work::of(self.units)));
+                totals
+            }
+            None => self.counted(cluster, node, self.units_a_node),
+        };
         totals.map_or((0, 0), |totals| (totals.all, totals.held))
+    }
+
+    /// Where slices of earlier generations are still there, nodes that are alike for claims may differ.
+    fn known(&self, cluster: &Cluster, node: NodeView<'_>) -> Option<&OnceLock<Option<Totals>>> {
+        let groups = self.groups.as_ref()?;
+        let name = &node.node.name;
+        let group = cluster.objects().device_group(groups, name)?;
+        let are_current = cluster.objects().device_slices.are_current(name);
+        self.known.get(group).filter(|_| are_current)
+    }
+
+    fn count(&self, cluster: &Cluster, node: NodeView<'_>, work: &mut Work) -> Option<Totals> {
+        totals::of_class(&self.class, cluster, node, work)
+    }
+
+    /// What that takes is noted.
+    fn counted(&self, cluster: &Cluster, node: NodeView<'_>, units: u64) -> Option<Totals> {
+        let mut work = Work::of(units);
+        let totals = self.count(cluster, node, &mut work);
+        cluster.objects().add_units_of_devices(units - work.left());
+        totals
     }
 }
 
@@ -112,21 +168,18 @@ pub(super) fn refresh<'a>(
     changes: Changes<'_>,
     cluster: &Cluster,
 ) -> Refresh {
-    let mut refresh = Refresh::Nodes;
-    for scalar in scalars.filter(|scalar| may_be_devices(&scalar.name)) {
-        let has_changed = |kind: Kind| {
-            changes.iter().any(|change| matches!(change, Change::Object(own) if *own == kind))
-        };
-        let units_a_node = scalar.counting.units_a_node(cluster);
-        let is_other_share =
-            scalar.devices.as_ref().is_some_and(|devices| devices.units_a_node != units_a_node);
-        if is_other_share || has_changed(Kind::DeviceClass) {
-            return Refresh::Again;
+    let has_changed = |kinds: &[Kind]| {
+        changes.iter().any(|change| matches!(change, Change::Object(own) if kinds.contains(own)))
+    };
+    let nodes = cluster.nodes().len();
+    let is_outdated = |scalar: &ScoredScalar| match &scalar.devices {
+        Some(devices) => {
+            let shares =
+                [devices.searches.min(nodes), nodes].map(|nodes| scalar.counting.share(nodes));
+            shares != [devices.units, devices.units_a_node] || has_changed(KINDS)
         }
-        let has_changed = has_changed(Kind::ResourceSlice) || has_changed(Kind::ResourceClaim);
-        if has_changed && scalar.devices.is_some() {
-            refresh = Refresh::All;
-        }
-    }
-    refresh
+        None => has_changed(&[Kind::DeviceClass]),
+    };
+    let mut scalars = scalars.filter(|scalar| may_be_devices(&scalar.name));
+    if scalars.any(is_outdated) { Refresh::Again } else { Refresh::Nodes }
 }

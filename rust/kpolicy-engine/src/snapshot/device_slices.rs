@@ -116,6 +116,15 @@ impl DeviceSlices {
         self.by_node.get(node).map(Vec::as_slice)
     }
 
+    /// Whether all slices that name a node are of the newest generation of their pools on the node.
+    pub(crate) fn are_current(&self, node: &str) -> bool {
+        let own = self.of_node(node).unwrap_or_default();
+        let is_older = |one: &Published, other: &Published| {
+            one.is_of_pool_of(other) && one.slice.generation < other.slice.generation
+        };
+        !own.iter().any(|one| own.iter().any(|other| is_older(one, other)))
+    }
+
     /// A slice with its columns.
     pub(crate) fn columned<'a>(&'a self, one: &'a Published) -> Columned<'a> {
         Columned::new(&one.slice, self.columns.get(one.number))

@@ -16,7 +16,7 @@ use crate::cluster::{
 use crate::device_cases::{
     Case, Selectors, any, large, on_nodes_that_are_alike, ordinary, searching,
 };
-use crate::device_objects::{Look, class, on_alike_nodes, on_each_node};
+use crate::device_objects::{Look, Objects, class, on_alike_nodes, on_each_node};
 use crate::draws::Draws;
 use crate::{alone, number, support};
 
@@ -187,8 +187,7 @@ fn counting_devices_of_a_class_takes_what_its_selectors_do_and_no_more_than_a_ru
 }
 
 /// What a decision takes where both scores of resources count the devices of a class with these selectors.
-fn scored_with(texts: &[&str], devices: usize, selectors: &Selectors) -> Taken {
-    let look = Look { attributes: 8, has_serials: true, ..Look::default() };
+fn scored_with(texts: &[&str], published: Objects, selectors: &Selectors) -> Taken {
     let mut program = support::default_program();
     let resources = json!([{"name": "cpu", "weight": 1}, {"name": "x.com/r", "weight": 1}]);
     let strategy = json!({"type": "MostAllocated", "resources": resources});
@@ -204,7 +203,7 @@ fn scored_with(texts: &[&str], devices: usize, selectors: &Selectors) -> Taken {
     let mut behind = class("c", texts);
     behind["spec"]["extendedResourceName"] = json!("x.com/r");
     let mut engine = empty_cluster(&program);
-    for object in on_each_node(devices, look, 1).chain([behind]) {
+    for object in published.chain([behind]) {
         support::apply(&mut engine, &object);
     }
     selectors.load(&mut engine);
@@ -214,7 +213,7 @@ fn scored_with(texts: &[&str], devices: usize, selectors: &Selectors) -> Taken {
     support::apply(&mut engine, &pod("pod", json!({"containers": [container]})));
     let taken = decide_often(&mut engine, &program, "pod");
     println!(
-        "{:>9.2} ms {:>9} units {:?}: {devices} devices, {} selectors",
+        "{:>9.2} ms {:>9} units {:?}: {} selectors",
         taken.time.as_secs_f64() * 1_000.0,
         taken.units,
         taken.decision.verdict,
@@ -237,13 +236,18 @@ fn scores_that_count_devices_take_no_more_than_their_share() {
         (&many, 64),
     ];
     let mut placed = 0;
+    let look = Look { attributes: 8, has_serials: true, ..Look::default() };
     for (texts, devices) in cases {
-        let taken = scored_with(texts, devices, &selectors);
+        let taken = scored_with(texts, on_each_node(devices, look, 1), &selectors);
         assert!(taken.units < units_max(NODES), "{} units", taken.units);
         assert!(taken.peak_bytes <= BYTES_MAX, "{} MiB", mib(taken.peak_bytes));
         placed += usize::from(taken.decision.verdict == Verdict::Placed);
     }
     assert!(placed >= 3, "{placed} placed: the pod was scored");
+    let texts = [selectors.text("ordinary")];
+    let [unlike, alike] = [on_each_node(8, look, 1), on_alike_nodes(8, look, 1)]
+        .map(|published| scored_with(&texts, published, &selectors).units);
+    assert!(alike + 100 * 100 < unlike, "{alike} and {unlike} units: 100 nodes are counted once");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::remembered::Remembered;
 use super::selecting::{UNITS_MAX, evaluated};
 use super::work::{self, ASKING, COUNTING, DEVICE, REQUEST, SELECTOR, SELECTOR_BYTES, SLICE, Work};
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) all: i64,
     pub(crate) held: i64,

@@ -87,6 +87,15 @@ fn look_at(attribute: &str, looked: &mut Looked) {
     }
 }
 
+/// What counting the devices of a class looks at, and which of them are held.
+pub(crate) fn looked_at_by_count(class: &str, cluster: &Cluster) -> Looked {
+    let mut looked = Looked { at_devices_in_use: true, ..Looked::default() };
+    let mut left = SELECTORS_MAX;
+    look_as_class(class, cluster, &mut left, &mut looked);
+    looked.at_everything |= left == 0;
+    looked
+}
+
 fn look_as_class(class: &str, cluster: &Cluster, left: &mut usize, looked: &mut Looked) {
     if let Some(class) = cluster.objects().device_classes.get("", class) {
         look_as(&class.selectors, cluster, left, looked);

@@ -30,6 +30,7 @@ use crate::rules::expression::DeviceRules;
 
 pub(crate) use device_score::DeviceScore;
 pub(crate) use filter::is_concerned;
+pub(crate) use looked::looked_at_by_count;
 pub(crate) use pod_claims::pre_enqueue;
 pub(crate) use post_filter::PostFilter;
 pub(crate) use shown::{Shown, shown};
