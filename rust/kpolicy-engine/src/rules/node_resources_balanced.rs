@@ -18,7 +18,7 @@ use super::dynamic_resources::DevicePolicy;
 use super::lanes::integer_part;
 use super::resource_args::resources;
 use super::resource_balance::{self, Balance};
-use super::resource_scoring::WeightedResource;
+use super::resource_scoring::{WeightedResource, names_of};
 use super::score::one_by_one;
 use super::scored_scalar::{self, Counting, ScoredScalar};
 use super::sure_lanes::Percentages;
@@ -110,11 +110,11 @@ impl Score for NodeResourcesBalancedAllocation {
     }
 
     fn kinds(&self) -> &[Kind] {
-        self.counting.kinds(&self.resources)
+        self.counting.kinds(names_of(&self.resources))
     }
 
     fn counts_devices(&self) -> bool {
-        self.counting.concerns(&self.resources)
+        self.counting.concerns(names_of(&self.resources))
     }
 
     fn follow_policy_of_devices(&mut self, policy: &DevicePolicy) {

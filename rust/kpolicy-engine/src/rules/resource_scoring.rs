@@ -45,6 +45,10 @@ pub(crate) struct ResourceScoring {
     pub(crate) counting: Counting,
 }
 
+pub(super) fn names_of(resources: &[WeightedResource]) -> impl Iterator<Item = &str> {
+    resources.iter().map(|resource| &*resource.name)
+}
+
 /// Which column or scalar a resource is.
 #[derive(Debug)]
 enum Which {
@@ -80,11 +84,11 @@ impl Score for ResourceScoring {
     }
 
     fn kinds(&self) -> &[Kind] {
-        self.counting.kinds(&self.resources)
+        self.counting.kinds(names_of(&self.resources))
     }
 
     fn counts_devices(&self) -> bool {
-        self.counting.concerns(&self.resources)
+        self.counting.concerns(names_of(&self.resources))
     }
 
     fn follow_policy_of_devices(&mut self, policy: &DevicePolicy) {

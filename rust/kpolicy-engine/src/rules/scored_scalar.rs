@@ -17,7 +17,6 @@ use super::devices::Work;
 use super::devices::extended::{class_behind, may_be_devices};
 use super::devices::totals::{self, Totals};
 use super::dynamic_resources::{DevicePolicy, looked_at_by_count};
-use super::resource_scoring::WeightedResource;
 use super::{Reads, Refresh};
 
 const KINDS: &[Kind] = &[Kind::DeviceClass, Kind::ResourceSlice, Kind::ResourceClaim];
@@ -40,13 +39,12 @@ impl Counting {
     }
 
     /// Whether devices may stand behind any of these resources.
-    pub(super) fn concerns(self, resources: &[WeightedResource]) -> bool {
-        let may_be_counted = |resource: &WeightedResource| may_be_devices(&resource.name);
-        self.followed.has(Gate::DRAExtendedResource) && resources.iter().any(may_be_counted)
+    pub(super) fn concerns<'a>(self, mut resources: impl Iterator<Item = &'a str>) -> bool {
+        self.followed.has(Gate::DRAExtendedResource) && resources.any(may_be_devices)
     }
 
     /// Kinds that must be watched for a score of these resources.
-    pub(super) fn kinds(self, resources: &[WeightedResource]) -> &'static [Kind] {
+    pub(super) fn kinds<'a>(self, resources: impl Iterator<Item = &'a str>) -> &'static [Kind] {
         match self.concerns(resources) {
             true => KINDS,
             false => &[],
